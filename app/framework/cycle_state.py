@@ -1,0 +1,48 @@
+"""What the plugins of one scheduling attempt remember between extension points."""
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class CycleState:
+    """Per-attempt memory, written by plugins of this attempt only.
+
+    Keys are chosen by plugins (by convention their NAME); values that PreFilter extensions change
+    (AddPod, RemovePod) must offer ``clone()``, which :meth:`clone` calls.
+    """
+
+    __slots__ = ("_data", "feasible", "skip_filter", "skip_score")
+
+    def __init__(self, feasible: NDArray[np.bool_] | None = None) -> None:
+        self._data: dict[str, Any] = {}
+        self.skip_filter: set[str] = set()
+        """Plugins whose PreFilter said Skip: their Filter and AddPod/RemovePod are not called."""
+        self.skip_score: set[str] = set()
+        """Plugins whose PreScore said Skip: their Score is not called."""
+        self.feasible: NDArray[np.bool_] = np.empty(0, bool) if feasible is None else feasible
+        """One flag per table row: nobody has rejected it yet. Scalar adapters judge only these;
+        at PreScore and Score it marks the nodes that passed all filters. Kept by the runtime."""
+
+    def write(self, key: str, value: Any) -> None:
+        self._data[key] = value
+
+    def read(self, key: str) -> Any:
+        """Return what was written under *key*; KeyError when this attempt wrote nothing there."""
+        return self._data[key]
+
+    def get(self, key: str) -> Any | None:
+        return self._data.get(key)
+
+    def clone(self) -> "CycleState":
+        """Return an independent copy, for a question such as "and if these pods were gone?"."""
+        twin = copy.copy(self)
+        twin._data = {
+            key: value.clone() if hasattr(value, "clone") else value
+            for key, value in self._data.items()
+        }
+        twin.skip_filter = set(self.skip_filter)
+        twin.skip_score = set(self.skip_score)
+        return twin

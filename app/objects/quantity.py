@@ -1,0 +1,119 @@
+"""Kubernetes quantities: ``500m``, ``1.5``, ``2Gi``, ``1e3``.
+
+A parsed quantity is an exact ``int`` in nano units (10**-9), the finest step that Kubernetes keeps.
+Sums are made in nano units and rounded once, at the end, by :func:`value` or :func:`milli_value`.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+Quantity: TypeAlias = str | int | float
+Quantities: TypeAlias = dict[str, Quantity]
+
+NANO: Final = 10**9
+"""Nano units in one unit."""
+
+MAX_INT64: Final = 2**63 - 1
+
+_NANO_DIGITS: Final = 9
+_MAX_NANOS: Final = MAX_INT64 * NANO
+_NANOS_CAP_DIGITS: Final = len(str(_MAX_NANOS))
+_MAX_DIGITS: Final = 1000  # far beyond sense, and below what int() takes
+
+_DECIMAL_SUFFIXES: Final = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+}
+_BINARY_SUFFIXES: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+# An exponent needs a digit, which tells 1E (exa) from 1E3.
+_NOTATION: Final = re.compile(
+    r"(?P<sign>[+-]?)(?=\.?[0-9])(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
+    r"(?:[eE](?P<exponent>[+-]?[0-9]+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def parse(quantity: Quantity) -> int:
+    """Return *quantity* in nano units, rounded away from zero.
+
+    Follows ``resource.ParseQuantity``: every notation with a decimal or binary suffix or an
+    exponent, and bare JSON numbers. Amounts are capped at 2**63-1 units on either side of zero.
+    Raises ``ValueError`` naming the value.
+    """
+    text = quantity if isinstance(quantity, str) else repr(quantity)
+    match = _NOTATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(
+            f"quantity {quantity!r}: want a number with an optional suffix, as in 500m, 1.5 or 2Gi"
+        )
+    sign, whole, fraction, exponent, suffix = match.groups(default="")
+    digits = whole + fraction
+    if len(digits) + len(exponent) > _MAX_DIGITS:
+        raise ValueError(f"quantity {text[:40]!r}...: more than {_MAX_DIGITS} digits")
+    scale = _NANO_DIGITS - len(fraction)  # value = mantissa * 10**scale
+    mantissa = int(digits)
+    if suffix in _BINARY_SUFFIXES:
+        mantissa <<= _BINARY_SUFFIXES[suffix]
+    else:
+        scale += int(exponent) if exponent else _DECIMAL_SUFFIXES[suffix]
+    nanos = min(_times_power_of_ten(mantissa, scale), _MAX_NANOS)
+    return -nanos if sign == "-" else nanos
+
+
+def value(nanos: int) -> int:
+    """Return whole units, rounded away from zero as ``Quantity.Value()`` does, within int64."""
+    return _within_int64(_divide_away_from_zero(nanos, NANO))
+
+
+def milli_value(nanos: int) -> int:
+    """Return thousandths, rounded away from zero as ``Quantity.MilliValue()`` does, within int64.
+
+    What does not fit is the largest int64; Go answers 0 or wraps around, and so would let in a pod
+    that asks for more than any machine has.
+    """
+    return _within_int64(_divide_away_from_zero(nanos, NANO // 1000))
+
+
+def check_quantities(field: str, quantities: Mapping[str, Quantity]) -> None:
+    """Raise ``ValueError`` naming *field*, key and value if a quantity is malformed or negative.
+
+    Called for every decoded object, so known values cost one cache look-up.
+    """
+    for name, quantity in quantities.items():
+        try:
+            nanos = parse(quantity)
+        except ValueError as exc:
+            raise ValueError(f"{field}[{name}]: {exc}") from None
+        if nanos < 0:
+            raise ValueError(f"{field}[{name}]: quantity {quantity!r}: must not be negative")
+
+
+def _times_power_of_ten(mantissa: int, scale: int) -> int:
+    """Return ``mantissa * 10**scale`` rounded up; past the cap, any number that is past it too.
+
+    Exponents come from outside, so no power is built that the answer does not need.
+    """
+    if scale >= 0:
+        return int(mantissa * 10 ** min(scale, _NANOS_CAP_DIGITS))
+    if -scale > len(str(mantissa)):
+        return 1 if mantissa else 0
+    return _divide_away_from_zero(mantissa, 10**-scale)
+
+
+def _divide_away_from_zero(amount: int, divisor: int) -> int:
+    return -(-amount // divisor) if amount >= 0 else amount // divisor
+
+
+def _within_int64(amount: int) -> int:
+    return max(-MAX_INT64, min(amount, MAX_INT64))

@@ -1,0 +1,95 @@
+"""From configuration to profiles: which plugins exist, in which order, with which args."""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+
+from app.config.defaults import DEFAULT_PLUGINS
+from app.config.plugin_sets import Implements, expand_profiles
+from app.config.types import (
+    ExtensionPoint,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    Plugins,
+    PluginSet,
+)
+from app.framework.handle import Handle
+from app.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
+from app.profile.profile import Profile
+
+log = logging.getLogger(__name__)
+
+Registry = Mapping[str, type[Plugin]]
+"""Plugin name to class: all plugins there are."""
+
+
+def args_models(registry: Registry) -> dict[str, type[PluginArgs]]:
+    """Return the args model of each plugin that takes args, for loading a configuration."""
+    return {name: kind.ARGS for name, kind in registry.items() if kind.ARGS is not None}
+
+
+def missing_plugins(registry: Registry) -> frozenset[str]:
+    """Return kube-scheduler's default plugins that *registry* does not have."""
+    return frozenset(e.name for e in DEFAULT_PLUGINS.multi_point.enabled) - registry.keys()
+
+
+def build_profiles(
+    config: KubeSchedulerConfiguration, registry: Registry, handle: Handle
+) -> dict[str, Profile]:
+    """Make every profile of *config*, by scheduler name, with plugins of its own.
+
+    Default plugins that *registry* lacks are left out with a warning. Raises ConfigError for
+    plugins that are unknown, enabled where they do nothing, or do not fit together.
+    """
+    missing = missing_plugins(registry)
+    if missing:
+        log.warning("plugins are not available", extra={"plugins": sorted(missing)})
+        config = _without(config, missing)
+    expanded = expand_profiles(config.profiles, _implements(registry))
+    profiles = {}
+    for profile in config.profiles:
+        points = expanded[profile.scheduler_name]
+        names = dict.fromkeys(name for entries in points.values() for name, _ in entries)
+        made = {name: _make(registry[name], profile, handle) for name in names}
+        profiles[profile.scheduler_name] = Profile(
+            profile.scheduler_name,
+            {p.value: [made[n] for n, _ in points[p]] for p in points if p in EXTENSION_POINTS},
+            weights=dict(points[ExtensionPoint.SCORE]),
+            percentage_of_nodes_to_score=(
+                config.percentage_of_nodes_to_score
+                if profile.percentage_of_nodes_to_score is None
+                else profile.percentage_of_nodes_to_score
+            ),
+        )
+    return profiles
+
+
+def _make(kind: type[Plugin], profile: KubeSchedulerProfile, handle: Handle) -> Plugin:
+    args = None
+    if kind.ARGS is not None:
+        # Through JSON, because strict models take lists for tuples only there.
+        args = kind.ARGS.model_validate_json(json.dumps(profile.args(kind.NAME)))
+    return kind(args, handle)
+
+
+def _implements(registry: Registry) -> Implements:
+    return {
+        ExtensionPoint(point): [name for name, kind in registry.items() if issubclass(kind, base)]
+        for point, base in EXTENSION_POINTS.items()
+    }
+
+
+def _without(
+    config: KubeSchedulerConfiguration, names: Iterable[str]
+) -> KubeSchedulerConfiguration:
+    absent = set(names)
+
+    def kept(plugin_set: PluginSet) -> PluginSet:
+        enabled = tuple(e for e in plugin_set.enabled if e.name not in absent)
+        return plugin_set.model_copy(update={"enabled": enabled})
+
+    def trimmed(profile: KubeSchedulerProfile) -> KubeSchedulerProfile:
+        sets = {name: kept(getattr(profile.plugins, name)) for name in Plugins.model_fields}
+        return profile.model_copy(update={"plugins": Plugins(**sets)})
+
+    return config.model_copy(update={"profiles": tuple(map(trimmed, config.profiles))})

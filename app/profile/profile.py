@@ -1,0 +1,377 @@
+"""One profile: its plugins by extension point, and what their answers mean together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.framework.cycle_state import CycleState
+from app.framework.diagnosis import Diagnosis, PluginVerdict
+from app.framework.events import (
+    ALL_EVENTS,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
+from app.framework.interface import (
+    EXTENSION_POINTS,
+    MAX_NODE_SCORE,
+    BindPlugin,
+    EnqueueExtensions,
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import Code, Status
+from app.framework.verdict import Ints, Mask
+
+P = TypeVar("P", bound=Plugin)
+
+
+@dataclass(slots=True)
+class PreFilterOutcome:
+    """What all PreFilter plugins together said (spec §2.3)."""
+
+    status: Status | None = None
+    """None: go on. Its plugin is empty when the sets of several plugins have nothing in common."""
+    node_names: frozenset[str] | None = None
+    """The nodes left in question; None: all."""
+    plugins_with_nodes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ScoreTable:
+    """Scores of the nodes that passed, one column per plugin that scored."""
+
+    rows: NDArray[np.intp]
+    raw: dict[str, Ints] = field(default_factory=dict)
+    """As the plugin gave them."""
+    weighted: dict[str, Ints] = field(default_factory=dict)
+    """Normalised to 0..100 and times the plugin's weight."""
+    total: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+class Profile:
+    """The plugins of one schedulerName, sorted by extension point once, at start.
+
+    *points* gives, per extension point of ``EXTENSION_POINTS``, its plugins in order; *weights*
+    the weight of each score plugin.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        points: Mapping[str, Sequence[Plugin]],
+        *,
+        weights: Mapping[str, int],
+        percentage_of_nodes_to_score: int = 0,
+    ) -> None:
+        self.name = name
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self.weights = dict(weights)
+
+        def at(point: str, kind: type[P]) -> list[P]:
+            assert EXTENSION_POINTS[point] is kind
+            return cast("list[P]", list(points.get(point, ())))
+
+        self.pre_enqueue = at("pre_enqueue", PreEnqueuePlugin)
+        (self.queue_sort,) = at("queue_sort", QueueSortPlugin)
+        self._pre_filters = at("pre_filter", PreFilterPlugin)
+        self.filters = at("filter", FilterPlugin)
+        self.post_filters = at("post_filter", PostFilterPlugin)
+        self._pre_scores = at("pre_score", PreScorePlugin)
+        self.scores = at("score", ScorePlugin)
+        self.reserves = at("reserve", ReservePlugin)
+        self.permits = at("permit", PermitPlugin)
+        self.pre_binds = at("pre_bind", PreBindPlugin)
+        self.binds = at("bind", BindPlugin)
+        self.post_binds = at("post_bind", PostBindPlugin)
+        self._extensions = [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)]
+        self.plugins = list({id(p): p for group in points.values() for p in group}.values())
+
+    def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
+        """List, per plugin that can reject a pod, the events that may change its mind.
+
+        Any plugin that registers Node/Add but not Node/UpdateNodeTaint gets the latter as well,
+        always queueing (spec §3.9).
+        """
+        rejecting = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+        found: list[tuple[str, ClusterEventWithHint]] = []
+        for plugin in self.plugins:
+            if not isinstance(plugin, EnqueueExtensions):
+                if isinstance(plugin, rejecting):
+                    found.append((plugin.NAME, ClusterEventWithHint(ALL_EVENTS)))
+                continue
+            registered = list(plugin.events_to_register())
+            on_node = [r.event.action for r in registered if r.event.resource is EventResource.NODE]
+            if any(action & ActionType.ADD for action in on_node) and not any(
+                action & ActionType.UPDATE_NODE_TAINT for action in on_node
+            ):
+                taint = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
+                registered.append(ClusterEventWithHint(taint))
+            found.extend((plugin.NAME, r) for r in registered)
+        return found
+
+    # Filtering.
+
+    def run_pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> PreFilterOutcome:
+        """Run PreFilter plugins in order; what their answers mean is told in spec §2.3."""
+        outcome = PreFilterOutcome()
+        remembered: Status | None = None
+        for plugin in self._pre_filters:
+            answer = _guarded(plugin, plugin.pre_filter, state, pod, nodes)
+            if answer is None:
+                continue
+            if isinstance(answer, PreFilterResult):
+                outcome.plugins_with_nodes.append(plugin.NAME)
+                known = outcome.node_names
+                outcome.node_names = (
+                    answer.node_names if known is None else known & answer.node_names
+                )
+                if not outcome.node_names:
+                    outcome.status = _no_common_nodes(outcome.plugins_with_nodes)
+                    return outcome
+            elif answer.code is Code.SKIP:
+                state.skip_filter.add(plugin.NAME)
+            elif answer.code is Code.UNSCHEDULABLE:
+                remembered = answer.of(plugin.NAME)
+            elif answer.is_rejected:
+                outcome.status = answer.of(plugin.NAME)
+                return outcome
+            else:
+                outcome.status = _failed(answer, "PreFilter", plugin)
+                return outcome
+        outcome.status = remembered
+        return outcome
+
+    def run_filters(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
+    ) -> None:
+        """Judge the rows in ``state.feasible``, leaving there those that pass.
+
+        Each row is charged in *diagnosis* to the first plugin, in order, that rejects it.
+        """
+        for plugin in self.filters:
+            if plugin.NAME in state.skip_filter:
+                continue
+            try:
+                verdict = plugin.filter(state, pod, nodes)
+            except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
+                reason = f'running "{plugin.NAME}" filter plugin: {exc!r}'
+                diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
+                    Code.ERROR, (reason,), plugin.NAME
+                )
+                return
+            if not verdict:
+                continue
+            charged = verdict.within(state.feasible)
+            rejected = charged.rejected()
+            if rejected is None:
+                continue
+            diagnosis.verdicts.append(PluginVerdict(plugin.NAME, charged))
+            state.feasible = state.feasible & ~rejected
+            if not state.feasible.any():
+                return
+
+    def judge_row(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Run the filters on a table of one row; None: it passes."""
+        state.feasible = np.ones(1, bool)
+        diagnosis = Diagnosis(1)
+        self.run_filters(state, pod, nodes, diagnosis)
+        return diagnosis.status_of(0)
+
+    def run_add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        """Tell the PreFilter extensions that *added* was put on the one row of *nodes*."""
+        for plugin in self._extensions:
+            if plugin.NAME not in state.skip_filter:
+                status = plugin.add_pod(state, pod, added, nodes)
+                if status is not None:
+                    return status.of(plugin.NAME)
+        return None
+
+    def run_remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        """Tell the PreFilter extensions that *removed* was taken off the one row of *nodes*."""
+        for plugin in self._extensions:
+            if plugin.NAME not in state.skip_filter:
+                status = plugin.remove_pod(state, pod, removed, nodes)
+                if status is not None:
+                    return status.of(plugin.NAME)
+        return None
+
+    def run_post_filters(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
+    ) -> PostFilterResult | None:
+        """Run PostFilter plugins in order (spec §2.8); None when the profile has none."""
+        reasons: list[str] = []
+        nominated: str | None = None
+        for plugin in self.post_filters:
+            result = plugin.post_filter(state, pod, nodes, diagnosis)
+            status = result.status
+            if status is None or status.code is not Code.UNSCHEDULABLE:
+                return result
+            reasons.extend(status.reasons)
+            if result.nominated_node is not None:
+                nominated = result.nominated_node
+        if not self.post_filters:
+            return None
+        return PostFilterResult(Status.unschedulable(*reasons), nominated)
+
+    # Scoring.
+
+    def run_scores(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: NDArray[np.intp]
+    ) -> ScoreTable | Status:
+        """Score *rows*, which ``state.feasible`` marks, with every plugin (spec §2.6).
+
+        Without score plugins every node gets 1.
+        """
+        for pre in self._pre_scores:
+            status = _guarded(pre, pre.pre_score, state, pod, nodes)
+            if status is None:
+                continue
+            if status.code is Code.SKIP:
+                state.skip_score.add(pre.NAME)
+            else:
+                return _failed(status, "PreScore", pre)
+        table = ScoreTable(rows)
+        table.total = np.zeros(len(rows), np.int64)
+        if not self.scores:
+            table.total += 1
+        for plugin in self.scores:
+            if plugin.NAME in state.skip_score:
+                continue
+            raw = _guarded(plugin, plugin.score, state, pod, nodes)
+            if isinstance(raw, Status):
+                return _failed(raw, "Score", plugin)
+            of_rows = raw[rows]
+            normal = plugin.normalize(state, pod, of_rows)
+            if len(rows) and (normal.min() < 0 or normal.max() > MAX_NODE_SCORE):
+                wrong = normal.max() if normal.max() > MAX_NODE_SCORE else normal.min()
+                return Status(
+                    Code.ERROR,
+                    (
+                        f'plugin "{plugin.NAME}" returns an invalid score {wrong}, it should in '
+                        f"the range of [0, {MAX_NODE_SCORE}] after normalizing",
+                    ),
+                    plugin.NAME,
+                )
+            weighted = normal * self.weights[plugin.NAME]
+            table.raw[plugin.NAME] = of_rows
+            table.weighted[plugin.NAME] = weighted
+            table.total += weighted
+        return table
+
+    # Claiming.
+
+    def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Run Reserve plugins in order; the caller unreserves all of them on failure."""
+        for plugin in self.reserves:
+            status: Status | None = _guarded(plugin, plugin.reserve, state, pod, node_name)
+            if status is not None:
+                return _refused(status, "Reserve", plugin)
+        return None
+
+    def run_unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        for plugin in reversed(self.reserves):
+            plugin.unreserve(state, pod, node_name)
+
+    def run_permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> Status | dict[str, float] | None:
+        """Return a refusal, the plugins to wait for with their time-outs in seconds, or None."""
+        waits: dict[str, float] = {}
+        for plugin in self.permits:
+            status, timeout = plugin.permit(state, pod, node_name)
+            if status is None:
+                continue
+            if status.code is Code.WAIT:
+                waits[plugin.NAME] = timeout
+            else:
+                return _refused(status, "Permit", plugin)
+        return waits or None
+
+    # Binding.
+
+    async def run_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Run the PreBind plugins that have work to do, in order (spec §2.9)."""
+        for plugin in self.pre_binds:
+            status = plugin.pre_bind_pre_flight(state, pod, node_name)
+            if status is None:
+                status = await plugin.pre_bind(state, pod, node_name)
+            elif status.code is Code.SKIP:
+                continue
+            if status is not None:
+                return _refused(status, "PreBind", plugin)
+        return None
+
+    async def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Run Bind plugins until one takes the pod (spec §2.9)."""
+        for plugin in self.binds:
+            status = await plugin.bind(state, pod, node_name)
+            if status is None:
+                return None
+            if status.code is not Code.SKIP:
+                return _refused(status, "Bind", plugin)
+        return Status.error(f"no Bind plugin of profile {self.name!r} took the pod")
+
+    async def run_post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        for plugin in self.post_binds:
+            await plugin.post_bind(state, pod, node_name)
+
+
+def _guarded(plugin: Plugin, call: Any, *args: Any) -> Any:
+    """Call a plugin; its bug becomes an error of this attempt, naming the plugin."""
+    try:
+        return call(*args)
+    except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
+        return Status(Code.ERROR, (repr(exc),), plugin.NAME)
+
+
+def _refused(status: Status, point: str, plugin: Plugin) -> Status:
+    """Name the author of a rejection, word anything else as a failure."""
+    return status.of(plugin.NAME) if status.is_rejected else _failed(status, point, plugin)
+
+
+def _failed(status: Status, point: str, plugin: Plugin) -> Status:
+    """Word a failure that is no rejection as kube-scheduler does (spec §2.3-2.9)."""
+    text = f'running {point} plugin "{plugin.NAME}": {status.message}'
+    return Status(Code.ERROR, (text,), plugin.NAME)
+
+
+def _no_common_nodes(plugins: Iterable[str]) -> Status:
+    names = sorted(plugins)
+    if len(names) == 1:
+        text = f"node(s) didn't satisfy plugin {names[0]}"
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,), names[0])
+    text = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
+    return Status.unresolvable(text)
+
+
+def eligible_rows(outcome: PreFilterOutcome, nodes: NodeTable) -> tuple[Mask, Status | None]:
+    """Return the rows PreFilter left, and the status that counts for all others (spec §2.3)."""
+    if outcome.node_names is None:
+        return nodes.exists.copy(), None
+    names = " ".join(sorted(outcome.plugins_with_nodes))
+    absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{names}]")
+    return nodes.rows_named(outcome.node_names), absent

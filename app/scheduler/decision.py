@@ -1,0 +1,57 @@
+"""What one scheduling attempt found: the record that messages, explain and tests read."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.framework.diagnosis import NO_NODES, Diagnosis
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import Code, Status
+from app.framework.verdict import Mask
+from app.profile.profile import PreFilterOutcome, ScoreTable
+
+
+@dataclass(slots=True)
+class Decision:
+    """One attempt for one pod. Rows are those of the table it was made on."""
+
+    pod: PodInfo
+    profile: str
+    diagnosis: Diagnosis
+    pre_filter: PreFilterOutcome = field(default_factory=PreFilterOutcome)
+    feasible: Mask = field(default_factory=lambda: np.empty(0, bool))
+    """The rows that passed everything."""
+    nominated_used: bool = False
+    """The pod's nominated node passed, and no other was looked at (spec §2.4)."""
+    scores: ScoreTable | None = None
+    best: list[int] = field(default_factory=list)
+    """The rows with the highest total; the chosen one is among them."""
+    node_name: str = ""
+    """Where the pod goes; empty if nowhere."""
+    status: Status | None = None
+    """Why it goes nowhere."""
+    post_filter_message: str = ""
+    nominated_node: str | None = None
+    """What becomes of the pod's nomination: a node, "" to clear it, None to keep it."""
+
+    @property
+    def is_no_nodes(self) -> bool:
+        return self.diagnosis.num_all_nodes == 0
+
+    @property
+    def message(self) -> str:
+        """The text of the PodScheduled condition and the FailedScheduling event (spec §2.8)."""
+        if self.status is None:
+            return ""
+        if self.status.code is Code.ERROR:
+            return self.status.message
+        if self.is_no_nodes:
+            return NO_NODES
+        return self.diagnosis.message(self.post_filter_message)
+
+    def verdict_on(self, nodes: NodeTable, row: int) -> Status | None:
+        """Return why the node in *row* cannot take the pod; None if it can."""
+        if self.feasible[row]:
+            return None
+        return self.diagnosis.status_of(row) or self.diagnosis.absent or self.pre_filter.status

@@ -1,0 +1,114 @@
+"""What watch events do to queue and cache (spec §11.2, §11.3). The one place that feeds both."""
+
+import logging
+from collections.abc import Callable, Container
+
+from app.cache.cache import Cache, CacheError
+from app.framework.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+)
+from app.framework.pod_info import PodInfo
+from app.objects.node import Node
+from app.objects.pod import Pod
+from app.queue.events_from_update import node_events, pod_events
+from app.queue.scheduling_queue import SchedulingQueue
+
+log = logging.getLogger(__name__)
+
+
+class PodHandler:
+    """Pods: bound ones to the cache, waiting ones of our profiles to the queue."""
+
+    def __init__(
+        self, *, queue: SchedulingQueue, cache: Cache, scheduler_names: Container[str]
+    ) -> None:
+        self._queue = queue
+        self._cache = cache
+        self._scheduler_names = scheduler_names
+
+    def on_add(self, pod: Pod) -> None:
+        if pod.spec.node_name:
+            self._cache.add_pod(PodInfo(pod))
+            self._queue.move_all(ASSIGNED_POD_ADD, new=pod)
+        elif self._is_ours(pod):
+            self._queue.add(pod)
+
+    def on_update(self, old: Pod, new: Pod) -> None:
+        if old.spec.node_name:
+            self._cache.update_pod(PodInfo(new))
+            for event in pod_events(old, new):
+                self._queue.move_all(event, old=old, new=new)
+        elif new.spec.node_name:
+            self._cache.add_pod(PodInfo(new))
+            if self._is_ours(old):
+                self._queue.delete(old)
+            self._queue.move_all(ASSIGNED_POD_ADD, new=new)
+        elif self._is_ours(old):
+            self._update_waiting(old, new)
+
+    def _update_waiting(self, old: Pod, new: Pod) -> None:
+        if self._cache.is_assumed(new.metadata.uid):
+            if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
+                self._give_up_assumed(new)
+            return
+        self._queue.update(old, new)
+        nominated = old.status.nominated_node_name
+        if nominated and nominated != new.status.nominated_node_name:
+            self._queue.move_all(
+                ASSIGNED_POD_DELETE, old=old, pre_check=_at_most(old.spec.priority or 0)
+            )
+
+    def on_delete(self, pod: Pod) -> None:
+        if pod.spec.node_name:
+            self._cache.remove_pod(pod)
+            self._queue.move_all(ASSIGNED_POD_DELETE, old=pod)
+        elif self._is_ours(pod):
+            self._queue.delete(pod)
+            if self._cache.is_assumed(pod.metadata.uid):
+                self._give_up_assumed(pod)
+            elif pod.status.nominated_node_name:
+                self._queue.move_all(
+                    ASSIGNED_POD_DELETE, old=pod, pre_check=_at_most(pod.spec.priority or 0)
+                )
+
+    def _give_up_assumed(self, pod: Pod) -> None:
+        """Free the room of a pod that is deleted while it is being bound; the bind fails itself."""
+        assumed = self._cache.pod(pod.metadata.uid)
+        if assumed is not None:
+            try:
+                self._cache.forget_pod(assumed)
+            except CacheError:
+                log.exception("could not forget a deleted pod", extra={"pod": pod.key})
+        self._queue.move_all(ASSIGNED_POD_DELETE, old=pod)
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name in self._scheduler_names
+
+
+class NodeHandler:
+    """Nodes: to the cache, and to the pods that wait for what changed."""
+
+    def __init__(self, *, queue: SchedulingQueue, cache: Cache) -> None:
+        self._queue = queue
+        self._cache = cache
+
+    def on_add(self, node: Node) -> None:
+        self._cache.add_node(node)
+        self._queue.move_all(NODE_ADD, new=node)
+
+    def on_update(self, old: Node, new: Node) -> None:
+        self._cache.update_node(new)
+        for event in node_events(old, new):
+            self._queue.move_all(event, old=old, new=new)
+
+    def on_delete(self, node: Node) -> None:
+        self._queue.move_all(NODE_DELETE, old=node)
+        self._cache.remove_node(node.metadata.name)
+
+
+def _at_most(priority: int) -> Callable[[Pod], bool]:
+    """Match waiting pods that a nomination of this priority held back."""
+    return lambda waiting: waiting.priority <= priority

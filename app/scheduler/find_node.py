@@ -1,0 +1,214 @@
+"""The scheduling algorithm: PreFilter, Filter over the table, Score, choose (spec §2.3-2.6)."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.framework.cycle_state import CycleState
+from app.framework.diagnosis import Diagnosis
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import Code, Status
+from app.profile.profile import Profile, eligible_rows
+from app.scheduler.decision import Decision
+
+MIN_FEASIBLE_NODES = 100
+"""Sampling never looks for fewer nodes than this."""
+
+Select = Callable[[Sequence[int]], int]
+"""Picks one of several equally good rows."""
+NominatedPods = Mapping[str, Sequence[PodInfo]]
+"""Node name to the pods nominated to run there."""
+
+
+def num_feasible_nodes_to_find(percentage: int, num_nodes: int) -> int:
+    """Return after how many feasible nodes kube-scheduler stops looking (spec §2.5).
+
+    *percentage* is percentageOfNodesToScore; 0 means kube-scheduler's adaptive rule.
+    """
+    if num_nodes < MIN_FEASIBLE_NODES:
+        return num_nodes
+    if percentage == 0:
+        percentage = max(50 - num_nodes // 125, 5)
+    return max(num_nodes * percentage // 100, MIN_FEASIBLE_NODES)
+
+
+class NodeFinder:
+    """Finds nodes on one table; keeps where the rotation over the nodes stands.
+
+    ``percentage_of_nodes_to_score`` 0 looks at every node: with columns that costs less than
+    kube-scheduler's sample. Any other value samples by kube-scheduler's rule.
+    """
+
+    def __init__(
+        self, nodes: NodeTable, *, select: Select, percentage_of_nodes_to_score: int = 0
+    ) -> None:
+        self.nodes = nodes
+        self.next_start_node_index = 0
+        self._select = select
+        self._percentage = percentage_of_nodes_to_score
+
+    def find(
+        self,
+        profile: Profile,
+        pod: PodInfo,
+        *,
+        state: CycleState,
+        nominated: NominatedPods,
+        look_at_all: bool = False,
+    ) -> Decision:
+        """Decide where *pod* goes on the table as it is now; changes nothing but the rotation.
+
+        PostFilter is not run. As in kube-scheduler, a single feasible node is chosen without
+        scoring, and nobody looks further when the nominated node fits; with *look_at_all* the
+        decision is the same, but everything is judged and what is chosen from is scored.
+        """
+        nodes = self.nodes
+        decision = Decision(pod, profile.name, Diagnosis(len(nodes)), feasible=nodes.no_rows())
+        diagnosis = decision.diagnosis
+        if not len(nodes):
+            decision.status = Status.unresolvable("no nodes available to schedule pods")
+            decision.nominated_node = ""
+            return decision
+
+        state.feasible = nodes.exists.copy()
+        outcome = decision.pre_filter = profile.run_pre_filter(state, pod, nodes)
+        if outcome.status is not None:
+            decision.status = outcome.status
+            if outcome.status.is_rejected:
+                diagnosis.absent = outcome.status
+                diagnosis.pre_filter_message = outcome.status.message
+                rejectors = {outcome.status.plugin} if outcome.status.plugin else set()
+                diagnosis.unschedulable_plugins |= rejectors or set(outcome.plugins_with_nodes)
+            return decision
+        eligible, diagnosis.absent = eligible_rows(outcome, nodes)
+        if outcome.node_names is not None:
+            diagnosis.unschedulable_plugins |= set(outcome.plugins_with_nodes)
+
+        row = self._fitting_nominated_row(profile, decision, state, nominated)
+        decision.nominated_used = row is not None
+        if row is None or look_at_all:
+            state.feasible = eligible.copy()
+            profile.run_filters(state, pod, nodes, diagnosis)
+            self._respect_nominated(profile, decision, state, nominated)
+            decision.feasible = state.feasible
+            _note_rejectors(diagnosis)
+        error = diagnosis.error()
+        if error is not None:
+            decision.status = error
+            return decision
+
+        rows = self._in_rotation(decision, profile) if row is None else np.array([row], np.intp)
+        if not len(rows):
+            decision.status = Status.unschedulable(*diagnosis.reasons())
+            return decision
+        state.feasible = nodes.no_rows()
+        state.feasible[rows] = True
+        if row is not None and not look_at_all:
+            decision.feasible = state.feasible
+        if look_at_all or len(rows) > 1:
+            scores = profile.run_scores(state, pod, nodes, rows)
+            if isinstance(scores, Status):
+                decision.status = scores
+                return decision
+            decision.scores = scores
+            decision.best = rows[scores.total == scores.total.max()].tolist()
+        else:
+            decision.best = rows[:1].tolist()
+        chosen = decision.best[0] if len(decision.best) == 1 else self._select(decision.best)
+        decision.node_name = nodes.name(chosen)
+        return decision
+
+    def _fitting_nominated_row(
+        self, profile: Profile, decision: Decision, state: CycleState, nominated: NominatedPods
+    ) -> int | None:
+        """Return the pod's own nominated node if it fits; it short-circuits the rest (§2.4)."""
+        name = decision.pod.pod.status.nominated_node_name
+        row = self.nodes.row_of.get(name) if name else None
+        if row is None:
+            return None
+        status = self._judge_with_nominated(profile, decision.pod, row, state, nominated)
+        if status is None:
+            status = profile.judge_row(state.clone(), decision.pod, self.nodes.take([row]))
+        return row if status is None else None
+
+    def _respect_nominated(
+        self, profile: Profile, decision: Decision, state: CycleState, nominated: NominatedPods
+    ) -> None:
+        """Reject nodes where the pod fits only without the pods nominated there (spec §2.5)."""
+        for name in nominated:
+            row = self.nodes.row_of.get(name)
+            if row is None or not (state.feasible[row] or decision.diagnosis.status_of(row)):
+                continue
+            status = self._judge_with_nominated(profile, decision.pod, row, state, nominated)
+            if status is not None:
+                decision.diagnosis.statuses[row] = status
+                state.feasible[row] = False
+
+    def _judge_with_nominated(
+        self,
+        profile: Profile,
+        pod: PodInfo,
+        row: int,
+        state: CycleState,
+        nominated: NominatedPods,
+    ) -> Status | None:
+        """Judge *row* with the pods of at least this priority that are nominated to it added.
+
+        None if it passes or if there are no such pods.
+        """
+        name = self.nodes.name(row)
+        added = [
+            other
+            for other in nominated.get(name, ())
+            if other.uid != pod.uid and other.priority >= pod.priority
+        ]
+        if not added:
+            return None
+        part, twin = self.nodes.take([row]), state.clone()
+        for other in added:
+            part.add_pod(0, other.on_node(name))
+            status = profile.run_add_pod(twin, pod, other, part)
+            if status is not None:
+                return status
+        return profile.judge_row(twin, pod, part)
+
+    def _in_rotation(self, decision: Decision, profile: Profile) -> NDArray[np.intp]:
+        """List the feasible rows in rotation order, cut to a sample if one is asked for."""
+        nodes, names = self.nodes, decision.pre_filter.node_names
+        order = nodes.order
+        if names is not None:
+            order = order[nodes.rows_named(names)[order]]
+        if not len(order):
+            return order
+        start = self.next_start_node_index % len(order)
+        if start:
+            order = np.concatenate([order[start:], order[:start]])
+        passed = decision.feasible[order]
+        rows = order[passed]
+        percentage = profile.percentage_of_nodes_to_score or self._percentage
+        wanted = len(order)
+        if percentage:
+            wanted = num_feasible_nodes_to_find(percentage, len(order))
+            if not profile.scores:
+                wanted = 1
+        processed = len(order)
+        if len(rows) > wanted:
+            # kube-scheduler stops at the first feasible node too many.
+            processed = int(np.flatnonzero(passed)[wanted])
+            rows = rows[:wanted]
+            decision.feasible = nodes.no_rows()
+            decision.feasible[rows] = True
+        self.next_start_node_index = (self.next_start_node_index + processed) % len(nodes)
+        return rows
+
+
+def _note_rejectors(diagnosis: Diagnosis) -> None:
+    """Record which plugins an event must satisfy before the pod is worth another attempt."""
+    for plugin, verdict in diagnosis.verdicts:
+        pending = any(r.code is Code.PENDING for r in verdict.rejections)
+        (diagnosis.pending_plugins if pending else diagnosis.unschedulable_plugins).add(plugin)
+    for status in diagnosis.statuses.values():
+        if status.plugin:
+            diagnosis.unschedulable_plugins.add(status.plugin)

@@ -1,0 +1,131 @@
+"""NodeTable: what nodes and pods look like as columns. Plugins over it are tested elsewhere."""
+
+from typing import Any
+
+import pytest
+
+from app.framework.node_table import CPU, MEMORY, NodeTable
+from app.framework.pod_info import PodInfo
+from tests.builders import ZONE, node, pod, taint
+
+
+def on(node_name: str, **what: Any) -> PodInfo:
+    return PodInfo(pod(node=node_name, **what))
+
+
+def test_a_node_becomes_a_row() -> None:
+    table = NodeTable()
+    row = table.add_node(
+        node("n1", cpu="2500m", memory="1Ki", pods=7, allocatable={"example.com/gpu": 2})
+    )
+
+    assert table.name(row) == "n1"
+    assert table.allocatable[CPU, row] == 2500
+    assert table.allocatable[MEMORY, row] == 1024
+    assert table.allowed_pods[row] == 7
+    gpus = table.resource_rows("example.com/gpu")
+    assert gpus is not None
+    assert (gpus[0][row], gpus[1][row]) == (2, 0)
+    assert table.resource_rows("example.com/none") is None
+
+
+def test_pods_add_up_and_go_away() -> None:
+    table = NodeTable()
+    row = table.add_node(node("n1"))
+    first = on("n1", name="a", cpu="500m", memory="1Ki", requests={"example.com/gpu": 1})
+    second = on("n1", name="b")
+    table.add_pod(row, first)
+    table.add_pod(row, second)
+
+    assert table.requested[:2, row].tolist() == [500, 1024]
+    assert table.non_zero_requested[:, row].tolist() == [600, 1024 + 200 * 1024**2]
+    assert table.pod_count[row] == 2
+
+    table.remove_pod(row, first)
+    table.remove_pod(row, second)
+
+    assert not table.requested[:, row].any()
+    assert not table.non_zero_requested[:, row].any()
+    assert table.pod_count[row] == 0
+
+
+def test_a_freed_row_is_empty_and_reused() -> None:
+    table = NodeTable()
+    row = table.add_node(
+        node("old", labels={"a": "b"}, taints=[taint("t")], images={"web:1": 5}, unschedulable=True)
+    )
+    assert table.labels.has("a")[row]
+    table.add_pod(row, on("old", cpu=1, ports=[80]))
+    table.remove_node(row)
+
+    assert len(table) == 0
+    assert not table.exists.any()
+    assert table.ports.users("TCP", 80) == {}
+
+    again = table.add_node(node("new"))
+
+    assert again == row
+    assert not table.labels.has("a")[row]
+    assert not table.unschedulable[row]
+    assert table.taint_sets[table.taint_set[row]] == ()
+    assert not table.requested[:, row].any()
+
+
+def test_columns_grow_with_the_cluster() -> None:
+    table = NodeTable()
+    rows = [table.add_node(node(f"n{i}", zone=f"z{i % 3}", cpu=i)) for i in range(100)]
+
+    assert table.allocatable[CPU, rows].tolist() == [1000 * i for i in range(100)]
+    ids = table.labels.ids(ZONE)
+    assert [table.labels.values(ZONE)[i] for i in ids] == [f"z{i % 3}" for i in range(100)]
+    more = table.add_node(node("more", zone="z9"))
+    assert table.labels.values(ZONE)[table.labels.ids(ZONE)[more]] == "z9"
+
+
+def test_every_change_gives_a_row_a_new_generation() -> None:
+    table = NodeTable()
+    row = table.add_node(node("n1"))
+    other = table.add_node(node("n2"))
+    seen = [int(table.generation[row])]
+    table.add_pod(row, on("n1", name="a"))
+    seen.append(int(table.generation[row]))
+    table.set_node(row, node("n1", cpu=9))
+    seen.append(int(table.generation[row]))
+    table.remove_pod(row, on("n1", name="a"))
+    seen.append(int(table.generation[row]))
+
+    assert seen == sorted(set(seen))
+    assert table.generation[other] < seen[1]
+
+
+class TestTake:
+    """A part of a table, for questions."""
+
+    @pytest.fixture
+    def table(self) -> NodeTable:
+        table = NodeTable()
+        for name in ("n1", "n2", "n3"):
+            row = table.add_node(node(name, labels={"name": name}, images={"web:1": 10}))
+            table.add_pod(row, on(name, name=f"on-{name}", cpu=1, ports=[80]))
+        return table
+
+    def test_it_has_the_same_facts(self, table: NodeTable) -> None:
+        part = table.take([2, 0])
+
+        assert list(part.names([0, 1])) == ["n3", "n1"]
+        assert part.requested[CPU].tolist() == [1000, 1000]
+        values = part.labels.values("name")
+        assert [values[i] for i in part.labels.ids("name")] == ["n3", "n1"]
+        assert part.labels.is_any_of("name", ["n1"]).tolist() == [False, True]
+        assert part.ports.users("TCP", 80) == {0: {"0.0.0.0"}, 1: {"0.0.0.0"}}
+
+    def test_changing_it_leaves_the_whole_alone(self, table: NodeTable) -> None:
+        part = table.take([1])
+        part.remove_pod(0, next(iter(part.pods[0].values())))
+        part.add_pod(0, on("n2", name="x", requests={"example.com/new": 3}))
+
+        assert part.requested[CPU].tolist() == [0]
+        assert table.requested[CPU].tolist() == [1000, 1000, 1000]
+        assert [len(pods) for pods in table.pods] == [1, 1, 1]
+        assert table.resource_rows("example.com/new") is None
+        assert table.ports.users("TCP", 80).keys() == {0, 1, 2}

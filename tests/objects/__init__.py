@@ -1,0 +1,1 @@
+"""The values of Kubernetes objects: quantities, selectors, taints, requests, ports."""
