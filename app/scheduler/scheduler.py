@@ -92,7 +92,7 @@ class Scheduler:
                     continue
                 claim = self.schedule_one(queued)
                 if claim is not None:
-                    task = tasks.create_task(self._bind(claim), name=f"bind {queued.key}")
+                    task = tasks.create_task(self.bind(claim), name=f"bind {queued.key}")
                     self._bindings.add(task)
                     task.add_done_callback(self._bindings.discard)
                 await asyncio.sleep(0)
@@ -191,7 +191,7 @@ class Scheduler:
 
     # Binding, one task per pod.
 
-    async def _bind(self, claim: Claim) -> None:
+    async def bind(self, claim: Claim) -> None:
         """Carry a claim out; whatever goes wrong, one pod must never stop the scheduler."""
         pod, node_name = claim.assumed, claim.assumed.node_name
         with claim.undo:
