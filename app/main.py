@@ -12,6 +12,7 @@ import msgspec
 
 from app.cache.cache import Cache
 from app.client.api_client import ApiClient
+from app.client.discovery import Discovery
 from app.client.events import EventRecorder
 from app.client.lanes import WriteLanes
 from app.clock import Clock
@@ -72,6 +73,7 @@ class SchedulerService:
         self.malformed = 0
         """Objects that could not be read and were skipped."""
         self.listers = Listers()
+        self._client = client
         names = [profile.scheduler_name for profile in config.profiles]
         self._recorders = {
             name: EventRecorder(
@@ -152,16 +154,28 @@ class SchedulerService:
             "queue flushers": self.queue.run_flushers,
         }
         eternal |= {f"events of {name}": r.run for name, r in self._recorders.items()}
-        eternal |= {f"watch {path}": reflector.run for path, reflector in self._listed.items()}
+        listed = await self._served()
+        eternal |= {f"watch {path}": reflector.run for path, reflector in listed.items()}
         async with asyncio.TaskGroup() as tasks:
             for name, run in eternal.items():
                 tasks.create_task(forever(name, run), name=name)
             # Nodes first: a pod must not be refused for want of nodes that are on their way.
-            for reflector in (*self._listed.values(), self.nodes):
+            for reflector in (*listed.values(), self.nodes):
                 await reflector.synced.wait()
             await self.pods.synced.wait()
             log.info("caches are filled", extra=self.cache.counts())
             await forever("scheduling", self.scheduler.run)
+
+    async def _served(self) -> dict[str, Reflector[Any]]:
+        """Leave out kinds that the API server does not have: nothing can follow from them."""
+        discovery = Discovery(self._client)
+        served = {}
+        for path, reflector in self._listed.items():
+            if await discovery.serves(path):
+                served[path] = reflector
+            else:
+                log.warning("the API server does not serve a kind", extra={"path": path})
+        return served
 
     def _on_malformed(self, key: str, _data: bytes, error: Exception) -> None:
         self.malformed += 1

@@ -66,6 +66,8 @@ class Strategy:
     """Nodes and leases: kubelets send the whole object at once."""
     graceful_seconds: Callable[[Object], int] = field(default=lambda _obj: 0)
     """How long a deleted object of this kind lives on by itself; 0: gone at once (pods: 30)."""
+    deleting: Callable[[Object], None] = no_default
+    """What changes on an object that is deleted but held by finalizers (namespaces: the phase)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from app.framework.image_states import ImageStates
 from app.framework.label_columns import LabelColumns
+from app.framework.pod_counters import PodCounters
 from app.framework.pod_info import PodInfo
 from app.framework.port_index import PortIndex
 from app.framework.verdict import Ints, Mask
@@ -50,6 +51,7 @@ class NodeTable:
         self.labels = LabelColumns(self.nodes)
         self.ports = PortIndex()
         self.images = ImageStates()
+        self.pod_counters = PodCounters(self.pods)
         self._taint_set_ids: dict[TaintSet, int] = {(): 0}
         self._free: list[int] = []
         self._allocate(_FIRST_CAPACITY)
@@ -198,6 +200,7 @@ class NodeTable:
         assert node is not None, f"row {row} is empty"
         for pod in self.pods[row].values():
             self.ports.remove(row, pod.template.host_ports)
+            self.pod_counters.remove(row, pod)
         self.images.set_row(row, node.status.images, ())
         self.labels.set_row(row, {})
         del self.row_of[node.metadata.name]
@@ -238,6 +241,10 @@ class NodeTable:
         if template.host_ports:
             change = self.ports.add if sign > 0 else self.ports.remove
             change(row, template.host_ports)
+        if sign > 0:
+            self.pod_counters.add(row, pod)
+        else:
+            self.pod_counters.remove(row, pod)
         self._touch(row)
 
     def _touch(self, row: int) -> None:
@@ -280,6 +287,7 @@ class NodeTable:
         part.labels = self.labels.take(index, part.nodes)
         part.ports = self.ports.take(index)
         part.images = self.images.take(index)
+        part.pod_counters = PodCounters(part.pods)
         part._free = []
         for name in ("_exists", "_unschedulable", "_taint_set", "_allowed_pods", "_pod_count"):
             setattr(part, name, getattr(self, name)[index])

@@ -1,10 +1,9 @@
 """From configuration to profiles: which plugins exist, in which order, with which args."""
 
-import json
 import logging
 from collections.abc import Iterable, Mapping
 
-from app.config.defaults import DEFAULT_PLUGINS
+from app.config.defaults import DEFAULT_PLUGINS, read_args
 from app.config.plugin_sets import Implements, expand_profiles
 from app.config.types import (
     ExtensionPoint,
@@ -67,8 +66,7 @@ def build_profiles(
 def _make(kind: type[Plugin], profile: KubeSchedulerProfile, handle: Handle) -> Plugin:
     args = None
     if kind.ARGS is not None:
-        # Through JSON, because strict models take lists for tuples only there.
-        args = kind.ARGS.model_validate_json(json.dumps(profile.args(kind.NAME)))
+        args = read_args(profile.args(kind.NAME), kind.ARGS)
     return kind(args, handle)
 
 

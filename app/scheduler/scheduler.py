@@ -80,7 +80,8 @@ class Scheduler:
         self._clock = clock
         self._bindings: set[asyncio.Task[None]] = set()
         self.scheduled = 0
-        """Pods bound since the start."""
+        """Pods bound since the start; the first and the last at these monotonic times."""
+        self.first_bound_at = self.last_bound_at = 0.0
 
     async def run(self) -> None:
         """Schedule for ever. The loop breathes between attempts, so watches and leases go on."""
@@ -219,6 +220,9 @@ class Scheduler:
 
     def _bound(self, claim: Claim) -> None:
         pod, node_name = claim.assumed, claim.assumed.node_name
+        self.last_bound_at = self._clock.monotonic()
+        if not self.scheduled:
+            self.first_bound_at = self.last_bound_at
         self.scheduled += 1
         log.info(
             "pod bound",

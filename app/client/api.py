@@ -1,0 +1,28 @@
+"""What users of the API server need of it."""
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Protocol
+
+
+class Api(Protocol):
+    """Requests and watches in raw bytes; :class:`app.client.api_client.ApiClient` over HTTP.
+
+    Raises :class:`~app.client.errors.ApiError` for every answer that is not a success.
+    """
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        timeout: float | None = None,
+    ) -> bytes:
+        """Send one request and return the body of its answer. *timeout* is in seconds."""
+        ...
+
+    def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        """Yield the JSON lines of a watch until the server ends it."""
+        ...

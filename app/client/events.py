@@ -1,0 +1,183 @@
+"""Tells the cluster's users what happened to a pod: events.k8s.io/v1 (spec §2.11, §12.2)."""
+
+import logging
+import random
+from collections import deque
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from app.client.api import Api
+from app.client.errors import (
+    ApiError,
+    NotFoundError,
+    ServerError,
+    TooManyRequestsError,
+    UnavailableError,
+)
+from app.client.event_series import EventSeriesCache
+from app.client.lanes import WriteLanes
+from app.client.pods import STRATEGIC_MERGE_PATCH
+from app.clock import Clock, rfc3339_micro
+from app.objects.event import Event, EventMeta, ObjectReference
+from app.objects.pod import Pod
+
+log = logging.getLogger(__name__)
+
+NOTE_LIMIT: Final = 1024
+ELLIPSIS: Final = b" ..."
+
+RETRY_INTERVAL: Final = 10.0
+RETRY_JITTER: Final = 0.25
+MAX_TRIES: Final = 12
+MAX_RETRYING: Final = 1000
+
+SWEEP_INTERVAL: Final = 360.0
+REFRESH_INTERVAL: Final = 1800.0
+
+encode = msgspec.json.encode
+
+
+def shortened(note: str) -> str:
+    """Return *note* in at most 1024 bytes: if longer, the first 1020 and `` ...``.
+
+    A character that the cut would split is left out.
+    """
+    data = note.encode()
+    if len(data) <= NOTE_LIMIT:
+        return note
+    kept = data[: NOTE_LIMIT - len(ELLIPSIS)].decode(errors="ignore")
+    return kept + ELLIPSIS.decode()
+
+
+def reference_to(pod: Pod) -> ObjectReference:
+    """Return how events name *pod*: this version of it, so that a changed pod starts anew."""
+    return ObjectReference(
+        kind="Pod",
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        api_version="v1",
+        resource_version=pod.metadata.resource_version,
+    )
+
+
+class EventRecorder:
+    """Records events of one *component* (the profile's scheduler name) through the event lane.
+
+    Repeats become a series (:mod:`app.client.event_series`). Somebody must own :meth:`run`.
+    """
+
+    def __init__(
+        self,
+        client: Api,
+        lanes: WriteLanes,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        component: str,
+        hostname: str,
+    ) -> None:
+        self._client = client
+        self._lanes = lanes
+        self._clock = clock
+        self._rng = rng
+        self._controller = component
+        self._instance = f"{component}-{hostname}"
+        self._series = EventSeriesCache()
+        self._last_nanos = 0
+        self._to_retry: deque[tuple[Event, int]] = deque(maxlen=MAX_RETRYING)
+
+    def event(
+        self,
+        regarding: Pod,
+        *,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Pod | None = None,
+    ) -> None:
+        """Record that something happened to *regarding*. Does not wait; may be called anywhere.
+
+        *type* is Normal or Warning. *note* is cut to what the API accepts.
+        """
+        now = self._clock.now()
+        event = Event(
+            api_version="events.k8s.io/v1",
+            kind="Event",
+            metadata=EventMeta(
+                name=f"{regarding.metadata.name}.{self._nanos(now):x}",
+                namespace=regarding.metadata.namespace or "default",
+            ),
+            event_time=rfc3339_micro(now),
+            reporting_controller=self._controller,
+            reporting_instance=self._instance,
+            action=action,
+            reason=reason,
+            regarding=reference_to(regarding),
+            note=shortened(note),
+            type=type,
+            related=None if related is None else reference_to(related),
+        )
+        self._submit(self._series.observe(event, now=now))
+
+    async def run(self) -> None:
+        """Write again what failed, keep the counts of series fresh, forget old events; for ever."""
+        started = self._clock.monotonic()
+        next_sweep, next_refresh = started + SWEEP_INTERVAL, started + REFRESH_INTERVAL
+        while True:
+            jitter = 1.0 + self._rng.random() * RETRY_JITTER
+            await self._clock.sleep(RETRY_INTERVAL * jitter)
+            for _ in range(len(self._to_retry)):
+                event, tries = self._to_retry.popleft()
+                self._lanes.submit_event(partial(self._write, event, tries))
+            if self._clock.monotonic() >= next_refresh:
+                next_refresh += REFRESH_INTERVAL
+                self._submit(self._series.refresh())
+            if self._clock.monotonic() >= next_sweep:
+                next_sweep += SWEEP_INTERVAL
+                self._submit(self._series.sweep(now=self._clock.now()))
+
+    def _nanos(self, now: float) -> int:
+        """Return the time for an event's name, one later than the last when time stood still."""
+        self._last_nanos = max(int(now * 1e9), self._last_nanos + 1)
+        return self._last_nanos
+
+    def _submit(self, events: list[Event]) -> None:
+        for event in events:
+            self._lanes.submit_event(partial(self._write, event, 0))
+
+    async def _write(self, event: Event, tries: int) -> None:
+        """Write *event*; when the server may take it later, remember it for :meth:`run`."""
+        try:
+            await self._send(event)
+        except (UnavailableError, ServerError, TooManyRequestsError) as exc:
+            if tries + 1 >= MAX_TRIES:
+                log.warning("event given up", extra=fields(event, exc))
+            else:
+                self._to_retry.append((event, tries + 1))
+        except ApiError as exc:
+            log.warning("event refused", extra=fields(event, exc))
+
+    async def _send(self, event: Event) -> None:
+        path = f"/apis/events.k8s.io/v1/namespaces/{event.metadata.namespace}/events"
+        if event.series is not None:
+            try:
+                await self._client.request(
+                    "PATCH",
+                    f"{path}/{event.metadata.name}",
+                    body=encode({"series": event.series}),
+                    content_type=STRATEGIC_MERGE_PATCH,
+                )
+            except NotFoundError:
+                pass  # expired on the server, or its creation was dropped: it is created instead
+            else:
+                return
+        await self._client.request("POST", path, body=encode(event))
+
+
+def fields(event: Event, error: ApiError) -> dict[str, str]:
+    """Return what a log line about *event* tells."""
+    return {"event": event.metadata.name, "reason": event.reason, "error": str(error)}

@@ -1,0 +1,270 @@
+"""The one place where API writes leave: by priority, bounded, merged per pod.
+
+::
+
+    deciding code --submit--> bind    [..........]  --\\
+                              status  [key: write]  ----> workers --> API server
+                              event   [..........]  --/
+
+A worker that is free takes the next write of the first lane that has one and is below its own
+limit. Binds may occupy every worker; the limits of the other lanes add up to fewer than there are,
+so that a flood of status patches or events leaves room for binds.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+from app.clock import Clock
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Write = Callable[[], Awaitable[T]]
+"""Makes one API write when called; called once, when its turn has come."""
+
+
+class Lane(StrEnum):
+    """First lane first."""
+
+    BIND = "bind"
+    STATUS = "status"
+    EVENT = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of each lane may be under way, and how much may wait.
+
+    ``pending`` of the event lane is kube-scheduler's (spec §2.11). The bind lane needs none: each
+    write in it has a caller that waits.
+    """
+
+    workers: int = 48
+    status: int = 24
+    event: int = 8
+    pending_status: int = 10_000
+    pending_events: int = 1_000
+
+    def __post_init__(self) -> None:
+        if self.workers <= self.status + self.event:
+            raise ValueError(
+                f"workers={self.workers} must exceed status={self.status} + event={self.event},"
+                " or binds wait for them"
+            )
+
+
+@dataclass(slots=True)
+class LaneStats:
+    """Counters of one lane since the start, and its state now. Times are in seconds."""
+
+    depth: int = 0
+    in_flight: int = 0
+    done: int = 0
+    failed: int = 0
+    dropped: int = 0
+    superseded: int = 0
+    wait_total: float = 0.0
+    wait_longest: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """One write that waits. ``key`` is set in the status lane, ``result`` when somebody waits."""
+
+    lane: Lane
+    write: Write[Any]
+    submitted_at: float
+    key: Hashable = None
+    result: asyncio.Future[Any] | None = None
+
+
+@dataclass(slots=True)
+class LaneState:
+    limit: int
+    pending: deque[Item] = field(default_factory=deque)
+    stats: LaneStats = field(default_factory=LaneStats)
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+class WriteLanes:
+    """Takes writes without waiting and makes them from a few long-lived workers.
+
+    ``submit_*`` may be called from code that decides; it never awaits. Somebody must own
+    :meth:`run`.
+    """
+
+    def __init__(self, *, clock: Clock, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._clock = clock
+        self._limits = limits
+        self._lanes = {
+            Lane.BIND: LaneState(limits.workers),
+            Lane.STATUS: LaneState(limits.status),
+            Lane.EVENT: LaneState(limits.event),
+        }
+        self._by_key: dict[Hashable, Item] = {}  # status writes that wait, whether queued or held
+        self._keys_in_flight: set[Hashable] = set()
+        self._idle: deque[asyncio.Future[None]] = deque()
+
+    async def run(self) -> None:
+        """Make the submitted writes, for ever; ends by cancellation, which cancels who waits."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for number in range(self._limits.workers):
+                    tasks.create_task(self._work(), name=f"write-lanes-{number}")
+        finally:
+            for state in self._lanes.values():
+                for item in state.pending:
+                    if item.result is not None:
+                        item.result.cancel()
+
+    async def bind(self, write: Write[T]) -> T:
+        """Make a write ahead of all others; return its result or raise its error.
+
+        For bindings and for what a binding waits for. When the caller is cancelled, a write that
+        has begun runs on, since a request cannot be taken back; one that has not is never made.
+        """
+        return await self._awaited(Lane.BIND, write)
+
+    async def evict(self, write: Write[T]) -> T:
+        """Make a write in the status lane, and return or raise as :meth:`bind` does."""
+        return await self._awaited(Lane.STATUS, write)
+
+    def submit_status(self, pod_key: Hashable, write: Write[object]) -> None:
+        """Have *write* made; it takes the place of one for the same pod that has not begun.
+
+        Writes for one pod are made one after the other. An error is logged: the next attempt at the
+        pod writes its status again. For the same reason the oldest write is dropped when too many
+        wait.
+        """
+        stats = self._lanes[Lane.STATUS].stats
+        waiting = self._by_key.get(pod_key)
+        if waiting is not None:
+            waiting.write = write
+            stats.superseded += 1
+            return
+        item = Item(Lane.STATUS, write, self._clock.monotonic(), key=pod_key)
+        self._by_key[pod_key] = item
+        stats.depth += 1
+        if pod_key not in self._keys_in_flight:  # else it is queued when that write is done
+            self._enqueue(item)
+        if len(self._by_key) > self._limits.pending_status:
+            self._drop_oldest_status()
+
+    def submit_event(self, write: Write[object]) -> bool:
+        """Have *write* made when nothing else is waiting; return False if it was dropped instead.
+
+        Dropped, and counted, when as many events wait as may. An error of the write is logged.
+        """
+        state = self._lanes[Lane.EVENT]
+        if len(state.pending) >= self._limits.pending_events:
+            state.stats.dropped += 1
+            return False
+        state.stats.depth += 1
+        self._enqueue(Item(Lane.EVENT, write, self._clock.monotonic()))
+        return True
+
+    @property
+    def stats(self) -> Mapping[Lane, LaneStats]:
+        """Each lane's counters; for metrics and debug, not to be changed."""
+        return {lane: state.stats for lane, state in self._lanes.items()}
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing is under way."""
+        return not any(s.depth or s.in_flight for s in self.stats.values())
+
+    async def _awaited(self, lane: Lane, write: Write[T]) -> T:
+        result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._lanes[lane].stats.depth += 1
+        self._enqueue(Item(lane, write, self._clock.monotonic(), result=result))
+        return await result
+
+    def _enqueue(self, item: Item) -> None:
+        self._lanes[item.lane].pending.append(item)
+        self._wake_one()
+
+    def _wake_one(self) -> None:
+        while self._idle:
+            worker = self._idle.popleft()
+            if not worker.done():
+                worker.set_result(None)
+                return
+
+    def _drop_oldest_status(self) -> None:
+        key, item = next(iter(self._by_key.items()))
+        del self._by_key[key]
+        state = self._lanes[Lane.STATUS]
+        state.stats.depth -= 1
+        state.stats.dropped += 1
+        if key not in self._keys_in_flight:
+            state.pending.remove(item)
+
+    def _next(self) -> Item | None:
+        """Take the write whose turn it is out of its lane and count it as under way."""
+        for state in self._lanes.values():
+            while state.pending and state.stats.in_flight < state.limit:
+                item = state.pending.popleft()
+                state.stats.depth -= 1
+                if item.key is not None:
+                    del self._by_key[item.key]
+                    self._keys_in_flight.add(item.key)
+                if item.result is not None and item.result.cancelled():
+                    continue
+                state.stats.in_flight += 1
+                waited = self._clock.monotonic() - item.submitted_at
+                state.stats.wait_total += waited
+                state.stats.wait_longest = max(state.stats.wait_longest, waited)
+                return item
+        return None
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            item = self._next()
+            if item is None:
+                called = loop.create_future()
+                self._idle.append(called)
+                await called
+                continue
+            try:
+                await self._make(item)
+            finally:
+                self._finished(item)
+
+    async def _make(self, item: Item) -> None:
+        """Make one write and give its ending to whoever waits."""
+        stats = self._lanes[item.lane].stats
+        result = item.result
+        try:
+            answer = await item.write()
+        except asyncio.CancelledError:
+            if result is not None:
+                result.cancel()
+            if asyncio.current_task().cancelling():  # type: ignore[union-attr] # a worker is a task
+                raise
+            stats.failed += 1  # not we were cancelled, but something that the write waited for
+        except Exception as exc:  # noqa: BLE001 - a worker outlives any write; told or logged
+            stats.failed += 1
+            if result is None:
+                log.warning("API write failed", extra={"lane": item.lane, "error": str(exc)})
+            elif not result.done():
+                result.set_exception(exc)
+        else:
+            stats.done += 1
+            if result is not None and not result.done():
+                result.set_result(answer)
+
+    def _finished(self, item: Item) -> None:
+        self._lanes[item.lane].stats.in_flight -= 1
+        if item.key is not None:
+            self._keys_in_flight.discard(item.key)
+            held = self._by_key.get(item.key)
+            if held is not None:
+                self._enqueue(held)

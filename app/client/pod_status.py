@@ -1,0 +1,75 @@
+"""Pod status patches on their way out, merged per pod."""
+
+import random
+from dataclasses import dataclass
+
+from app.client.api import Api
+from app.client.lanes import WriteLanes
+from app.client.pods import patch_pod_status
+from app.clock import Clock
+from app.objects.meta import Condition
+from app.objects.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the status of *pod* is to say; None leaves as is."""
+
+    pod: Pod
+    condition: Condition | None
+    nominated_node_name: str | None
+
+    def after(self, older: "Wanted") -> "Wanted":
+        """Return what is wanted when *older* was wanted before and has not been written."""
+        return Wanted(
+            self.pod,
+            older.condition if self.condition is None else self.condition,
+            older.nominated_node_name
+            if self.nominated_node_name is None
+            else self.nominated_node_name,
+        )
+
+
+class PodStatusWriter:
+    """Writes conditions and nominations through the status lane.
+
+    :meth:`WriteLanes.submit_status` alone would lose a nomination that waits when the pod's next
+    attempt has nothing to say about it. Here what waits is what is wanted, and the patch is made
+    from it when its turn comes.
+    """
+
+    def __init__(self, client: Api, lanes: WriteLanes, *, clock: Clock, rng: random.Random) -> None:
+        self._client = client
+        self._lanes = lanes
+        self._clock = clock
+        self._rng = rng
+        self._wanted: dict[str, Wanted] = {}
+
+    def submit(
+        self,
+        pod: Pod,
+        *,
+        condition: Condition | None = None,
+        nominated_node_name: str | None = None,
+    ) -> None:
+        """Have the status of *pod* patched; what is newer wins, None leaves as is, "" clears.
+
+        *pod* is the newest known object: the patch is the difference to it, and there is no request
+        when that is empty.
+        """
+        uid = pod.metadata.uid
+        wanted = Wanted(pod, condition, nominated_node_name)
+        waiting = self._wanted.get(uid)
+        self._wanted[uid] = wanted if waiting is None else wanted.after(waiting)
+        self._lanes.submit_status(uid, lambda: self._write(uid))
+
+    async def _write(self, uid: str) -> None:
+        wanted = self._wanted.pop(uid)
+        await patch_pod_status(
+            self._client,
+            wanted.pod,
+            wanted.condition,
+            wanted.nominated_node_name,
+            clock=self._clock,
+            rng=self._rng,
+        )

@@ -1,0 +1,60 @@
+"""What a cluster has before anyone creates anything."""
+
+from typing import Any, Protocol
+
+from app.cluster.admission import NAMESPACES, PRIORITY_CLASSES
+from app.cluster.errors import StatusError
+from app.cluster.registry import find
+from app.cluster.resources import Object, ResourceType
+from app.cluster.strategies.priority_class import SYSTEM_CLASSES
+from app.cluster.strategies.service import KUBERNETES_IP
+
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+class Creator(Protocol):
+    """What is needed of :class:`app.cluster.writes.Writes`."""
+
+    def create(self, resource: ResourceType, namespace: str, body: Any) -> object: ...
+
+
+def bootstrap(writes: Creator) -> None:
+    """Create what is missing; for a cluster that was kept from an earlier run, that is nothing."""
+    for resource, obj in bootstrap_objects():
+        try:
+            writes.create(resource, obj["metadata"].get("namespace", ""), obj)
+        except StatusError as exc:
+            if exc.reason != "AlreadyExists":
+                raise
+
+
+def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
+    """Return the objects to create at first start, in this order, as a user would write them."""
+    objects: list[tuple[ResourceType, Object]] = [
+        (NAMESPACES, {"metadata": {"name": name}}) for name in SYSTEM_NAMESPACES
+    ]
+    for name, (value, description) in SYSTEM_CLASSES.items():
+        objects.append(
+            (
+                PRIORITY_CLASSES,
+                {"metadata": {"name": name}, "value": value, "description": description},
+            )
+        )
+    services = find("", "v1", "services")
+    if services is not None:
+        objects.append((services, _kubernetes_service()))
+    return objects
+
+
+def _kubernetes_service() -> Object:
+    return {
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": KUBERNETES_IP,
+            "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
+        },
+    }

@@ -1,0 +1,79 @@
+"""Deployments and replica sets: how many pods are wanted, and how many there are."""
+
+from app.cluster.columns.cells import AGE, NAME, dig, listed, selector_text
+from app.cluster.resources import Column, Object
+
+
+def count(obj: Object, path: str) -> int:
+    """Return the number at *path*; what nobody reported is zero."""
+    return dig(obj, path) or 0
+
+
+def of_containers(obj: Object, key: str) -> str:
+    """Return one field of every container of the pod template."""
+    return ",".join(each.get(key, "") for each in listed(obj, "spec.template.spec.containers"))
+
+
+TEMPLATE_COLUMNS = (
+    Column(
+        "Containers",
+        "string",
+        lambda obj: of_containers(obj, "name"),
+        "The containers of the pod template.",
+        priority=1,
+    ),
+    Column(
+        "Images",
+        "string",
+        lambda obj: of_containers(obj, "image"),
+        "The images of the pod template's containers.",
+        priority=1,
+    ),
+    Column(
+        "Selector",
+        "string",
+        lambda obj: selector_text(dig(obj, "spec.selector")),
+        "Which pods count.",
+        priority=1,
+    ),
+)
+
+DEPLOYMENT_COLUMNS = (
+    NAME,
+    Column(
+        "Ready",
+        "string",
+        lambda obj: f"{count(obj, 'status.readyReplicas')}/{count(obj, 'spec.replicas')}",
+        "Pods that are ready, of pods that are wanted.",
+    ),
+    Column(
+        "Up-to-date",
+        "string",
+        lambda obj: count(obj, "status.updatedReplicas"),
+        "Pods made from the present template.",
+    ),
+    Column(
+        "Available",
+        "string",
+        lambda obj: count(obj, "status.availableReplicas"),
+        "Pods that have been ready for at least minReadySeconds.",
+    ),
+    AGE,
+    *TEMPLATE_COLUMNS,
+)
+
+REPLICA_SET_COLUMNS = (
+    NAME,
+    Column("Desired", "integer", lambda obj: count(obj, "spec.replicas"), "Pods that are wanted."),
+    Column(
+        "Current",
+        "integer",
+        lambda obj: count(obj, "status.replicas"),
+        "Pods that there are, without those that are leaving.",
+    ),
+    Column(
+        "Ready", "integer", lambda obj: count(obj, "status.readyReplicas"), "Pods that are ready."
+    ),
+    AGE,
+    *TEMPLATE_COLUMNS,
+)

@@ -1,0 +1,13 @@
+"""Controllers: what turns Deployments into ReplicaSets, those into pods, and sweeps up after them.
+
+Each controller is two things: a synchronous part that looks at objects and returns what is to be
+done (a :class:`~app.cluster.controllers.controller.Plan`), and
+:class:`app.cluster.controllers.loop.Loop`, the one asynchronous shell that feeds it and carries
+its plans out. They are clients of the API and work against any API server. What must not live here:
+the store, the server, admission. Neighbours: ``app.client`` (requests), ``app.informer`` (watches),
+``app.cluster.kubelet``.
+
+Decision (2026-11): controllers name the pods they create instead of leaving it to the server, with
+the words that the server would use; because a create whose answer is lost can then be recognised
+when the watch shows it, so there are never too many; instead of counting expectations.
+"""

@@ -1,0 +1,110 @@
+"""All controllers, connected: the one place where tables, controllers, loops and watches meet."""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from app.clock import Clock
+from app.cluster.actions import Requester
+from app.cluster.controllers.controller import Controller
+from app.cluster.controllers.deployment import DeploymentController
+from app.cluster.controllers.garbage_collector import GarbageCollector, Kind
+from app.cluster.controllers.loop import Loop
+from app.cluster.controllers.namespace import NamespaceController
+from app.cluster.controllers.replica_set import ReplicaSetController
+from app.cluster.controllers.table import Table
+from app.cluster.controllers.views import NamespaceView, ObjectView, PodView, WorkloadView
+from app.informer.reflector import Reflector
+from app.tasks import forever
+
+log = logging.getLogger(__name__)
+
+CONCURRENCY: Final = 48
+"""Requests under way at a time, of all controllers together."""
+
+NAMESPACED: Final = (
+    "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "/apis/apps/v1/namespaces/{namespace}/replicasets",
+    "/api/v1/namespaces/{namespace}/services",
+    "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",
+    "/api/v1/namespaces/{namespace}/events",
+    "/api/v1/namespaces/{namespace}/pods",
+)
+"""What a namespace holds, owners first."""
+
+
+class Client(Requester, Protocol):
+    """What is needed of :class:`app.client.api_client.ApiClient`."""
+
+    def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]: ...
+
+
+class Controllers:
+    """The controllers of a cluster. :meth:`run` ends only by cancellation.
+
+    They decide nothing before they know everything: loops start when all watches are synced.
+    """
+
+    def __init__(self, client: Client, *, clock: Clock, rng: random.Random) -> None:
+        self._client = client
+        self._clock = clock
+        self._rng = rng
+        self._slots = asyncio.Semaphore(CONCURRENCY)
+        deployments: Table[WorkloadView] = Table()
+        replica_sets: Table[WorkloadView] = Table()
+        pods: Table[PodView] = Table()
+        namespaces: Table[NamespaceView] = Table()
+        self._reflectors: list[Reflector[Any]] = [
+            self._reflector("/apis/apps/v1/deployments", deployments, WorkloadView),
+            self._reflector("/apis/apps/v1/replicasets", replica_sets, WorkloadView),
+            self._reflector("/api/v1/pods", pods, PodView),
+            self._reflector("/api/v1/namespaces", namespaces, NamespaceView),
+        ]
+        kinds = [
+            Kind("Deployment", "/apis/apps/v1", "deployments", deployments),
+            Kind("ReplicaSet", "/apis/apps/v1", "replicasets", replica_sets),
+            Kind("Pod", "/api/v1", "pods", pods),
+        ]
+        self._loops = [
+            self._loop(controller)
+            for controller in (
+                DeploymentController(deployments, replica_sets, pods, clock=clock),
+                ReplicaSetController(replica_sets, pods, clock=clock, rng=rng),
+                GarbageCollector(kinds),
+                NamespaceController(namespaces, list(NAMESPACED)),
+            )
+        ]
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for number, reflector in enumerate(self._reflectors):
+                name = f"controllers watch {number}"
+                group.create_task(forever(name, reflector.run), name=name)
+            for reflector in self._reflectors:
+                await reflector.synced.wait()
+            for loop in self._loops:
+                name = f"controller {loop.name}"
+                group.create_task(forever(name, loop.run), name=name)
+
+    def _loop(self, controller: Controller) -> Loop:
+        return Loop(controller, self._client, clock=self._clock, slots=self._slots)
+
+    def _reflector(self, path: str, table: Table[Any], view: type[ObjectView]) -> Reflector[Any]:
+        decode: Callable[[bytes], ObjectView] = msgspec.json.Decoder(view).decode
+        return Reflector(
+            self._client,
+            path,
+            decode=decode,
+            handler=table,
+            clock=self._clock,
+            rng=self._rng,
+            on_malformed=_log_malformed,
+        )
+
+
+def _log_malformed(key: str, _raw: bytes, error: Exception) -> None:
+    log.warning("object cannot be read", extra={"key": key, "error": str(error)})

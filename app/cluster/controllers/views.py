@@ -1,0 +1,116 @@
+"""The fields of objects that controllers read; templates are carried along as they are."""
+
+from typing import Any
+
+import msgspec
+
+
+class View(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """Part of an API object. Null is taken for missing."""
+
+
+class OwnerReference(View, frozen=True):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class Meta(View, frozen=True):
+    name: str
+    uid: str
+    namespace: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+    finalizers: list[str] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or the name of what has no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def owners(self) -> list[OwnerReference]:
+        return self.owner_references or []
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        return next((owner for owner in self.owners if owner.controller), None)
+
+
+class ObjectView(View, frozen=True):
+    """What the garbage collector knows of any object."""
+
+    metadata: Meta
+
+
+def metadata_of(old: ObjectView | None, new: ObjectView | None) -> Meta:
+    """Return the metadata of what changed, in its latest state. One of the two is there."""
+    obj = new if new is not None else old
+    if obj is None:
+        raise ValueError("a change of nothing")
+    return obj.metadata
+
+
+class Condition(View, frozen=True):
+    type: str
+    status: str = ""
+    last_transition_time: str | None = None
+
+
+class PodSpecView(View, frozen=True):
+    node_name: str | None = None
+
+
+class PodStatusView(View, frozen=True):
+    phase: str | None = None
+    conditions: list[Condition] | None = None
+
+
+class PodView(ObjectView, frozen=True):
+    spec: PodSpecView = PodSpecView()
+    status: PodStatusView = PodStatusView()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it counts as a replica: neither finished nor on its way out."""
+        finished = self.status.phase in ("Succeeded", "Failed")
+        return not finished and self.metadata.deletion_timestamp is None
+
+    @property
+    def ready_since(self) -> str | None:
+        """When it became ready; None when it is not."""
+        for condition in self.status.conditions or []:
+            if condition.type == "Ready":
+                return (
+                    (condition.last_transition_time or "") if condition.status == "True" else None
+                )
+        return None
+
+
+class WorkloadView(ObjectView, frozen=True):
+    """A Deployment or ReplicaSet."""
+
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+
+    @property
+    def replicas(self) -> int:
+        """What is wanted."""
+        wanted = self.spec.get("replicas")
+        return 1 if wanted is None else int(wanted)
+
+    def count(self, field: str) -> int:
+        """Return a number of the status; 0 when unset."""
+        return int(self.status.get(field) or 0)
+
+
+class NamespaceView(ObjectView, frozen=True):
+    spec: dict[str, Any] = {}

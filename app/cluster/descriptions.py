@@ -1,0 +1,58 @@
+"""What the commonest types are, in a sentence; ``kubectl explain`` shows it.
+
+The models that :mod:`app.cluster.schema` reads describe their fields, not themselves.
+"""
+
+from collections.abc import Mapping
+
+DESCRIPTIONS: Mapping[str, str] = {
+    "CoreV1Event": "Something that happened to an object, told once or counted.",
+    "EventsV1Event": "Something that happened to an object, told once or counted.",
+    "V1Affinity": "Which nodes and which neighbours the pod wants or avoids.",
+    "V1Container": "One process of the pod, with its image and what it needs.",
+    "V1ContainerPort": "A port that the container listens on.",
+    "V1ContainerStatus": "How a container does at present.",
+    "V1Deployment": "Keeps like pods running, and replaces them when their template changes.",
+    "V1DeploymentSpec": "How many pods are wanted, of which template, and how they are replaced.",
+    "V1DeploymentStatus": "How many of the wanted pods there are.",
+    "V1DeploymentStrategy": "How old pods give way to new ones.",
+    "V1EnvVar": "A variable in the environment of a container.",
+    "V1LabelSelector": "A question about labels; all terms must hold, no terms match everything.",
+    "V1Lease": "A claim that somebody renews: a lock, or a sign of life.",
+    "V1LeaseSpec": "Who holds the lease, since when and for how long.",
+    "V1Namespace": "A room for names: what is in different namespaces may be called the same.",
+    "V1NamespaceSpec": "What must happen before the namespace may go.",
+    "V1NamespaceStatus": "Whether the namespace is in use or on its way out.",
+    "V1Node": "A machine that runs pods.",
+    "V1NodeAffinity": "Which nodes the pod wants, by their labels.",
+    "V1NodeSelector": "A question about nodes; any of its terms must hold.",
+    "V1NodeSpec": "What is decided about the node, such as taints and whether it takes new pods.",
+    "V1NodeStatus": "What the node reports: its size, its health, its addresses.",
+    "V1NodeSystemInfo": "The node's hardware and software.",
+    "V1ObjectMeta": "What every object has: its name, labels, owners and history.",
+    "V1ObjectReference": "Enough to find another object.",
+    "V1Pod": "Containers that live on one node together.",
+    "V1PodAffinity": "Which pods the pod wants near it.",
+    "V1PodAntiAffinity": "Which pods the pod wants to stay away from.",
+    "V1PodSecurityContext": "What the pod's processes may do, unless a container says otherwise.",
+    "V1PodSpec": "What is wanted: the containers, and where and how they are to run.",
+    "V1PodStatus": "How the pod does, as seen by its node and the scheduler.",
+    "V1PodTemplateSpec": "What pods are made from.",
+    "V1PriorityClass": "A name for a priority, which pods refer to.",
+    "V1Probe": "How a container is asked whether it is well.",
+    "V1ReplicaSet": "Keeps like pods running.",
+    "V1ReplicaSetSpec": "How many pods are wanted, and of which template.",
+    "V1ReplicaSetStatus": "How many of the wanted pods there are.",
+    "V1ResourceRequirements": "How much of the node's resources a container asks for and may use.",
+    "V1RollingUpdateDeployment": "How many pods may be missing or too many during the change.",
+    "V1SecurityContext": "What the container's processes may do.",
+    "V1Service": "A lasting address in front of changing pods.",
+    "V1ServiceSpec": "Which pods are behind the address, on which ports, and who can reach it.",
+    "V1ServiceStatus": "What is known of the service's load balancer.",
+    "V1Taint": "Keeps pods off a node that do not tolerate it.",
+    "V1Toleration": "Lets the pod onto nodes with matching taints.",
+    "V1TopologySpreadConstraint": "How evenly like pods spread over zones, nodes or other domains.",
+    "V1Volume": "Storage that the pod's containers can mount.",
+    "V1VolumeMount": "Where in a container a volume of the pod appears.",
+}
+"""By model."""

@@ -1,0 +1,94 @@
+"""What clients may say beside an object: query parameters and DeleteOptions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.cluster import errors
+
+Query = Mapping[str, str]
+
+
+def flag(query: Query, name: str) -> bool:
+    """Return a boolean parameter; ``1``, ``t`` and an empty value are true, as Go reads it."""
+    match query.get(name):
+        case None | "0" | "f" | "F" | "false" | "False" | "FALSE":
+            return False
+        case "" | "1" | "t" | "T" | "true" | "True" | "TRUE":
+            return True
+        case value:
+            raise errors.bad_request(f"{name}: Invalid value: {value!r}: must be a boolean")
+
+
+def number(query: Query, name: str) -> int | None:
+    """Return a whole number that is not negative; None when nothing is said."""
+    text = query.get(name)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise errors.bad_request(f'{name}: Invalid value: "{text}": must be a whole number >= 0')
+    return int(text)
+
+
+def dry_run(query: Query, body: Mapping[str, Any] | None = None) -> bool:
+    """Whether nothing is to be kept: ``dryRun=All`` in the query or in DeleteOptions."""
+    said = [query["dryRun"]] if query.get("dryRun") else (body or {}).get("dryRun") or []
+    if any(value != "All" for value in said):
+        raise errors.bad_request(f'dryRun: Unsupported value: {said!r}: supported values: "All"')
+    return bool(said)
+
+
+def field_validation(query: Query) -> str:
+    """Return ``Strict``, ``Warn`` (the default) or ``Ignore``."""
+    said = query.get("fieldValidation") or "Warn"
+    if said not in ("Strict", "Warn", "Ignore"):
+        raise errors.bad_request(
+            f'fieldValidation: Unsupported value: "{said}": '
+            'supported values: "Ignore", "Strict", "Warn"'
+        )
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How to delete, and only if."""
+
+    grace_period_seconds: int | None = None
+    """None: what the object says."""
+    propagation: str = ""
+    """``Background``, ``Foreground`` or ``Orphan``; empty: the default, which is Background."""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+def delete_options(query: Query, body: Any) -> DeleteOptions:
+    """Read DeleteOptions from *body* (None: there is none) and the query, which wins."""
+    if body is None:
+        body = {}
+    if not isinstance(body, dict) or body.get("kind", "DeleteOptions") != "DeleteOptions":
+        raise errors.bad_request("the body of a DELETE must be DeleteOptions")
+    grace = number(query, "gracePeriodSeconds")
+    if grace is None:
+        grace = body.get("gracePeriodSeconds")
+    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
+        raise errors.bad_request(f"gracePeriodSeconds: Invalid value: {grace!r}: must be a number")
+    policy = query.get("propagationPolicy") or body.get("propagationPolicy") or ""
+    if policy not in ("", "Background", "Foreground", "Orphan"):
+        raise errors.bad_request(
+            f'propagationPolicy: Unsupported value: "{policy}": '
+            'supported values: "Background", "Foreground", "Orphan"'
+        )
+    preconditions = body.get("preconditions") or {}
+    if not isinstance(preconditions, dict):
+        raise errors.bad_request("preconditions: Invalid value: must be an object")
+    if not policy and body.get("orphanDependents"):
+        policy = "Orphan"
+    return DeleteOptions(
+        # Negative ones are read as 1, as the API server does.
+        grace_period_seconds=None if grace is None else (grace if grace >= 0 else 1),
+        propagation=policy,
+        uid=str(preconditions.get("uid") or ""),
+        resource_version=str(preconditions.get("resourceVersion") or ""),
+        dry_run=dry_run(query, body),
+    )

@@ -1,0 +1,162 @@
+"""The one list of the kinds that the embedded API server serves."""
+
+from app.cluster import selectable_fields
+from app.cluster.columns import event as event_columns
+from app.cluster.columns import lease as lease_columns
+from app.cluster.columns import namespace as namespace_columns
+from app.cluster.columns import node as node_columns
+from app.cluster.columns import pod as pod_columns
+from app.cluster.columns import priority_class as priority_class_columns
+from app.cluster.columns import service as service_columns
+from app.cluster.columns import workloads as workload_columns
+from app.cluster.events_view import core_column, core_strategy, from_core, to_core
+from app.cluster.resources import ResourceType
+from app.cluster.strategies.deployment import DEPLOYMENT
+from app.cluster.strategies.event import EVENT
+from app.cluster.strategies.lease import LEASE
+from app.cluster.strategies.namespace import NAMESPACE
+from app.cluster.strategies.node import NODE
+from app.cluster.strategies.pod import POD
+from app.cluster.strategies.priority_class import PRIORITY_CLASS
+from app.cluster.strategies.replica_set import REPLICA_SET
+from app.cluster.strategies.service import SERVICE
+
+RESOURCES: tuple[ResourceType, ...] = (
+    ResourceType(
+        group="",
+        version="v1",
+        kind="Event",
+        plural="events",
+        singular="event",
+        namespaced=True,
+        short_names=("ev",),
+        strategy=EVENT,
+        columns=event_columns.COLUMNS,
+        selectable_fields=selectable_fields.EVENT,
+    ),
+    ResourceType(
+        group="",
+        version="v1",
+        kind="Namespace",
+        plural="namespaces",
+        singular="namespace",
+        namespaced=False,
+        short_names=("ns",),
+        subresources=("finalize", "status"),
+        strategy=NAMESPACE,
+        columns=namespace_columns.COLUMNS,
+        selectable_fields=selectable_fields.NAMESPACE,
+    ),
+    ResourceType(
+        group="",
+        version="v1",
+        kind="Node",
+        plural="nodes",
+        singular="node",
+        namespaced=False,
+        short_names=("no",),
+        subresources=("status",),
+        strategy=NODE,
+        columns=node_columns.COLUMNS,
+        selectable_fields=selectable_fields.NODE,
+    ),
+    ResourceType(
+        group="",
+        version="v1",
+        kind="Pod",
+        plural="pods",
+        singular="pod",
+        namespaced=True,
+        short_names=("po",),
+        categories=("all",),
+        subresources=("binding", "status"),
+        strategy=POD,
+        columns=pod_columns.COLUMNS,
+        selectable_fields=selectable_fields.POD,
+    ),
+    ResourceType(
+        group="",
+        version="v1",
+        kind="Service",
+        plural="services",
+        singular="service",
+        namespaced=True,
+        short_names=("svc",),
+        categories=("all",),
+        subresources=("status",),
+        strategy=SERVICE,
+        columns=service_columns.COLUMNS,
+        selectable_fields=selectable_fields.SERVICE,
+    ),
+    ResourceType(
+        group="apps",
+        version="v1",
+        kind="Deployment",
+        plural="deployments",
+        singular="deployment",
+        namespaced=True,
+        short_names=("deploy",),
+        categories=("all",),
+        subresources=("scale", "status"),
+        strategy=DEPLOYMENT,
+        columns=workload_columns.DEPLOYMENT_COLUMNS,
+    ),
+    ResourceType(
+        group="apps",
+        version="v1",
+        kind="ReplicaSet",
+        plural="replicasets",
+        singular="replicaset",
+        namespaced=True,
+        short_names=("rs",),
+        categories=("all",),
+        subresources=("scale", "status"),
+        strategy=REPLICA_SET,
+        columns=workload_columns.REPLICA_SET_COLUMNS,
+    ),
+    ResourceType(
+        group="events.k8s.io",
+        version="v1",
+        kind="Event",
+        plural="events",
+        singular="event",
+        namespaced=True,
+        short_names=("ev",),
+        strategy=core_strategy(EVENT),
+        columns=tuple(map(core_column, event_columns.COLUMNS)),
+        selectable_fields=selectable_fields.EVENTS_K8S_IO_EVENT,
+        storage="events",
+        to_storage=to_core,
+        from_storage=from_core,
+    ),
+    ResourceType(
+        group="scheduling.k8s.io",
+        version="v1",
+        kind="PriorityClass",
+        plural="priorityclasses",
+        singular="priorityclass",
+        namespaced=False,
+        short_names=("pc",),
+        strategy=PRIORITY_CLASS,
+        columns=priority_class_columns.COLUMNS,
+    ),
+    ResourceType(
+        group="coordination.k8s.io",
+        version="v1",
+        kind="Lease",
+        plural="leases",
+        singular="lease",
+        namespaced=True,
+        strategy=LEASE,
+        columns=lease_columns.COLUMNS,
+    ),
+)
+"""In the order of discovery, which is what an ambiguous short name goes by."""
+
+
+def find(group: str, version: str, plural: str) -> ResourceType | None:
+    """Return the kind with that URL; None if it is not served."""
+    return _BY_PATH.get((group, version, plural))
+
+
+_BY_PATH = {(each.group, each.version, each.plural): each for each in RESOURCES}

@@ -1,0 +1,111 @@
+"""What Deployments and ReplicaSets share: a selector, a pod template, a number of replicas."""
+
+from typing import TypeVar
+
+from app.cluster.resources import FieldError, Object
+from app.cluster.strategies import field_errors, metadata, pod_defaults, pod_spec, selectors
+from app.cluster.strategies.metadata import ObjectMeta
+from app.cluster.strategies.pod_spec import NO_SPEC, PodSpec
+from app.cluster.strategies.selectors import LabelSelector
+from app.cluster.strategies.shape import Shape, section
+
+
+class PodTemplate(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+    spec: PodSpec | None = None
+
+
+class WorkloadSpec(Shape, frozen=True):
+    replicas: int | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplate | None = None
+    min_ready_seconds: int | None = None
+
+
+class WorkloadStatus(Shape, frozen=True):
+    replicas: int | None = None
+    ready_replicas: int | None = None
+    available_replicas: int | None = None
+    updated_replicas: int | None = None
+    unavailable_replicas: int | None = None
+    fully_labeled_replicas: int | None = None
+    observed_generation: int | None = None
+
+
+class Status(Shape, frozen=True):
+    status: WorkloadStatus | None = None
+
+
+SpecT = TypeVar("SpecT", bound=WorkloadSpec)
+
+
+def default(obj: Object) -> None:
+    """Fill in a workload's spec. *obj* fits its shape."""
+    spec = section(obj, "spec")
+    spec.setdefault("replicas", 1)
+    pod_defaults.default_template(section(spec, "template", "spec"))
+    section(spec, "template", "metadata")
+
+
+def validate_spec(new: SpecT, old: SpecT | None, *, kind: str) -> list[FieldError]:
+    """Judge the shared part of ``spec``; *kind* is how messages name the workload."""
+    errors = _not_negative(new.replicas, "spec.replicas")
+    errors += _not_negative(new.min_ready_seconds, "spec.minReadySeconds")
+    template = new.template or PodTemplate()
+    labels = (template.metadata or metadata.NO_METADATA).labels or {}
+    if new.selector is None:
+        errors.append(field_errors.required("spec.selector"))
+    else:
+        complaints = selectors.validate(new.selector, "spec.selector")
+        if new.selector.is_empty:
+            detail = f"empty selector is invalid for {kind}"
+            complaints.append(field_errors.invalid("spec.selector", new.selector, detail))
+        elif not complaints and not selectors.matches(new.selector, labels):
+            path = "spec.template.metadata.labels"
+            detail = "`selector` does not match template `labels`"
+            complaints.append(field_errors.invalid(path, labels, detail))
+        errors += complaints
+    errors += _validate_template(template)
+    if old is not None and new.selector != old.selector:
+        errors.append(field_errors.invalid("spec.selector", new.selector, "field is immutable"))
+    return errors
+
+
+def validate_status(new: Status, _old: Status | None) -> list[FieldError]:
+    status = new.status or WorkloadStatus()
+    return [
+        error
+        for field, count in (
+            ("replicas", status.replicas),
+            ("readyReplicas", status.ready_replicas),
+            ("availableReplicas", status.available_replicas),
+            ("updatedReplicas", status.updated_replicas),
+            ("unavailableReplicas", status.unavailable_replicas),
+            ("fullyLabeledReplicas", status.fully_labeled_replicas),
+            ("observedGeneration", status.observed_generation),
+        )
+        for error in _not_negative(count, f"status.{field}")
+    ]
+
+
+def _not_negative(count: int | None, path: str) -> list[FieldError]:
+    if count is None or count >= 0:
+        return []
+    return [field_errors.invalid(path, count, "must be greater than or equal to 0")]
+
+
+def _validate_template(template: PodTemplate) -> list[FieldError]:
+    path = "spec.template"
+    meta, spec = template.metadata or metadata.NO_METADATA, template.spec or NO_SPEC
+    errors = metadata.validate_labels(meta.labels, f"{path}.labels")
+    errors += metadata.validate_annotations(meta.annotations, f"{path}.annotations")
+    errors += pod_spec.validate(spec, f"{path}.spec")
+    if spec.restart_policy in ("OnFailure", "Never"):
+        here = f"{path}.spec.restartPolicy"
+        errors.append(field_errors.not_supported(here, spec.restart_policy, ("Always",)))
+    if spec.active_deadline_seconds is not None:
+        here = f"{path}.spec.activeDeadlineSeconds"
+        errors.append(
+            field_errors.forbidden(here, "activeDeadlineSeconds in ReplicaSet is not Supported")
+        )
+    return errors

@@ -1,0 +1,118 @@
+"""``kubectl get``'s tables: objects in, a ``meta.k8s.io/v1`` Table out."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from app.cluster.columns.cells import UNKNOWN, Since
+from app.cluster.resources import Column, Object, ResourceType
+
+GROUP_VERSION = "meta.k8s.io/v1"
+
+INCLUDE_OBJECT = ("Metadata", "Object", "None")
+"""The values of the query parameter ``includeObject``; the first is the default."""
+
+MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
+
+
+def human_duration(seconds: float) -> str:
+    """Write a duration as kubectl does: two units while they matter, then one.
+
+    Under two minutes in seconds, under ten minutes as ``3m37s``, under three hours in minutes,
+    under eight hours as ``3h5m``, under two days in hours, under eight days as ``5d2h``, under two
+    years in days, under eight years as ``2y10d``, then in years. Clocks may disagree by a second;
+    what lies further in the future is ``<invalid>``.
+    """
+    if seconds <= -2:
+        return "<invalid>"
+    whole = max(int(seconds), 0)
+    for below, unit, name, rest_unit, rest_name in (
+        (2 * MINUTE, 1, "s", None, ""),
+        (10 * MINUTE, MINUTE, "m", 1, "s"),
+        (3 * HOUR, MINUTE, "m", None, ""),
+        (8 * HOUR, HOUR, "h", MINUTE, "m"),
+        (2 * DAY, HOUR, "h", None, ""),
+        (8 * DAY, DAY, "d", HOUR, "h"),
+        (2 * YEAR, DAY, "d", None, ""),
+        (8 * YEAR, YEAR, "y", DAY, "d"),
+    ):
+        if whole < below:
+            rest = whole % unit // rest_unit if rest_unit else 0
+            return f"{whole // unit}{name}{f'{rest}{rest_name}' if rest else ''}"
+    return f"{whole // YEAR}y"
+
+
+def age(timestamp: str | None, now: float) -> str:
+    """Return how long before *now* (unix seconds) that RFC 3339 time was."""
+    if not timestamp:
+        return UNKNOWN
+    return human_duration(now - datetime.fromisoformat(timestamp).timestamp())
+
+
+def as_table(
+    resource: ResourceType,
+    objects: Sequence[Object],
+    *,
+    include_object: str = "Metadata",
+    list_meta: Object | None = None,
+    now: float,
+    with_columns: bool = True,
+) -> Object:
+    """Return *objects*, as *resource* serves them, as a Table.
+
+    *include_object* is one of :data:`INCLUDE_OBJECT`; *list_meta* is the metadata of the list, or
+    None when the table is one object; *now* is in unix seconds. A watch says ``with_columns=False``
+    after its first event: the client remembers them.
+    """
+    columns = resource.columns
+    return {
+        "kind": "Table",
+        "apiVersion": GROUP_VERSION,
+        "metadata": table_meta(objects) if list_meta is None else list_meta,
+        "columnDefinitions": [definition(each) for each in columns] if with_columns else None,
+        "rows": [
+            {
+                "cells": [cell(column, obj, now) for column in columns],
+                "object": row_object(resource, obj, include_object),
+            }
+            for obj in objects
+        ],
+    }
+
+
+def table_meta(objects: Sequence[Object]) -> Object:
+    """Return the metadata of a table that is not a list: the version of its one object."""
+    versions = [obj["metadata"].get("resourceVersion") for obj in objects]
+    return {"resourceVersion": versions[0]} if len(versions) == 1 and versions[0] else {}
+
+
+def definition(column: Column) -> Object:
+    """Return the TableColumnDefinition."""
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": column.format,
+        "description": column.description,
+        "priority": column.priority,
+    }
+
+
+def cell(column: Column, obj: Object, now: float) -> Any:
+    """Return what *column* says of *obj* at *now*."""
+    value = column.value(obj)
+    return value.text.format(age(value.timestamp, now)) if isinstance(value, Since) else value
+
+
+def row_object(resource: ResourceType, obj: Object, include_object: str) -> Object | None:
+    """Return what a row carries beside its cells, for labels and sorting on the client."""
+    match include_object:
+        case "None":
+            return None
+        case "Object":
+            return {"kind": resource.kind, "apiVersion": resource.group_version, **obj}
+        case _:
+            return {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": GROUP_VERSION,
+                "metadata": obj["metadata"],
+            }

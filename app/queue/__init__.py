@@ -1,0 +1,22 @@
+"""The scheduling queue: which pod is tried next, and when a rejected one is worth another try.
+
+What lives here: :class:`~app.queue.scheduling_queue.SchedulingQueue`, the only thing that others
+use, the sub-queues it is made of, the nominator, and the derivation of cluster events from changed
+objects. Every change of state is synchronous and complete when the method returns; the only
+coroutines wait for work or for the next flush. What must not: scheduling decisions
+(``app.scheduler``), running other plugins than PreEnqueue (``app.profile``), I/O and metrics, which
+read the counts that are kept here.
+
+A pod is in exactly one of these places::
+
+    add -> PreEnqueue -> active --pop--> in flight --done--> gone
+                |          ^   ^            |
+              gated        |   |  add_unschedulable_if_not_present
+                |          |   |            |
+                +- event --+   +- backoff <-+-> unschedulable
+                                     ^                |
+                                     +---- event -----+
+
+Decision (2026-11): the active queue is a plain heap and has no module of its own, because what
+upstream's active_queue.go adds to the heap is locking; instead of a class that only delegates.
+"""

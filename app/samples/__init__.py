@@ -1,0 +1,1 @@
+"""Sample manifests that ``berth up --sample`` loads; YAML files only."""

@@ -1,0 +1,253 @@
+"""``berth up``: embedded cluster, hollow nodes and scheduler in one process, with a workload."""
+
+import asyncio
+import logging
+import random
+import resource
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.live import Live
+
+from app import manifests
+from app.client.api_client import ApiClient
+from app.client.discovery import Discovery, UnknownKindError
+from app.client.errors import ApiError
+from app.clock import Clock
+from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
+from app.cluster.kubelet.node_template import NodeTemplate
+from app.config.types import KubeSchedulerConfiguration
+from app.embedded import EmbeddedCluster, write_kubeconfig
+from app.main import SchedulerService
+from app.progress import Observer, Progress, render
+from app.queue.scheduling_queue import SubQueue
+from app.tasks import forever
+from app.verify import Verification, verify
+
+log = logging.getLogger(__name__)
+
+SAMPLE_NODES = 20
+GPU_NODES = 3
+LOOK_INTERVAL = 0.25
+LINE_EVERY = 8
+"""Without a terminal, a progress line is written every so many looks, when it changed."""
+QUIET_LOOKS = 3
+"""Idle for so many looks in a row: idle."""
+REASONS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What to start, and when to stop."""
+
+    nodes: int
+    template: NodeTemplate = field(default_factory=NodeTemplate)
+    load: Sequence[Path] = ()
+    sample: bool = False
+    port: int = 0
+    """0: any free one."""
+    kubeconfig: Path = Path("berth.kubeconfig")
+    exit_when_idle: bool = False
+
+
+class Up:
+    """One run of ``berth up``. *say* prints a line for people."""
+
+    def __init__(
+        self,
+        options: UpOptions,
+        config: KubeSchedulerConfiguration,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        say: Callable[[str], None],
+    ) -> None:
+        self._options = options
+        self._config = config
+        self._clock = clock
+        self._rng = rng
+        self._say = say
+        self._loaded = asyncio.Event()
+        self.refused = 0
+        """Manifests that were not accepted."""
+
+    async def run(self) -> int:
+        """Run until interrupted, or until idle if so asked; return the exit status.
+
+        With exit_when_idle 0 means: every manifest was accepted, every pod without a scheduling
+        gate has a node, and no node has more than it can take; else 1.
+        """
+        cluster = EmbeddedCluster(clock=self._clock, rng=self._rng)
+        async with AsyncExitStack() as cleanup:
+            await cluster.start(self._options.port)
+            cleanup.push_async_callback(cluster.stop)
+            client = await cluster.connect("berth-scheduler")
+            cleanup.push_async_callback(client.close)
+            nodes_client = await cluster.connect("berth-kubelets")
+            cleanup.push_async_callback(nodes_client.close)
+
+            path = self._options.kubeconfig.absolute()
+            write_kubeconfig(path, cluster.url)
+            self._say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get pods -A")
+            service = SchedulerService(client, self._config, clock=self._clock, rng=self._rng)
+            kubelets = HollowKubelets(
+                nodes_client,
+                Settings(self._options.nodes, self._options.template),
+                clock=self._clock,
+                rng=self._rng,
+            )
+            async with asyncio.TaskGroup() as tasks:
+                background = [
+                    tasks.create_task(forever(name, run), name=name)
+                    for name, run in (
+                        ("controllers", cluster.run_controllers),
+                        ("kubelets", kubelets.run),
+                        ("scheduler", service.run),
+                    )
+                ]
+                background.append(
+                    tasks.create_task(self._load(client, kubelets), name="load manifests")
+                )
+                await self._watch(service, client)
+                verification = await verify(client)
+                self._summary(service, verification)
+                for task in background:
+                    task.cancel()
+        return 0 if verification.is_good and not self.refused else 1
+
+    async def _load(self, client: ApiClient, kubelets: HollowKubelets) -> None:
+        await kubelets.registered.wait()
+        if self._options.sample:
+            await _dedicate_gpu_nodes(client, self._options)
+            text = files("app.samples").joinpath("workload.yaml").read_text(encoding="utf-8")
+            await self._create(client, manifests.parse(text, source="sample"), "sample")
+        for path in self._options.load:
+            await self._create(client, manifests.read(path), str(path))
+        self._loaded.set()
+
+    async def _create(
+        self, client: ApiClient, found: Iterable[manifests.Manifest], source: str
+    ) -> None:
+        """Create what a file holds, one by one; what is refused is told and skipped."""
+        discovery = Discovery(client)
+        try:
+            objects = list(found)
+        except manifests.ManifestError as exc:
+            self._refuse(str(exc))
+            return
+        for obj in objects:
+            metadata = obj.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            try:
+                path = await discovery.collection_of(obj)
+                await client.request(
+                    "POST",
+                    path,
+                    params={"fieldValidation": "Strict"},
+                    body=msgspec.json.encode(obj),
+                )
+            except (UnknownKindError, ApiError) as exc:
+                self._refuse(f"{source}: {obj['kind']} {name!r}: {_reason(exc)}")
+
+    def _refuse(self, why: str) -> None:
+        self.refused += 1
+        self._say(f"not loaded: {why}")
+
+    async def _watch(self, service: SchedulerService, client: ApiClient) -> None:
+        """Show progress until idle, for ever if not asked to exit then."""
+        observer = Observer(cache=service.cache, queue=service.queue)
+        console = Console()
+        quiet = 0
+        last_line = ""
+        looks = 0
+        with Live(console=console, auto_refresh=False, transient=False) as live:
+            while quiet < QUIET_LOOKS or not self._options.exit_when_idle:
+                await self._clock.sleep(LOOK_INTERVAL)
+                progress = self._look(observer, service)
+                if console.is_terminal:
+                    live.update(render(progress, title="berth up"), refresh=True)
+                elif looks % LINE_EVERY == 0 and progress.line() != last_line:
+                    last_line = progress.line()
+                    self._say(last_line)
+                looks += 1
+                settled = (
+                    self._loaded.is_set()
+                    and service.is_idle
+                    and not progress.states["starting"]
+                    and not progress.states["stopping"]
+                )
+                if settled and self._options.exit_when_idle:
+                    settled = await _controllers_are_done(client)
+                quiet = quiet + 1 if settled else 0
+
+    def _look(self, observer: Observer, service: SchedulerService) -> Progress:
+        reasons: dict[str, str] = {}
+        for queued in service.queue.pods(SubQueue.UNSCHEDULABLE):
+            if len(reasons) == REASONS_SHOWN:
+                break
+            current = service.pods.store.get(queued.key, queued.pod)
+            said = [c.message for c in current.status.conditions if c.type == "PodScheduled"]
+            reasons[queued.key] = said[0] if said else ""
+        return observer.look(
+            service.pods.store,
+            scheduled=service.scheduler.scheduled,
+            reasons=reasons,
+            now=self._clock.monotonic(),
+        )
+
+    def _summary(self, service: SchedulerService, verification: Verification) -> None:
+        scheduler = service.scheduler
+        took = scheduler.last_bound_at - scheduler.first_bound_at
+        rate = f"{(scheduler.scheduled - 1) / took:.0f} pods/s" if took > 0 else "at once"
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        self._say(f"{scheduler.scheduled} pods bound in {took:.1f} s ({rate}), peak {peak:.0f} MiB")
+        for line in verification.lines():
+            self._say(line)
+
+
+def _reason(error: UnknownKindError | ApiError) -> str:
+    return error.message if isinstance(error, ApiError) else str(error)
+
+
+async def _dedicate_gpu_nodes(client: ApiClient, options: UpOptions) -> None:
+    """Label and taint the last few nodes, as ``kubectl label`` and ``kubectl taint`` would."""
+    patch: dict[str, Any] = {
+        "metadata": {"labels": {"pool": "gpu"}},
+        "spec": {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]},
+    }
+    for name in options.template.names(options.nodes)[-GPU_NODES:]:
+        await client.request(
+            "PATCH",
+            f"/api/v1/nodes/{name}",
+            body=msgspec.json.encode(patch),
+            content_type="application/merge-patch+json",
+        )
+
+
+class _Workload(msgspec.Struct):
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+
+
+class _Workloads(msgspec.Struct):
+    items: list[_Workload] = []
+
+
+async def _controllers_are_done(client: ApiClient) -> bool:
+    """Whether every Deployment and ReplicaSet has as many pods as it should."""
+    for path in ("/apis/apps/v1/deployments", "/apis/apps/v1/replicasets"):
+        answer = msgspec.json.decode(await client.request("GET", path), type=_Workloads)
+        for workload in answer.items:
+            status, wanted = workload.status, workload.spec.get("replicas", 1)
+            if status.get("observedGeneration", 0) < workload.metadata.get("generation", 1):
+                return False
+            if status.get("replicas", 0) != wanted:
+                return False
+    return True

@@ -1,0 +1,35 @@
+"""NodeName: a pod that names its node runs only there."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from app.framework.cycle_state import CycleState
+from app.framework.events import NODE_ADD, ClusterEventWithHint
+from app.framework.interface import EnqueueExtensions, FilterPlugin
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import Status
+from app.framework.verdict import PASS, Verdict
+
+WRONG_NODE: Final = Status.unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName(FilterPlugin, EnqueueExtensions):
+    """Rejects every node but ``spec.nodeName``, when it is set (spec §5.3)."""
+
+    NAME = "NodeName"
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        name = pod.pod.spec.node_name
+        if not name:
+            return PASS
+        others = np.ones(nodes.size, bool)
+        row = nodes.row_of.get(name)
+        if row is not None:
+            others[row] = False
+        return Verdict.reject(WRONG_NODE, where=others)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return [ClusterEventWithHint(NODE_ADD)]

@@ -1,0 +1,65 @@
+"""NodePorts: two pods cannot have the same host port of a node."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.framework.cycle_state import CycleState
+from app.framework.events import (
+    NODE_ADD,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from app.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import SKIP, Status
+from app.framework.verdict import PASS, Verdict
+from app.objects.host_ports import ANY_IP, conflicts, host_ports
+from app.objects.pod import Pod
+
+PORTS_TAKEN: Final = Status.unschedulable(
+    "node(s) didn't have free ports for the requested pod ports"
+)
+
+
+class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    """Rejects nodes where a host port of the pod is in use (spec §4.5, §5.7).
+
+    The address 0.0.0.0, which an absent hostIP means, conflicts with every other.
+    """
+
+    NAME = "NodePorts"
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        return None if pod.template.host_ports else SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        taken: list[int] = []
+        for ip, protocol, port in pod.template.host_ports:
+            users = nodes.ports.users(protocol, port)
+            if ip == ANY_IP:
+                taken.extend(users)
+            else:
+                taken.extend(row for row, used in users.items() if ip in used or ANY_IP in used)
+        if not taken:
+            return PASS
+        where = nodes.no_rows()
+        where[taken] = True
+        return Verdict.reject(PORTS_TAKEN, where=where)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
+        return [
+            ClusterEventWithHint(pod_gone, after_pod_deletion),
+            ClusterEventWithHint(NODE_ADD),
+        ]
+
+
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+    """Queue if the deleted pod had a place, and ports that this pod wants."""
+    had_place = old.spec.node_name or old.status.nominated_node_name
+    freed = had_place and conflicts(host_ports(pod), host_ports(old))
+    return Hint.QUEUE if freed else Hint.SKIP

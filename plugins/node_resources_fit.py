@@ -1,0 +1,277 @@
+"""NodeResourcesFit: a pod goes where what it requests is left, rather to the emptier nodes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, field_validator, model_validator
+
+from app.framework.cycle_state import CycleState
+from app.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from app.framework.handle import Handle
+from app.framework.interface import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PluginArgs,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Scores,
+)
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.scoring import (
+    DEFAULT_RESOURCES,
+    ResourceSpec,
+    ResourceStrategy,
+    UtilizationShapePoint,
+    check_shape,
+    least_allocated,
+    most_allocated,
+    requested_to_capacity_ratio,
+    scored_resources,
+)
+from app.framework.status import Code, Status
+from app.framework.verdict import Rejection, Verdict
+from app.objects import resources
+from app.objects.names import is_qualified_name
+from app.objects.node import Node
+from app.objects.pod import Pod
+from app.objects.resources import Resources, is_extended
+
+TOO_MANY_PODS: Final = "Too many pods"
+
+LEAST_ALLOCATED: Final = "LeastAllocated"
+MOST_ALLOCATED: Final = "MostAllocated"
+REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
+
+
+class RequestedToCapacityRatioParam(BaseModel):
+    """The scoring curve of strategy RequestedToCapacityRatio."""
+
+    model_config = PluginArgs.model_config
+
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> "RequestedToCapacityRatioParam":
+        check_shape(self.shape)
+        return self
+
+
+class ScoringStrategy(BaseModel):
+    """How nodes are ranked, and by which resources."""
+
+    model_config = PluginArgs.model_config
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = LEAST_ALLOCATED
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+    @field_validator("resources")
+    @classmethod
+    def _check_resources(cls, specs: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+        for i, spec in enumerate(specs):
+            if not 0 <= spec.weight <= 100:
+                raise ValueError(
+                    f"resources[{i}].weight: Invalid value: {spec.weight}: resource weight of"
+                    f" {spec.name} not in valid range [1, 100]"
+                )
+        return specs or DEFAULT_RESOURCES
+
+    @model_validator(mode="after")
+    def _check(self) -> "ScoringStrategy":
+        wanted = self.type == REQUESTED_TO_CAPACITY_RATIO
+        given = self.requested_to_capacity_ratio is not None
+        if wanted and not given:
+            raise ValueError(f"requestedToCapacityRatio: Required value with type {self.type}")
+        if given and not wanted:
+            raise ValueError(f"requestedToCapacityRatio: Forbidden with type {self.type}")
+        return self
+
+    def compiled(self) -> ResourceStrategy:
+        match self.type, self.requested_to_capacity_ratio:
+            case "RequestedToCapacityRatio", RequestedToCapacityRatioParam(shape=shape):
+                return requested_to_capacity_ratio(shape)
+            case "MostAllocated", _:
+                return most_allocated
+            case _:
+                return least_allocated
+
+
+class NodeResourcesFitArgs(PluginArgs):
+    """What the filter leaves to others, and how the score ranks.
+
+    ``ignoredByScheduler`` resources of extenders take the place of ``ignored_resources``; that is
+    up to the caller.
+    """
+
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy = ScoringStrategy()
+
+    @field_validator("ignored_resources")
+    @classmethod
+    def _check_resources(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for i, name in enumerate(names):
+            if not is_qualified_name(name):
+                raise ValueError(
+                    f"ignoredResources[{i}]: Invalid value: {name!r}: not a qualified name"
+                )
+        return names
+
+    @field_validator("ignored_resource_groups")
+    @classmethod
+    def _check_groups(cls, groups: tuple[str, ...]) -> tuple[str, ...]:
+        for i, group in enumerate(groups):
+            if "/" in group:
+                raise ValueError(
+                    f"ignoredResourceGroups[{i}]: Invalid value: {group!r}: must not contain '/'"
+                )
+            if not is_qualified_name(group):
+                raise ValueError(
+                    f"ignoredResourceGroups[{i}]: Invalid value: {group!r}: not a qualified name"
+                )
+        return groups
+
+
+class Need(NamedTuple):
+    """How much of a resource must be left, and what to say where it is not."""
+
+    name: str
+    amount: int
+    reason: str
+
+
+class NodeResourcesFit(
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions
+):
+    """Rejects nodes that lack what the pod requests, telling each lack (spec §5.8).
+
+    A lack is unresolvable where the node could not serve the request even if it were empty.
+    """
+
+    NAME = "NodeResourcesFit"
+    ARGS = NodeResourcesFitArgs
+
+    def __init__(
+        self, args: NodeResourcesFitArgs | None = None, handle: Handle | None = None
+    ) -> None:
+        super().__init__(args, handle)
+        args = args or NodeResourcesFitArgs()
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._resources = args.scoring_strategy.resources
+        self._strategy = args.scoring_strategy.compiled()
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Never skips: every pod needs a place on its node."""
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        rejections = []
+        full = nodes.pod_count >= nodes.allowed_pods
+        if full.any():
+            rejections.append(Rejection(TOO_MANY_PODS, Code.UNSCHEDULABLE, full))
+        needs = pod.template.memo((self, "needs"), lambda: tuple(self._needs(pod)))
+        for need in needs:
+            rejections.extend(_lacks(nodes, need))
+        return Verdict(tuple(rejections))
+
+    def _needs(self, pod: PodInfo) -> Iterator[Need]:
+        for name, amount in _amounts(pod.template.incoming_requested):
+            if not self._is_ignored(name):
+                yield Need(name, amount, f"Insufficient {name}")
+
+    def _is_ignored(self, name: str) -> bool:
+        if not is_extended(name):
+            return False
+        return name in self._ignored or name.partition("/")[0] in self._ignored_groups
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Never skips; the requests are part of the pod's template."""
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        requests = pod.template.fit_score_requests
+        scored = scored_resources(nodes, self._resources, requests, non_zero=True)
+        return self._strategy(scored, nodes.size)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
+        scaled_down = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
+        node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
+        return [
+            ClusterEventWithHint(pod_gone, after_pod_deletion),
+            ClusterEventWithHint(scaled_down, after_scale_down),
+            ClusterEventWithHint(node, after_node_change),
+        ]
+
+
+def _lacks(nodes: NodeTable, need: Need) -> Iterator[Rejection]:
+    """Yield the rows where less than *need* is left: those where evicting pods may help, if any,
+    and those where nothing can."""
+    rows = nodes.resource_rows(need.name)
+    if rows is None:  # neither nodes nor their pods know the resource
+        nowhere = np.ones(nodes.size, bool)
+        yield Rejection(need.reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, nowhere)
+        return
+    allocatable, requested = rows
+    short = allocatable - requested < need.amount
+    if not short.any():
+        return
+    never = short & (allocatable < need.amount)
+    if never.any():
+        yield Rejection(need.reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, never)
+        short = short & ~never
+    yield Rejection(need.reason, Code.UNSCHEDULABLE, short)
+
+
+def _amounts(requests: Resources) -> Iterator[tuple[str, int]]:
+    """Yield what is requested by name, in the order of the filter's reasons, without zeros."""
+    for name in ("cpu", "memory", "ephemeral-storage", *requests.scalars):
+        amount = requests.amount(name)
+        if amount:
+            yield name, amount
+
+
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+    """Queue if the deleted pod had a place."""
+    had_place = old.spec.node_name or old.status.nominated_node_name
+    return Hint.QUEUE if had_place else Hint.SKIP
+
+
+def after_scale_down(pod: Pod, old: Pod, new: Pod) -> Hint:
+    """Queue if it is this pod, or one on a node that gave back something this pod requests."""
+    if new.metadata.uid == pod.metadata.uid:
+        return Hint.QUEUE
+    if not new.spec.node_name:
+        return Hint.SKIP
+    before, after = resources.requested(old), resources.requested(new)
+    wanted = _amounts(resources.requested(pod))
+    freed = any(before.amount(name) > after.amount(name) for name, _ in wanted)
+    return Hint.QUEUE if freed else Hint.SKIP
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+    """Queue if the pod fits the node once it is empty, and the node is new or gained something.
+
+    What counts as gained: room for more pods, or more of a resource that the pod requests.
+    """
+    wanted = dict(_amounts(resources.incoming_requested(pod)))
+    after = resources.node_allocatable(new)
+    if after.allowed_pods < 1 or any(after.amount(name) < wanted[name] for name in wanted):
+        return Hint.SKIP
+    if old is None:
+        return Hint.QUEUE
+    before = resources.node_allocatable(old)
+    gained = after.allowed_pods > before.allowed_pods or any(
+        after.amount(name) > before.amount(name) for name in wanted
+    )
+    return Hint.QUEUE if gained else Hint.SKIP

@@ -1,0 +1,59 @@
+"""NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.framework.cycle_state import CycleState
+from app.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from app.framework.interface import EnqueueExtensions, FilterPlugin
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import Status
+from app.framework.verdict import PASS, Verdict
+from app.objects.node import Node
+from app.objects.pod import Pod
+from app.objects.taints import UNSCHEDULABLE_TAINT, tolerates
+
+UNSCHEDULABLE: Final = Status.unresolvable("node(s) were unschedulable")
+
+
+class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
+    """Rejects nodes with ``spec.unschedulable``, unless the pod tolerates that (spec §5.4)."""
+
+    NAME = "NodeUnschedulable"
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        cordoned = nodes.unschedulable
+        if not cordoned.any() or _tolerates_unschedulable(pod.pod):
+            return PASS
+        return Verdict.reject(UNSCHEDULABLE, where=cordoned.copy())
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
+        toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
+        return [
+            ClusterEventWithHint(node, after_node_change),
+            ClusterEventWithHint(toleration, after_toleration_change),
+        ]
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+    """Queue if a node came that is schedulable, or one became so."""
+    was = old is None or old.spec.unschedulable
+    return Hint.QUEUE if was and not new.spec.unschedulable else Hint.SKIP
+
+
+def after_toleration_change(pod: Pod, old: Pod | None, new: Pod) -> Hint:
+    """Queue if it is this pod, and it tolerates cordoned nodes now."""
+    is_this = new.metadata.uid == pod.metadata.uid
+    return Hint.QUEUE if is_this and _tolerates_unschedulable(new) else Hint.SKIP
+
+
+def _tolerates_unschedulable(pod: Pod) -> bool:
+    return any(tolerates(toleration, UNSCHEDULABLE_TAINT) for toleration in pod.spec.tolerations)

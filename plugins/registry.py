@@ -1,0 +1,32 @@
+"""The in-tree plugins, by name: the one list to edit when a plugin is added."""
+
+from typing import Final
+
+from app.framework.interface import Plugin
+from plugins.default_binder import DefaultBinder
+from plugins.image_locality import ImageLocality
+from plugins.node_affinity import NodeAffinity
+from plugins.node_name import NodeName
+from plugins.node_ports import NodePorts
+from plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from plugins.node_resources_fit import NodeResourcesFit
+from plugins.node_unschedulable import NodeUnschedulable
+from plugins.priority_sort import PrioritySort
+from plugins.scheduling_gates import SchedulingGates
+from plugins.taint_toleration import TaintToleration
+
+_PLUGINS: Final[list[type[Plugin]]] = [
+    SchedulingGates,
+    PrioritySort,
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    NodeResourcesFit,
+    NodeResourcesBalancedAllocation,
+    ImageLocality,
+    DefaultBinder,
+]
+
+IN_TREE: Final[dict[str, type[Plugin]]] = {plugin.NAME: plugin for plugin in _PLUGINS}

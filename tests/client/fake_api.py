@@ -1,0 +1,50 @@
+"""An API made of a function from request to answer, which remembers the requests."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+
+class Request(NamedTuple):
+    """One request; ``body`` is its decoded JSON."""
+
+    method: str
+    path: str
+    body: Any = None
+    content_type: str = "application/json"
+
+
+Answer = Callable[[Request], bytes | Exception]
+
+
+class FakeApi:
+    """Answers requests by a function; an error that it returns is raised."""
+
+    def __init__(self, answer: Answer = lambda request: b"{}") -> None:
+        self.requests: list[Request] = []
+        self._answer = answer
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        timeout: float | None = None,
+    ) -> bytes:
+        decoded = None if body is None else msgspec.json.decode(body)
+        request = Request(method, path, decoded, content_type)
+        self.requests.append(request)
+        answer = self._answer(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        for answer in (self._answer(Request("WATCH", path)),):
+            if isinstance(answer, Exception):
+                raise answer
+            yield answer

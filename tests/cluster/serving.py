@@ -1,0 +1,197 @@
+"""An API server without sockets, serving a few kinds whose rules are as plain as can be."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import msgspec
+
+from app.clock import FakeClock
+from app.cluster.resources import FieldError, Object, ResourceType, Strategy
+from app.cluster.server import ApiServer
+from app.cluster.store import Store
+
+NOW = 1_700_000_000.0
+NOW_TEXT = "2023-11-14T22:13:20Z"
+
+
+def count_generations(new: Object, old: Object | None) -> None:
+    if old is None:
+        new["metadata"]["generation"] = 1
+    elif new.get("spec") != old.get("spec"):
+        new["metadata"]["generation"] += 1
+
+
+def needs_containers(new: Object, _old: Object | None) -> list[FieldError]:
+    if new["spec"].get("containers"):
+        return []
+    return [FieldError("spec.containers", "FieldValueRequired", "Required value")]
+
+
+def default_restart_policy(obj: Object) -> None:
+    obj.setdefault("spec", {}).setdefault("restartPolicy", "Always")
+
+
+def no_teapots(new: Object, _old: Object | None) -> list[FieldError]:
+    phase = new.get("status", {}).get("phase")
+    if phase != "Teapot":
+        return []
+    message = 'Invalid value: "Teapot": is not a phase'
+    return [FieldError("status.phase", "FieldValueInvalid", message)]
+
+
+def terminate(namespace: Object) -> None:
+    namespace["status"]["phase"] = "Terminating"
+
+
+PODS = ResourceType(
+    group="",
+    version="v1",
+    kind="Pod",
+    plural="pods",
+    singular="pod",
+    namespaced=True,
+    subresources=("status", "binding"),
+    strategy=Strategy(
+        default=default_restart_policy,
+        prepare=count_generations,
+        validate=needs_containers,
+        validate_status=no_teapots,
+        initial_status=lambda _pod: {"phase": "Pending"},
+        graceful_seconds=lambda pod: 30 if pod["spec"].get("nodeName") else 0,
+    ),
+    selectable_fields={"spec.nodeName": lambda pod: pod["spec"].get("nodeName", "")},
+)
+NODES = ResourceType(
+    group="",
+    version="v1",
+    kind="Node",
+    plural="nodes",
+    singular="node",
+    namespaced=False,
+    subresources=("status",),
+    strategy=Strategy(keeps_status_on_create=True),
+)
+NAMESPACES = ResourceType(
+    group="",
+    version="v1",
+    kind="Namespace",
+    plural="namespaces",
+    singular="namespace",
+    namespaced=False,
+    subresources=("status", "finalize"),
+    strategy=Strategy(deleting=terminate, initial_status=lambda _obj: {"phase": "Active"}),
+)
+DEPLOYMENTS = ResourceType(
+    group="apps",
+    version="v1",
+    kind="Deployment",
+    plural="deployments",
+    singular="deployment",
+    namespaced=True,
+    subresources=("scale", "status"),
+    strategy=Strategy(prepare=count_generations, initial_status=lambda _obj: {}),
+)
+RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS)
+
+
+class OpenDoor:
+    """Admission that lets everything pass."""
+
+    def create(self, _resource: ResourceType, _obj: Object, _store: Store) -> None:
+        """Fine."""
+
+    def update(self, _resource: ResourceType, _obj: Object, _store: Store) -> None:
+        """Fine."""
+
+    def delete(self, _resource: ResourceType, _name: str) -> None:
+        """Fine."""
+
+
+class Serving:
+    """The server, its clock and store, and a client that speaks JSON."""
+
+    def __init__(self, *, log_capacity: int = 1000) -> None:
+        self.clock = FakeClock(NOW)
+        self.store = Store(log_capacity=log_capacity)
+        self.server = ApiServer(
+            RESOURCES,
+            self.store,
+            admission=OpenDoor(),
+            clock=self.clock,
+            rng=random.Random(1),
+        )
+        transport = httpx.ASGITransport(app=self.server.app)
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://cluster")
+
+    async def request(
+        self, method: str, path: str, body: Any = None, **headers: str
+    ) -> tuple[int, Any]:
+        """Return the status code and the decoded answer; bytes are sent as they are."""
+        content = body if isinstance(body, bytes | None) else msgspec.json.encode(body)
+        given = {"content-type": "application/json"} if body is not None else {}
+        given |= {key.replace("_", "-"): value for key, value in headers.items()}
+        response = await self.http.request(method, path, content=content, headers=given)
+        self.store.check_invariants()
+        return response.status_code, msgspec.json.decode(response.content)
+
+    async def get(self, path: str) -> Any:
+        """Return what is there, which must be."""
+        code, answer = await self.request("GET", path)
+        assert code == 200, answer
+        return answer
+
+    async def post(self, path: str, body: Any) -> Any:
+        """Create, which must work."""
+        code, answer = await self.request("POST", path, body)
+        assert code == 201, answer
+        return answer
+
+    async def pods(self, *names: str) -> None:
+        """Create plain pods in the namespace ``default``."""
+        for name in names:
+            await self.post("/api/v1/namespaces/default/pods", pod(name))
+
+    async def watch(self, path: str, during: Callable[[], Any], *, seconds: float) -> list[Any]:
+        """Watch *path*, let *during* happen and *seconds* pass; return the events."""
+        request = asyncio.ensure_future(self.http.get(path))
+        await self.settle()
+        happened = during()
+        if asyncio.iscoroutine(happened):
+            await happened
+        await self.settle()
+        self.clock.advance(seconds)
+        self.store.wake()
+        response = await request
+        assert response.headers["content-type"] == "application/json"
+        return [msgspec.json.decode(line) for line in response.content.splitlines()]
+
+    async def settle(self) -> None:
+        """Let everyone run until they wait."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+def pod(name: str, **metadata: Any) -> Object:
+    return {
+        "metadata": {"name": name, **metadata},
+        "spec": {"containers": [{"name": "c", "image": "pause"}]},
+    }
+
+
+def status(
+    code: int, reason: str, message: str, details: Object | None = None
+) -> tuple[int, Object]:
+    """Return an answer that refuses."""
+    body: Object = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code,
+    }
+    return code, body if details is None else {**body, "details": details}

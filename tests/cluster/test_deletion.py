@@ -1,0 +1,183 @@
+"""Deleting: at once, with a grace period, held by finalizers, many at a time."""
+
+from typing import Any
+
+import pytest
+
+from tests.cluster.serving import NOW, NOW_TEXT, Serving, pod
+
+PODS = "/api/v1/namespaces/default/pods"
+WEB = "/apis/apps/v1/namespaces/default/deployments"
+MERGE = {"content_type": "application/merge-patch+json"}
+
+
+@pytest.fixture
+def serving() -> Serving:
+    return Serving()
+
+
+async def bound(serving: Serving, name: str, **metadata: Any) -> None:
+    await serving.post(PODS, pod(name, **metadata))
+    await serving.post(f"{PODS}/{name}/binding", {"target": {"kind": "Node", "name": "n"}})
+
+
+def deletion(answer: Any) -> tuple[Any, ...]:
+    keys = ("deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+    return tuple(answer["metadata"].get(key) for key in keys)
+
+
+async def test_what_nothing_holds_is_gone_at_once(serving: Serving) -> None:
+    web = await serving.post(WEB, {"metadata": {"name": "web"}})
+    body = {"propagationPolicy": "Background"}
+    details = {
+        "name": "web",
+        "group": "apps",
+        "kind": "deployments",
+        "uid": web["metadata"]["uid"],
+    }
+    assert await serving.request("DELETE", f"{WEB}/web", body) == (
+        200,
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        },
+    )
+    assert (await serving.request("GET", f"{WEB}/web"))[0] == 404
+
+
+async def test_a_pod_without_a_node_is_gone_at_once(serving: Serving) -> None:
+    await serving.pods("p")
+    code, answer = await serving.request("DELETE", f"{PODS}/p?gracePeriodSeconds=30")
+    assert (code, answer["kind"], deletion(answer)) == (200, "Pod", (None, None, 1))
+    assert (await serving.request("GET", f"{PODS}/p"))[0] == 404
+
+
+async def test_a_pod_on_a_node_lives_on_until_its_kubelet_says(serving: Serving) -> None:
+    await bound(serving, "p")
+    _, answer = await serving.request("DELETE", f"{PODS}/p")
+    assert deletion(answer) == ("2023-11-14T22:13:50Z", 30, 2)
+    assert deletion(await serving.get(f"{PODS}/p")) == ("2023-11-14T22:13:50Z", 30, 2)
+    _, answer = await serving.request("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0})
+    assert (await serving.request("GET", f"{PODS}/p"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "want"),
+    [
+        pytest.param(None, None, ("2023-11-14T22:13:50Z", 30), id="the pod's own period"),
+        pytest.param(60, None, ("2023-11-14T22:14:20Z", 60), id="a longer one on request"),
+        pytest.param(60, 90, ("2023-11-14T22:14:20Z", 60), id="never longer afterwards"),
+        pytest.param(60, 10, ("2023-11-14T22:13:30Z", 10), id="shorter, counted from the first"),
+    ],
+)
+async def test_grace_periods(
+    serving: Serving, first: int | None, second: int | None, want: tuple[str, int]
+) -> None:
+    await bound(serving, "p")
+    for seconds in (first, second):
+        body = {} if seconds is None else {"gracePeriodSeconds": seconds}
+        await serving.request("DELETE", f"{PODS}/p", body)
+        serving.clock.advance(5)
+    assert deletion(await serving.get(f"{PODS}/p"))[:2] == want
+
+
+async def test_finalizers_hold_an_object_back(serving: Serving) -> None:
+    await serving.post(PODS, pod("p", finalizers=["a", "b"]))
+    for _ in range(2):
+        _, answer = await serving.request("DELETE", f"{PODS}/p")
+        assert deletion(answer) == (NOW_TEXT, 0, 2)
+    await serving.request("PATCH", f"{PODS}/p", {"metadata": {"finalizers": ["b"]}}, **MERGE)
+    assert (await serving.get(f"{PODS}/p"))["metadata"]["finalizers"] == ["b"]
+    await serving.request("PATCH", f"{PODS}/p", {"metadata": {"finalizers": None}}, **MERGE)
+    assert (await serving.request("GET", f"{PODS}/p"))[0] == 404
+
+
+async def test_a_pod_that_ends_can_still_be_held(serving: Serving) -> None:
+    await bound(serving, "p", finalizers=["a"])
+    await serving.request("DELETE", f"{PODS}/p")
+    serving.clock.advance(30)
+    await serving.request("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0})
+    assert deletion(await serving.get(f"{PODS}/p")) == (NOW_TEXT, 0, 2)
+    await serving.request("PATCH", f"{PODS}/p", {"metadata": {"finalizers": []}}, **MERGE)
+    assert (await serving.request("GET", f"{PODS}/p"))[0] == 404
+
+
+async def test_a_name_is_taken_until_the_object_is_gone(serving: Serving) -> None:
+    await serving.post(PODS, pod("p", finalizers=["a"]))
+    await serving.request("DELETE", f"{PODS}/p")
+    code, answer = await serving.request("POST", PODS, pod("p"))
+    message = 'object is being deleted: pods "p" already exists'
+    assert (code, answer["message"]) == (409, message)
+
+
+async def test_a_namespace_is_finalized(serving: Serving) -> None:
+    body = {"metadata": {"name": "demo"}, "spec": {"finalizers": ["kubernetes"]}}
+    await serving.post("/api/v1/namespaces", body)
+    _, answer = await serving.request("DELETE", "/api/v1/namespaces/demo")
+    assert (answer["metadata"]["deletionTimestamp"], answer["status"]) == (
+        NOW_TEXT,
+        {"phase": "Terminating"},
+    )
+    answer["spec"]["finalizers"] = []
+    code, _ = await serving.request("PUT", "/api/v1/namespaces/demo/finalize", answer)
+    assert code == 200
+    assert (await serving.request("GET", "/api/v1/namespaces/demo"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("preconditions", "code"),
+    [
+        pytest.param({"uid": "other"}, 409, id="another object"),
+        pytest.param({"resourceVersion": "1"}, 409, id="another version"),
+        pytest.param({"resourceVersion": "2"}, 200, id="the very one"),
+    ],
+)
+async def test_preconditions(serving: Serving, preconditions: Any, code: int) -> None:
+    await serving.pods("p")
+    body = {"kind": "DeleteOptions", "preconditions": preconditions}
+    got, _ = await serving.request("DELETE", f"{PODS}/p", body)
+    assert got == code
+
+
+async def test_orphaning_is_the_collectors_task(serving: Serving) -> None:
+    await serving.post(WEB, {"metadata": {"name": "web"}})
+    _, answer = await serving.request("DELETE", f"{WEB}/web", {"propagationPolicy": "Orphan"})
+    assert answer["metadata"]["finalizers"] == ["orphan"]
+    _, answer = await serving.request("DELETE", f"{WEB}/web?propagationPolicy=Background")
+    assert answer["status"] == "Success"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"gracePeriodSeconds": "x"}, id="a period that is no number"),
+        pytest.param({"propagationPolicy": "Sideways"}, id="an unknown policy"),
+        pytest.param({"kind": "Pod"}, id="another kind"),
+        pytest.param({"preconditions": [1]}, id="preconditions that are no object"),
+        pytest.param({"dryRun": ["Some"]}, id="an unknown dry run"),
+    ],
+)
+async def test_bad_options(serving: Serving, body: Any) -> None:
+    await serving.pods("p")
+    assert (await serving.request("DELETE", f"{PODS}/p", body))[0] == 400
+
+
+async def test_a_selection_is_deleted(serving: Serving) -> None:
+    await serving.post(PODS, pod("a", labels={"app": "x"}))
+    await serving.post(PODS, pod("b", labels={"app": "y"}))
+    code, answer = await serving.request("DELETE", f"{PODS}?labelSelector=app%3Dx")
+    assert (code, answer["kind"], [i["metadata"]["name"] for i in answer["items"]]) == (
+        200,
+        "PodList",
+        ["a"],
+    )
+    assert [i["metadata"]["name"] for i in (await serving.get(PODS))["items"]] == ["b"]
+    assert serving.clock.now() == NOW
+
+
+async def test_not_all_namespaces_at_once(serving: Serving) -> None:
+    code, answer = await serving.request("DELETE", "/api/v1/namespaces")
+    assert (code, answer["reason"]) == (405, "MethodNotAllowed")

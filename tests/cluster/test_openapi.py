@@ -1,0 +1,145 @@
+"""The OpenAPI documents: whole, and with what kubectl reads from them."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from app.cluster import openapi
+from app.cluster.bodies import PATCH_TYPES
+from app.cluster.discovery import by_path
+from app.cluster.registry import RESOURCES
+from app.cluster.resources import Object, ResourceType
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    app = Starlette(routes=openapi.routes(RESOURCES))
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://berth") as client:
+        yield client
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for each in value.values():
+            yield from references(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from references(each)
+
+
+def resolve(document: Object, reference: str) -> Any:
+    found: Any = document
+    for step in reference.removeprefix("#/").split("/"):
+        found = found[step]
+    return found
+
+
+async def documents(client: httpx.AsyncClient) -> dict[str, Object]:
+    index = (await client.get("/openapi/v3")).json()
+    return {
+        path: (await client.get(entry["serverRelativeURL"])).json()
+        for path, entry in index["paths"].items()
+    }
+
+
+async def test_the_index_leads_to_a_document_per_group_and_version(
+    client: httpx.AsyncClient,
+) -> None:
+    assert sorted(await documents(client)) == [
+        "api/v1",
+        "apis/apps/v1",
+        "apis/coordination.k8s.io/v1",
+        "apis/events.k8s.io/v1",
+        "apis/scheduling.k8s.io/v1",
+    ]
+
+
+async def test_every_reference_leads_somewhere(client: httpx.AsyncClient) -> None:
+    found = [*(await documents(client)).values(), (await client.get("/openapi/v2")).json()]
+    for document in found:
+        targets = {*references(document)}
+        assert targets
+        assert all(resolve(document, each)["type"] for each in targets)
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.group_version + each.kind)
+def test_kubectl_finds_each_kind_and_what_its_patch_takes(resource: ResourceType) -> None:
+    document = openapi.document(by_path(RESOURCES)[resource.path])
+    gvk = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    schemas = document["components"]["schemas"].values()
+    assert [each for each in schemas if each.get(openapi.GVK) == [gvk]]
+    [patch] = [
+        item["patch"]
+        for path, item in document["paths"].items()
+        if path.endswith("{name}") and item["patch"][openapi.GVK] == gvk
+    ]
+    assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
+    parameters = {each["name"]: each["in"] for each in patch["parameters"]}
+    assert parameters["fieldValidation"] == parameters["dryRun"] == "query"
+
+
+def test_a_merging_list_says_so() -> None:
+    document = openapi.document(by_path(RESOURCES)["/api/v1"])
+    properties = document["components"]["schemas"]["v1.PodSpec"]["properties"]
+    containers = dict(properties["containers"])
+    assert containers.pop("description")
+    assert containers == {
+        "type": "array",
+        "items": {"$ref": "#/components/schemas/v1.Container"},
+        "x-kubernetes-patch-strategy": "merge",
+        "x-kubernetes-patch-merge-key": "name",
+    }
+    assert "x-kubernetes-patch-strategy" not in properties["tolerations"]
+
+
+async def test_swagger_says_the_same(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi/v2")).json()
+    assert document["swagger"] == "2.0"
+    pod = document["definitions"]["v1.Pod"]
+    assert pod[openapi.GVK] == [{"group": "", "kind": "Pod", "version": "v1"}]
+    assert pod["properties"]["spec"] == {"$ref": "#/definitions/v1.PodSpec"}
+    patch = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
+    assert patch["consumes"] == [*PATCH_TYPES]
+    assert {"name": "dryRun", "in": "query", "type": "string"}.items() <= patch["parameters"][
+        0
+    ].items()
+    assert patch["parameters"][-1]["in"] == "body"
+
+
+async def test_a_document_asked_for_by_its_hash_is_good_for_a_year(
+    client: httpx.AsyncClient,
+) -> None:
+    index = (await client.get("/openapi/v3")).json()
+    url = index["paths"]["apis/apps/v1"]["serverRelativeURL"]
+    by_hash, plain = await client.get(url), await client.get("/openapi/v3/apis/apps/v1")
+    assert by_hash.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert "cache-control" not in plain.headers
+    assert by_hash.content == plain.content
+
+
+async def test_an_old_hash_is_sent_to_the_new_one(client: httpx.AsyncClient) -> None:
+    response = await client.get("/openapi/v3/apis/apps/v1?hash=OLD")
+    assert response.status_code == 301
+    index = (await client.get("/openapi/v3")).json()
+    assert response.headers["location"] == index["paths"]["apis/apps/v1"]["serverRelativeURL"]
+
+
+async def test_the_index_is_cached_and_has_the_content_type_of_a_real_one(
+    client: httpx.AsyncClient,
+) -> None:
+    first = await client.get("/openapi/v3")
+    assert first.headers["content-type"] == "text/plain; charset=utf-8"
+    again = {"If-None-Match": first.headers["etag"]}
+    assert (await client.get("/openapi/v3", headers=again)).status_code == 304
+
+
+async def test_protobuf_is_not_spoken(client: httpx.AsyncClient) -> None:
+    accept = {"Accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
+    response = await client.get("/openapi/v2", headers=accept)
+    assert (response.status_code, response.json()["reason"]) == (406, "NotAcceptable")

@@ -1,0 +1,130 @@
+"""JSON patch and JSON merge patch."""
+
+from typing import Any
+
+import pytest
+
+from app.cluster.patch import PatchError, PatchMismatchError, json_patch, merge_patch
+
+
+@pytest.mark.parametrize(
+    ("document", "patch", "want"),
+    [
+        pytest.param({"a": 1}, {"b": 2}, {"a": 1, "b": 2}, id="a new key is added"),
+        pytest.param({"a": 1}, {"a": None}, {}, id="null removes"),
+        pytest.param({"a": 1}, {"b": None}, {"a": 1}, id="null for what is not there is nothing"),
+        pytest.param({"a": [1, 2]}, {"a": [3]}, {"a": [3]}, id="arrays are replaced"),
+        pytest.param({"a": {"b": 1}}, {"a": {"c": 2}}, {"a": {"b": 1, "c": 2}}, id="objects merge"),
+        pytest.param({"a": 1}, {"a": {"b": None}}, {"a": {}}, id="nulls inside new objects go"),
+        pytest.param({"a": 1}, [1], [1], id="a patch that is no object replaces everything"),
+    ],
+)
+def test_merge_patch(document: Any, patch: Any, want: Any) -> None:
+    before = repr(document)
+    assert merge_patch(document, patch) == want
+    assert repr(document) == before
+
+
+@pytest.mark.parametrize(
+    ("document", "operations", "want"),
+    [
+        pytest.param(
+            {"a": 1}, [{"op": "add", "path": "/b", "value": 2}], {"a": 1, "b": 2}, id="add a key"
+        ),
+        pytest.param(
+            {"a": [1, 3]},
+            [{"op": "add", "path": "/a/1", "value": 2}],
+            {"a": [1, 2, 3]},
+            id="add into an array",
+        ),
+        pytest.param(
+            {"a": [1]},
+            [{"op": "add", "path": "/a/-", "value": 2}],
+            {"a": [1, 2]},
+            id="add to the end of an array",
+        ),
+        pytest.param(
+            {"a": [1]},
+            [{"op": "add", "path": "/a/1", "value": 2}],
+            {"a": [1, 2]},
+            id="add at the index after the last",
+        ),
+        pytest.param(
+            {"a": [1, 2]}, [{"op": "remove", "path": "/a/0"}], {"a": [2]}, id="remove an element"
+        ),
+        pytest.param(
+            {"a": 1}, [{"op": "replace", "path": "/a", "value": None}], {"a": None}, id="replace"
+        ),
+        pytest.param(
+            {"a": {"b": 1}},
+            [{"op": "move", "from": "/a/b", "path": "/c"}],
+            {"a": {}, "c": 1},
+            id="move",
+        ),
+        pytest.param(
+            {"a": [1]},
+            [{"op": "copy", "from": "/a", "path": "/b"}, {"op": "add", "path": "/b/-", "value": 2}],
+            {"a": [1], "b": [1, 2]},
+            id="a copy is on its own",
+        ),
+        pytest.param(
+            {"a/b": {"~": 1}},
+            [{"op": "replace", "path": "/a~1b/~0", "value": 2}],
+            {"a/b": {"~": 2}},
+            id="slashes and tildes are escaped",
+        ),
+        pytest.param({"a": 1}, [{"op": "add", "path": "", "value": 2}], 2, id="the whole document"),
+        pytest.param(
+            {"a": 1.0},
+            [{"op": "test", "path": "/a", "value": 1}],
+            {"a": 1.0},
+            id="a test that holds",
+        ),
+    ],
+)
+def test_json_patch(document: Any, operations: Any, want: Any) -> None:
+    before = repr(document)
+    assert json_patch(document, operations) == want
+    assert repr(document) == before
+
+
+@pytest.mark.parametrize(
+    ("operations", "error"),
+    [
+        pytest.param({}, PatchError, id="not an array"),
+        pytest.param([1], PatchError, id="not an operation"),
+        pytest.param([{"op": "add", "path": "/a"}], PatchError, id="no value"),
+        pytest.param([{"op": "add", "path": "a", "value": 1}], PatchError, id="not a pointer"),
+        pytest.param([{"op": "twist", "path": "/a"}], PatchError, id="an unknown operation"),
+        pytest.param([{"op": "test"}] * 10_001, PatchError, id="too many operations"),
+        pytest.param(
+            [{"op": "move", "from": "/a", "path": "/a/b"}], PatchError, id="moved into itself"
+        ),
+        pytest.param([{"op": "remove", "path": "/x"}], PatchMismatchError, id="nothing to remove"),
+        pytest.param([{"op": "remove", "path": ""}], PatchMismatchError, id="remove everything"),
+        pytest.param(
+            [{"op": "replace", "path": "/x", "value": 1}],
+            PatchMismatchError,
+            id="nothing to replace",
+        ),
+        pytest.param(
+            [{"op": "add", "path": "/x/y", "value": 1}], PatchMismatchError, id="no parent"
+        ),
+        pytest.param(
+            [{"op": "add", "path": "/t/0", "value": 1}], PatchMismatchError, id="text has no parts"
+        ),
+        pytest.param(
+            [{"op": "add", "path": "/a/7", "value": 1}], PatchMismatchError, id="beyond the end"
+        ),
+        pytest.param(
+            [{"op": "remove", "path": "/a/01"}], PatchMismatchError, id="an index with a leading 0"
+        ),
+        pytest.param([{"op": "remove", "path": "/a/-1"}], PatchMismatchError, id="from the end"),
+        pytest.param(
+            [{"op": "test", "path": "/a/0", "value": True}], PatchMismatchError, id="true is not 1"
+        ),
+    ],
+)
+def test_bad_json_patches(operations: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        json_patch({"a": [1], "t": "text"}, operations)

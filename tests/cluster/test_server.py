@@ -1,0 +1,76 @@
+"""The server around the resources: version, health, sockets."""
+
+import httpx
+import msgspec
+import pytest
+
+from tests.cluster.serving import Serving, pod
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@pytest.fixture
+def serving() -> Serving:
+    return Serving()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+async def test_health(serving: Serving, path: str) -> None:
+    response = await serving.http.get(path)
+    assert (response.status_code, response.text) == (200, "ok")
+
+
+async def test_the_version_is_one_that_kubectl_reads(serving: Serving) -> None:
+    version = await serving.get("/version")
+    assert (version["major"], version["minor"]) == ("1", "36")
+    assert version["gitVersion"] == "v1.36.0+berth"
+
+
+async def test_everything_is_allowed(serving: Serving) -> None:
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    code, answer = await serving.request(
+        "POST", path, b"k8s\0", content_type="application/protobuf"
+    )
+    assert (code, answer["status"]) == (201, {"allowed": True})
+
+
+async def test_methods_that_a_path_does_not_have(serving: Serving) -> None:
+    for method, path in (("PUT", "/version"), ("PUT", PODS), ("POST", f"{PODS}/p")):
+        code, answer = await serving.request(method, path)
+        assert (code, answer["reason"]) == (405, "MethodNotAllowed")
+
+
+@pytest.mark.wall
+async def test_a_watch_over_a_socket() -> None:
+    serving = Serving()
+    port = await serving.server.start("127.0.0.1", 0)
+    base = f"http://127.0.0.1:{port}"
+    async with httpx.AsyncClient(base_url=base) as client:
+        async with client.stream("GET", f"{PODS}?watch=1") as response:
+            lines = response.aiter_lines()
+            created = await client.post(PODS, json=pod("p"))
+            event = msgspec.json.decode(await anext(lines))
+            assert event == {"type": "ADDED", "object": created.json()}
+            await serving.server.stop()
+            assert [line async for line in lines] == []
+        with pytest.raises(httpx.ConnectError):
+            await client.get("/version")
+
+
+@pytest.mark.wall
+async def test_a_client_that_goes_away_ends_its_watch() -> None:
+    serving = Serving()
+    port = await serving.server.start("127.0.0.1", 0)
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        async with client.stream("GET", f"{PODS}?watch=1") as response:
+            assert response.status_code == 200
+        assert (await client.get("/healthz")).text == "ok"
+    await serving.server.stop()
+
+
+@pytest.mark.wall
+async def test_an_address_that_is_taken(serving: Serving) -> None:
+    port = await serving.server.start("127.0.0.1", 0)
+    with pytest.raises(OSError, match="in use"):
+        await Serving().server.start("127.0.0.1", port)
+    await serving.server.stop()

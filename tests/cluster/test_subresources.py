@@ -1,0 +1,194 @@
+"""Binding and scaling."""
+
+from typing import Any
+
+import pytest
+
+from tests.cluster.serving import NOW_TEXT, Serving, pod, status
+
+PODS = "/api/v1/namespaces/default/pods"
+WEB = "/apis/apps/v1/namespaces/default/deployments/web"
+TO_N = {"kind": "Binding", "apiVersion": "v1", "target": {"kind": "Node", "name": "n"}}
+
+
+@pytest.fixture
+def serving() -> Serving:
+    return Serving()
+
+
+async def test_a_bound_pod(serving: Serving) -> None:
+    zone = {"topology.kubernetes.io/zone": "z", "kubernetes.io/hostname": "n"}
+    await serving.post("/api/v1/nodes", {"metadata": {"name": "n", "labels": zone}})
+    await serving.pods("p")
+    body = {
+        "status": {
+            "nominatedNodeName": "m",
+            "conditions": [{"type": "PodScheduled", "status": "False"}, {"type": "Other"}],
+        }
+    }
+    kind = {"content_type": "application/merge-patch+json"}
+    _, before = await serving.request("PATCH", f"{PODS}/p/status", body, **kind)
+    binding = {**TO_N, "metadata": {"name": "p", "annotations": {"a": "b"}}}
+    assert await serving.request("POST", f"{PODS}/p/binding", binding) == (
+        201,
+        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201},
+    )
+    after = await serving.get(f"{PODS}/p")
+    before["metadata"] |= {
+        "annotations": {"a": "b"},
+        "labels": {"topology.kubernetes.io/zone": "z"},
+        "resourceVersion": "5",
+    }
+    before["spec"]["nodeName"] = "n"
+    before["status"] = {
+        "phase": "Pending",
+        "conditions": [
+            {
+                "type": "PodScheduled",
+                "status": "True",
+                "lastProbeTime": None,
+                "lastTransitionTime": NOW_TEXT,
+            },
+            {"type": "Other"},
+        ],
+    }
+    assert after == before
+
+
+def refused(why: str) -> Any:
+    message = f'Operation cannot be fulfilled on pods/binding "p": {why}'
+    return status(409, "Conflict", message, {"name": "p", "kind": "pods/binding"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "metadata", "why"),
+    [
+        pytest.param(
+            {"nodeName": "m"},
+            {},
+            'pod p is already assigned to node "m"',
+            id="it has a node",
+        ),
+        pytest.param(
+            {"schedulingGates": [{"name": "g"}]},
+            {},
+            "pod p has non-empty .spec.schedulingGates",
+            id="it waits for its gates",
+        ),
+        pytest.param(
+            {},
+            {"uid": "other"},
+            "Precondition failed: UID in precondition: other, UID in object meta: {uid}",
+            id="it is another",
+        ),
+        pytest.param(
+            {},
+            {"resourceVersion": "1"},
+            "Precondition failed: ResourceVersion in precondition: 1, "
+            "ResourceVersion in object meta: 2",
+            id="it has changed",
+        ),
+    ],
+)
+async def test_pods_that_cannot_be_bound(
+    serving: Serving, spec: Any, metadata: Any, why: str
+) -> None:
+    body = pod("p")
+    body["spec"] |= spec
+    uid = (await serving.post(PODS, body))["metadata"]["uid"]
+    binding = {**TO_N, "metadata": metadata}
+    want = refused(why.format(uid=uid))
+    assert await serving.request("POST", f"{PODS}/p/binding", binding) == want
+
+
+async def test_a_pod_on_its_way_out_cannot_be_bound(serving: Serving) -> None:
+    await serving.post(PODS, pod("p", finalizers=["f"]))
+    await serving.request("DELETE", f"{PODS}/p")
+    want = refused("pod p is being deleted, cannot be assigned to a host")
+    assert await serving.request("POST", f"{PODS}/p/binding", TO_N) == want
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param({"target": {}}, 422, id="no node"),
+        pytest.param({"target": {"kind": "Pod", "name": "x"}}, 422, id="not a node"),
+        pytest.param({**TO_N, "metadata": {"name": "q"}}, 400, id="another pod"),
+        pytest.param({**TO_N, "metadata": [1]}, 400, id="metadata that is no object"),
+        pytest.param({**TO_N, "metadata": {"labels": 1}}, 400, id="labels that are no object"),
+        pytest.param({"kind": "Pod"}, 400, id="not a binding"),
+        pytest.param([], 400, id="not an object"),
+    ],
+)
+async def test_bad_bindings(serving: Serving, body: Any, code: int) -> None:
+    await serving.pods("p")
+    got, answer = await serving.request("POST", f"{PODS}/p/binding", body)
+    assert (got, answer["code"]) == (code, code)
+
+
+async def test_binding_what_is_not_there(serving: Serving) -> None:
+    want = status(404, "NotFound", 'pods "p" not found', {"name": "p", "kind": "pods"})
+    assert await serving.request("POST", f"{PODS}/p/binding", TO_N) == want
+
+
+async def test_evictions_are_not_served(serving: Serving) -> None:
+    await serving.pods("p")
+    message = "eviction is not served by the embedded cluster: delete the pod instead"
+    want = status(405, "MethodNotAllowed", message, {})
+    assert await serving.request("POST", f"{PODS}/p/eviction", {}) == want
+
+
+async def web(serving: Serving) -> Any:
+    selector = {
+        "matchLabels": {"app": "web"},
+        "matchExpressions": [
+            {"key": "tier", "operator": "In", "values": ["b", "a"]},
+            {"key": "old", "operator": "DoesNotExist"},
+        ],
+    }
+    body = {"metadata": {"name": "web"}, "spec": {"replicas": 2, "selector": selector}}
+    return await serving.post("/apis/apps/v1/namespaces/default/deployments", body)
+
+
+async def test_the_scale_of_a_workload(serving: Serving) -> None:
+    metadata = (await web(serving))["metadata"]
+    del metadata["generation"]
+    assert await serving.get(f"{WEB}/scale") == {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": {"replicas": 2},
+        "status": {"replicas": 0, "selector": "!old,app=web,tier in (a,b)"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "replicas"),
+    [
+        pytest.param("PATCH", {"spec": {"replicas": 3}}, 3, id="kubectl scale"),
+        pytest.param("PUT", {"spec": {"replicas": 5}}, 5, id="an autoscaler"),
+        pytest.param("PUT", {"spec": {}}, 0, id="to nothing"),
+    ],
+)
+async def test_scaling(serving: Serving, method: str, body: Any, replicas: int) -> None:
+    before = await web(serving)
+    kind = {"content_type": "application/merge-patch+json"} if method == "PATCH" else {}
+    code, scale = await serving.request(method, f"{WEB}/scale", body, **kind)
+    assert (code, scale["spec"]) == (200, {"replicas": replicas})
+    before["spec"]["replicas"] = replicas
+    before["metadata"] |= {"generation": 2, "resourceVersion": "3"}
+    assert await serving.get(WEB) == before
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param({"spec": {"replicas": -1}}, 422, id="less than nothing"),
+        pytest.param({"spec": {"replicas": "x"}}, 400, id="not a number"),
+        pytest.param({"spec": 1}, 400, id="no spec"),
+        pytest.param({"metadata": {"resourceVersion": "1"}}, 409, id="an old version"),
+    ],
+)
+async def test_bad_scales(serving: Serving, body: Any, code: int) -> None:
+    await web(serving)
+    assert (await serving.request("PUT", f"{WEB}/scale", body))[0] == code

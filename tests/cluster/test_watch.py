@@ -1,0 +1,222 @@
+"""Watches: what is streamed, to whom, and when it ends."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.cluster.reads import selection
+from app.cluster.store import Store
+from app.cluster.watches import type_for
+from tests.cluster import serving as kinds
+from tests.cluster.serving import Serving, pod
+
+PODS = "/api/v1/namespaces/default/pods"
+WATCH = f"{PODS}?watch=1&timeoutSeconds=10"
+MERGE = {"content_type": "application/merge-patch+json"}
+
+
+@pytest.fixture
+def serving() -> Serving:
+    return Serving()
+
+
+def nothing() -> None:
+    """Nothing happens."""
+
+
+def said(events: list[Any]) -> list[tuple[str, str, str]]:
+    """Return type, name and version of each event."""
+    return [
+        (
+            e["type"],
+            e["object"]["metadata"].get("name", ""),
+            e["object"]["metadata"]["resourceVersion"],
+        )
+        for e in events
+    ]
+
+
+async def test_changes_are_streamed_in_order(serving: Serving) -> None:
+    async def life() -> None:
+        await serving.pods("p")
+        body = {"metadata": {"labels": {"a": "b"}}}
+        await serving.request("PATCH", f"{PODS}/p", body, **MERGE)
+        await serving.post("/api/v1/nodes", {"metadata": {"name": "n"}})
+        await serving.post("/api/v1/namespaces/other/pods", pod("q"))
+        await serving.request("DELETE", f"{PODS}/p")
+
+    events = await serving.watch(WATCH, life, seconds=10)
+    assert said(events) == [("ADDED", "p", "2"), ("MODIFIED", "p", "3"), ("DELETED", "p", "6")]
+    assert events[0]["object"]["kind"] == "Pod"
+    assert events[2]["object"]["metadata"]["labels"] == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("query", "want"),
+    [
+        pytest.param("", [("ADDED", "a", "2"), ("ADDED", "b", "3")], id="what is there first"),
+        pytest.param(
+            "&resourceVersion=0", [("ADDED", "a", "2"), ("ADDED", "b", "3")], id="any version"
+        ),
+        pytest.param("&resourceVersion=2", [("ADDED", "b", "3")], id="what came after"),
+        pytest.param("&resourceVersion=3", [], id="nothing came after"),
+        pytest.param(
+            "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+            [("ADDED", "a", "2"), ("ADDED", "b", "3"), ("BOOKMARK", "", "3")],
+            id="a list that streams, and its end",
+        ),
+        pytest.param(
+            "&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", [], id="no list at all"
+        ),
+    ],
+)
+async def test_where_a_watch_begins(serving: Serving, query: str, want: Any) -> None:
+    await serving.pods("a", "b")
+    assert said(await serving.watch(WATCH + query, nothing, seconds=10)) == want
+
+
+async def test_the_end_of_the_initial_state_is_marked(serving: Serving) -> None:
+    query = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    assert await serving.watch(WATCH + query, nothing, seconds=10) == [
+        {
+            "type": "BOOKMARK",
+            "object": {
+                "kind": "Pod",
+                "apiVersion": "v1",
+                "metadata": {
+                    "resourceVersion": "1",
+                    "annotations": {"k8s.io/initial-events-end": "true"},
+                },
+            },
+        }
+    ]
+
+
+async def test_bookmarks_come_every_minute(serving: Serving) -> None:
+    async def wait() -> None:
+        for _ in range(2):
+            await serving.post("/api/v1/nodes", {"metadata": {"generateName": "n"}})
+            serving.clock.advance(61)
+            serving.store.wake()
+            await serving.settle()
+
+    path = f"{PODS}?watch=true&timeoutSeconds=150&allowWatchBookmarks=true"
+    events = await serving.watch(path, wait, seconds=100)
+    assert said(events) == [("BOOKMARK", "", "2"), ("BOOKMARK", "", "3")]
+
+
+async def test_an_object_that_leaves_a_selection_is_deleted_for_it(serving: Serving) -> None:
+    async def move() -> None:
+        for value in ("x", "x", "y", "x"):
+            body = {"metadata": {"labels": {"app": value}, "annotations": {"v": value * 2}}}
+            await serving.request("PATCH", f"{PODS}/p", body, **MERGE)
+        await serving.request("DELETE", f"{PODS}/p")
+
+    await serving.pods("p")
+    path = f"{WATCH}&labelSelector=app%3Dx&resourceVersion=2"
+    events = await serving.watch(path, move, seconds=10)
+    assert said(events) == [
+        ("ADDED", "p", "3"),
+        ("DELETED", "p", "4"),
+        ("ADDED", "p", "5"),
+        ("DELETED", "p", "6"),
+    ]
+    assert events[1]["object"]["metadata"]["labels"] == {"app": "x"}
+
+
+async def test_field_selectors_follow_a_pod_to_its_node(serving: Serving) -> None:
+    async def bind() -> None:
+        for name in ("a", "b"):
+            target = {"target": {"name": f"node-{name}"}}
+            await serving.post(f"{PODS}/{name}/binding", target)
+
+    await serving.pods("a", "b")
+    path = f"{WATCH}&fieldSelector=spec.nodeName%3Dnode-b"
+    assert said(await serving.watch(path, bind, seconds=10)) == [("ADDED", "b", "5")]
+
+
+async def test_a_forgotten_version_is_gone(serving: Serving) -> None:
+    serving = Serving(log_capacity=2)
+    await serving.pods(*"abcdef")
+    code, answer = await serving.request("GET", f"{WATCH}&resourceVersion=2")
+    assert (code, answer["reason"]) == (410, "Expired")
+    assert answer["message"] == "too old resource version: 2 (5)"
+    code, answer = await serving.request("GET", f"{WATCH}&resourceVersion=99")
+    assert (code, answer["reason"]) == (410, "Expired")
+
+
+async def test_a_watcher_that_falls_behind_is_told(serving: Serving) -> None:
+    serving = Serving(log_capacity=2)
+
+    def burst() -> None:
+        for name in "abcdef":
+            serving.store.create("pods", pod(name, namespace="default"))
+
+    events = await serving.watch(WATCH, burst, seconds=10)
+    assert [(event["type"], event["object"]["code"]) for event in events] == [("ERROR", 410)]
+
+
+async def test_many_changes_at_once(serving: Serving) -> None:
+    def burst() -> None:
+        for number in range(700):
+            serving.store.create("pods", pod(f"p{number:04}", namespace="default"))
+
+    events = await serving.watch(WATCH, burst, seconds=10)
+    assert [event["object"]["metadata"]["name"] for event in events] == [
+        f"p{number:04}" for number in range(700)
+    ]
+
+
+async def test_tables_say_their_columns_once(serving: Serving) -> None:
+    serving.http.headers["accept"] = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    await serving.pods("a", "b")
+    events = await serving.watch(WATCH, nothing, seconds=10)
+    assert [event["object"]["kind"] for event in events] == ["Table", "Table"]
+    assert [event["object"]["columnDefinitions"] for event in events] == [[], None]
+    rows = [row["object"]["metadata"]["name"] for e in events for row in e["object"]["rows"]]
+    assert rows == ["a", "b"]
+
+
+async def test_the_server_ends_watches_when_it_stops(serving: Serving) -> None:
+    await serving.pods("p")
+    assert said(await serving.watch(f"{PODS}?watch=1", serving.server.stop, seconds=0)) == [
+        ("ADDED", "p", "2")
+    ]
+
+
+@pytest.mark.parametrize(
+    "query", ["watch=perhaps", "watch=1&sendInitialEvents=true", "watch=1&resourceVersion=x"]
+)
+async def test_watches_that_are_refused(serving: Serving, query: str) -> None:
+    assert (await serving.request("GET", f"{PODS}?{query}"))[0] == 400
+
+
+writes = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["", "x", "y"])), max_size=20)
+
+
+@given(writes)
+def test_who_follows_the_events_knows_the_list(steps: list[tuple[str, str]]) -> None:
+    store = Store()
+    cursor = store.watch("pods", store.version)
+    wanted = selection(kinds.PODS, "default", {"labelSelector": "app=x"})
+    known: set[str] = set()
+    for name, app in steps:
+        is_there = name in {stored.name for stored in store.list("pods")}
+        if not app:
+            if is_there:
+                store.delete("pods", "default", name)
+            continue
+        write = store.update if is_there else store.create
+        write("pods", pod(name, namespace="default", labels={"app": app}))
+    for change in cursor.take(100):
+        match type_for(wanted, change):
+            case "ADDED":
+                assert change.stored.name not in known
+                known.add(change.stored.name)
+            case "MODIFIED":
+                assert change.stored.name in known
+            case "DELETED":
+                known.remove(change.stored.name)
+    assert known == {stored.name for stored in store.list("pods") if wanted.takes(stored)}

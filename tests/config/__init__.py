@@ -1,0 +1,1 @@
+"""The configuration: decoding, defaults, validation, merging of plugin lists, flags."""

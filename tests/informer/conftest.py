@@ -1,0 +1,80 @@
+"""One reflector under test, its task ended with the test."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+
+from app.clock import FakeClock
+from app.informer.reflector import Reflector
+from tests.informer.scripted import Object, Recorder, ScriptedApi
+
+decode = msgspec.json.Decoder(dict).decode
+
+
+def decode_strictly(raw: bytes) -> Object:
+    """Decode an object to dicts; one with a field ``bad`` is malformed."""
+    decoded: Object = decode(raw)
+    if "bad" in decoded:
+        raise ValueError(f"bad: {decoded['bad']}")
+    return decoded
+
+
+@dataclass
+class Rig:
+    """A running reflector and all it touches."""
+
+    api: ScriptedApi
+    reflector: Reflector[Object]
+    handler: Recorder
+    clock: FakeClock
+    malformed: list[str] = field(default_factory=list)
+
+    async def settle(self) -> None:
+        """Let the reflector run until it waits for time or for its watch."""
+        for _ in range(40):
+            await asyncio.sleep(0)
+
+    async def pass_time(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        await self.settle()
+
+    def versions(self) -> dict[str, str]:
+        return {
+            key: obj["metadata"]["resourceVersion"] for key, obj in self.reflector.store.items()
+        }
+
+
+Start = Callable[[ScriptedApi], Rig]
+
+
+@pytest.fixture
+async def start() -> AsyncIterator[Start]:
+    """Start a reflector on a scripted API."""
+    tasks: list[asyncio.Task[None]] = []
+
+    def started(api: ScriptedApi) -> Rig:
+        clock, handler = FakeClock(), Recorder()
+        malformed: list[str] = []
+        reflector: Reflector[Object] = Reflector(
+            api,
+            "/things",
+            decode=decode_strictly,
+            handler=handler,
+            clock=clock,
+            rng=random.Random(1),
+            on_malformed=lambda key, raw, exc: malformed.append(f"{key}: {exc}"),
+            params={"fieldSelector": "f"},
+            page_size=2,
+        )
+        tasks.append(asyncio.create_task(reflector.run(), name="reflector"))
+        return Rig(api, reflector, handler, clock, malformed)
+
+    yield started
+    for task in tasks:
+        assert not task.done(), "a reflector never ends by itself"
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

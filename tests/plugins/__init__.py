@@ -1,0 +1,1 @@
+"""The in-tree plugins, one by one, over small tables."""
