@@ -26,21 +26,19 @@ from app.framework.interface import (
     ScorePlugin,
     Scores,
 )
+from app.framework.node_rows import rows_of_any_term, rows_of_term, rows_required
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.scoring import default_normalize
 from app.framework.status import SKIP, Status
-from app.framework.verdict import PASS, Mask, Verdict
+from app.framework.verdict import PASS, Verdict
 from app.objects.node import Node
 from app.objects.pod import NodeAffinity as Affinity
 from app.objects.pod import NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
 from app.objects.selectors import (
     NAME_FIELD,
     CompiledTerm,
-    NodeSelectorMatcher,
     Operator,
-    RequiredNodeAffinity,
-    Requirement,
     compile_node_selector,
     compile_node_selector_term,
     required_node_affinity,
@@ -197,61 +195,6 @@ def _names_in(term: NodeSelectorTerm) -> set[str] | None:
         if field.key == NAME_FIELD and field.operator == Operator.IN
     ]
     return set.intersection(*named) if named else None
-
-
-# Which rows match.
-
-
-def rows_required(nodes: NodeTable, required: RequiredNodeAffinity) -> Mask:
-    """Return the rows that satisfy nodeSelector and required affinity."""
-    matching = _rows_of_labels(nodes, required.selector.requirements)
-    if required.affinity is not None:
-        matching = matching & rows_of_any_term(nodes, required.affinity)
-    return matching
-
-
-def rows_of_any_term(nodes: NodeTable, matcher: NodeSelectorMatcher) -> Mask:
-    matching = nodes.no_rows()
-    for term in matcher.terms:
-        matching |= rows_of_term(nodes, term)
-    return matching
-
-
-def rows_of_term(nodes: NodeTable, term: CompiledTerm) -> Mask:
-    if term.error:
-        return nodes.no_rows()
-    matching = _rows_of_labels(nodes, term.labels)
-    for field in term.fields:
-        named = nodes.rows_named(field.values)
-        matching = matching & (named if field.operator is Operator.IN else ~named)
-    return matching
-
-
-def _rows_of_labels(nodes: NodeTable, requirements: Iterable[Requirement]) -> Mask:
-    matching: Mask | None = None
-    for requirement in requirements:
-        rows = _rows_of_label(nodes, requirement)
-        matching = rows if matching is None else matching & rows
-    return np.ones(nodes.size, bool) if matching is None else matching
-
-
-def _rows_of_label(nodes: NodeTable, requirement: Requirement) -> Mask:
-    """Return the rows whose label will do, as ``Requirement.matches`` says.
-
-    Only numeric comparisons look at every distinct value: a label may have one per node.
-    """
-    labels, key = nodes.labels, requirement.key
-    match requirement.operator:
-        case Operator.IN:
-            return labels.is_any_of(key, requirement.values)
-        case Operator.NOT_IN:
-            return ~labels.is_any_of(key, requirement.values)
-        case Operator.EXISTS:
-            return labels.has(key)
-        case Operator.DOES_NOT_EXIST:
-            return ~labels.has(key)
-        case _:
-            return labels.where(key, requirement.matches)
 
 
 # What a pod prefers.

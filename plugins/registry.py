@@ -5,6 +5,7 @@ from typing import Final
 from app.framework.interface import Plugin
 from plugins.default_binder import DefaultBinder
 from plugins.image_locality import ImageLocality
+from plugins.inter_pod_affinity import InterPodAffinity
 from plugins.node_affinity import NodeAffinity
 from plugins.node_name import NodeName
 from plugins.node_ports import NodePorts
@@ -26,6 +27,7 @@ _PLUGINS: Final[list[type[Plugin]]] = [
     NodeResourcesFit,
     NodeResourcesBalancedAllocation,
     ImageLocality,
+    InterPodAffinity,
     DefaultBinder,
 ]
 

@@ -33,7 +33,7 @@ def number(query: Query, name: str) -> int | None:
 def dry_run(query: Query, body: Mapping[str, Any] | None = None) -> bool:
     """Whether nothing is to be kept: ``dryRun=All`` in the query or in DeleteOptions."""
     said = [query["dryRun"]] if query.get("dryRun") else (body or {}).get("dryRun") or []
-    if any(value != "All" for value in said):
+    if not isinstance(said, list) or any(value != "All" for value in said):
         raise errors.bad_request(f'dryRun: Unsupported value: {said!r}: supported values: "All"')
     return bool(said)
 

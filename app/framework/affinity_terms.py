@@ -1,18 +1,16 @@
 """Terms of pod affinity and anti-affinity, compiled from what users write (spec §5.11)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
 from app.framework.pod_info import PodTemplate
 from app.objects.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
 from app.objects.selectors import Selector, compile_selector
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +58,16 @@ class HeldTerm:
         return self._hash
 
 
+Weighted = tuple[tuple[int, AffinityTerm], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class PodTerms:
     """All terms of one pod."""
 
     required_affinity: tuple[AffinityTerm, ...] = ()
     required_anti_affinity: tuple[AffinityTerm, ...] = ()
-    preferred: tuple[tuple[int, AffinityTerm], ...] = ()
+    preferred: Weighted = ()
     """With weights, those of anti-affinity negative."""
     held: tuple[HeldTerm, ...] = ()
     """The same, each distinct term once."""
@@ -104,34 +105,31 @@ def _compile(namespace: str, written: bytes) -> PodTerms:
     away = affinity.pod_anti_affinity or PodAffinity()
     errors: list[str] = []
 
-    def compiled(
-        wanted: Iterable[T], term_of: Callable[[T], PodAffinityTerm]
-    ) -> list[AffinityTerm]:
+    def compiled(written_terms: Iterable[tuple[int, PodAffinityTerm]]) -> Weighted:
         try:
-            return [_compile_term(term_of(one), namespace) for one in wanted]
+            return tuple((weight, _compile_term(term, namespace)) for weight, term in written_terms)
         except ValueError as exc:
             errors.append(str(exc))
-            return []
+            return ()
 
-    required = compiled(towards.required, lambda term: term)
-    required_anti = compiled(away.required, lambda term: term)
-    attracting = compiled(towards.preferred, lambda wanted: wanted.pod_affinity_term)
-    repelling = compiled(away.preferred, lambda wanted: wanted.pod_affinity_term)
-    preferred = [
-        *((wanted.weight, term) for wanted, term in zip(towards.preferred, attracting)),
-        *((-wanted.weight, term) for wanted, term in zip(away.preferred, repelling)),
-    ]
+    required = compiled((1, term) for term in towards.required)
+    required_anti = compiled((1, term) for term in away.required)
+    preferred = (
+        *compiled((wanted.weight, wanted.pod_affinity_term) for wanted in towards.preferred),
+        *compiled((-wanted.weight, wanted.pod_affinity_term) for wanted in away.preferred),
+    )
     held: dict[tuple[TermKind, AffinityTerm], int] = {}
-    for kind, weight, term in (
-        *((TermKind.REQUIRED_AFFINITY, 1, term) for term in required),
-        *((TermKind.REQUIRED_ANTI_AFFINITY, 1, term) for term in required_anti),
-        *((TermKind.PREFERRED, weight, term) for weight, term in preferred),
+    for kind, terms in (
+        (TermKind.REQUIRED_AFFINITY, required),
+        (TermKind.REQUIRED_ANTI_AFFINITY, required_anti),
+        (TermKind.PREFERRED, preferred),
     ):
-        held[kind, term] = held.get((kind, term), 0) + weight
+        for weight, term in terms:
+            held[kind, term] = held.get((kind, term), 0) + weight
     return PodTerms(
-        required_affinity=tuple(required),
-        required_anti_affinity=tuple(required_anti),
-        preferred=tuple(preferred),
+        required_affinity=tuple(term for _, term in required),
+        required_anti_affinity=tuple(term for _, term in required_anti),
+        preferred=preferred,
         held=tuple(HeldTerm(kind, term, weight) for (kind, term), weight in held.items()),
         error="; ".join(errors),
     )

@@ -146,7 +146,7 @@ class PodCounters:
             holders = self._holders[held] = self._holders.get(held, 0) + 1
             if holders == 1:
                 self._terms[held.kind].add(held, held.term.selector)
-            elif held in self._columns:
+            if held in self._columns:
                 group.columns.append(self._columns[held])
         return group
 

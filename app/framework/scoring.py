@@ -32,8 +32,7 @@ def default_normalize(scores: Ints, *, reverse: bool = False) -> Ints:
     ``100 * score / highest``; *reverse* then takes it from 100. When all are 0 they stay 0, or
     become 100.
     """
-    highest = scores.max(initial=0)
-    stretched = scores * MAX_NODE_SCORE // highest if highest else scores
+    stretched: Ints = scores * MAX_NODE_SCORE // scores.max(initial=1)
     return MAX_NODE_SCORE - stretched if reverse else stretched
 
 

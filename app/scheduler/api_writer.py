@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from app.client import pods
 from app.client.api_client import ApiClient
-from app.client.errors import ApiError, ConflictError, ServerError, UnavailableError
+from app.client.errors import ConflictError, ServerError, UnavailableError
 from app.client.events import EventRecorder
 from app.client.lanes import WriteLanes
+from app.client.pod_status import PodStatusWriter
 from app.clock import Clock
 from app.framework.pod_info import PodInfo
 from app.objects.meta import Condition
@@ -33,8 +34,7 @@ class ApiWriter:
         self._client = client
         self._lanes = lanes
         self._recorders = recorders
-        self._clock = clock
-        self._rng = rng
+        self._status = PodStatusWriter(client, lanes, clock=clock, rng=rng)
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         """Bind *pod*, ahead of all other writes; raises ApiError when it is certain that it failed.
@@ -57,17 +57,4 @@ class ApiWriter:
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
     ) -> None:
-        async def write() -> None:
-            try:
-                await pods.patch_pod_status(
-                    self._client,
-                    pod,
-                    condition,
-                    nominated_node_name,
-                    clock=self._clock,
-                    rng=self._rng,
-                )
-            except ApiError as exc:
-                log.warning("pod status not written", extra={"pod": pod.key, "error": str(exc)})
-
-        self._lanes.submit_status(pod.metadata.uid, write)
+        self._status.submit(pod, condition=condition, nominated_node_name=nominated_node_name)

@@ -254,8 +254,3 @@ def test_node_hint(old: Node | None, new: Node, want: Hint) -> None:
 def test_node_hint_for_a_pod_without_requests() -> None:
     assert after_node_change(pod(), node(cpu="1"), node(cpu="2")) is Hint.SKIP
     assert after_node_change(pod(), node(pods=1), node(pods=2)) is Hint.QUEUE
-
-
-def test_events() -> None:
-    labels = [registered.event.label for registered in NodeResourcesFit().events_to_register()]
-    assert labels[:2] == ["PodDelete", "PodUpdatePodScaleDown"]

@@ -8,6 +8,7 @@ from app.clock import Clock, FakeClock
 from app.framework.cycle_state import CycleState
 from app.framework.events import Hint
 from app.framework.interface import EXTENSION_POINTS, Plugin
+from app.framework.listers import Listers
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo, QueuedPodInfo
 from app.framework.status import Status
@@ -71,6 +72,7 @@ class Binds:
     clock: Clock = FakeClock(0)
     rng = Random(0)
     nodes = NodeTable()
+    listers = Listers()
 
     def __init__(self, failure: Exception | None = None) -> None:
         self.failure = failure

@@ -26,7 +26,7 @@ from tests.builders import node, pod
 from tests.plugins.judging import raw_scores, table
 
 GPU = "example.com/gpu"
-SHAPE = ((10, 2), (40, 9), (41, 0), (90, 7))
+SHAPE = ((10, 2), (30, 9), (67, 0), (90, 7))
 
 
 class Amounts(NamedTuple):
@@ -226,23 +226,29 @@ def test_balanced_skips_pods_without_requests(a_pod: Pod, want: Status | None) -
 
 
 def test_three_resources_on_nodes_that_have_one_two_or_all() -> None:
-    """Those that a node lacks are left out; see the rule above for the numbers."""
+    """For 36/50 and 2/50 the formulas for two and for more resources differ in the last digit."""
     three = tuple(ResourceSpec(name=name) for name in ("cpu", "memory", "ephemeral-storage"))
     plugin = NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(resources=three))
-    disk = {"ephemeral-storage": "10"}
+    disk = {"ephemeral-storage": "50"}
     nodes = table(
-        node("all", cpu="10", memory="10", allocatable=disk),
-        node("two", cpu="10", memory=0, allocatable=disk),
-        node("one", cpu="10", memory=0),
+        node("all", cpu="50", memory="10", allocatable=disk),
+        node("two", cpu="50", memory=0, allocatable=disk),
+        node("one", cpu="50", memory=0),
         node("none", cpu=0, memory=0),
     )
-    a_pod = pod(cpu="5", memory="1", requests={"ephemeral-storage": "9"})
-    wants = {
-        "all": [Amounts(10000, 0, 5000), Amounts(10, 0, 1), Amounts(10, 0, 9)],
-        "two": [Amounts(10000, 0, 5000), Amounts(10, 0, 9)],
-        "one": [Amounts(10000, 0, 5000)],
-        "none": [],
+    a_pod = pod(cpu="36", memory="1", requests={"ephemeral-storage": "2"})
+    cpu, memory, storage = Amounts(50000, 0, 36000), Amounts(10, 0, 1), Amounts(50, 0, 2)
+    assert raw_scores(plugin, a_pod, nodes) == {
+        "all": balanced([cpu, memory, storage]),
+        "two": balanced([cpu, storage]),
+        "one": balanced([cpu]),
+        "none": balanced([]),
     }
-    want = {name: balanced(counted) for name, counted in wants.items()}
-    assert raw_scores(plugin, a_pod, nodes) == want
-    assert want == {"all": 58, "two": 65, "one": 75, "none": 75}
+    assert balanced([cpu, storage]) == 58
+
+
+def test_balanced_counts_no_defaults() -> None:
+    nodes = table(node("n", cpu="1", memory="1000Mi"), pods=[pod("old", node="n")])
+    want = balanced([Amounts(1000, 0, 500), Amounts(1000, 0, 100)])
+    a_pod = pod(cpu="500m", memory="100Mi")
+    assert raw_scores(NodeResourcesBalancedAllocation(), a_pod, nodes) == {"n": want}

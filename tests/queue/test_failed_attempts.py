@@ -22,6 +22,7 @@ def big_enough(_pod: Pod, _old: Any, new: Any) -> Hint:
         pytest.param(["Fit"], [], [], "unschedulable", id="nothing happened meanwhile"),
         pytest.param(["Fit"], [], ["small"], "unschedulable", id="nothing that helps happened"),
         pytest.param(["Fit"], [], ["small", "big"], "backoff", id="what helps happened"),
+        pytest.param(["Fit"], [], ["big", "small"], "backoff", id="what came later is no matter"),
         pytest.param(["Ports"], [], ["big"], "unschedulable", id="it helps another plugin"),
         pytest.param([], ["Fit"], ["small", "big"], "active", id="a pending plugin waits for it"),
         pytest.param(["Quota"], ["Fit"], ["small"], "backoff", id="one yes, no pending one"),
@@ -53,12 +54,12 @@ def test_the_pod_has_a_new_history() -> None:
     world.clock.advance(3)
     world.give_back(queued, "Fit", pending=["Quota"])
 
-    history = (
-        queued.timestamp,
-        queued.backoff_expiration,
-        queued.was_flushed_from_unschedulable,
-    )
-    assert history == (1003.0, None, False)
+    taken_back = world.queue.get("default/p")
+
+    assert taken_back is not None
+    assert taken_back.timestamp == 1003.0
+    assert taken_back.backoff_expiration is None
+    assert not taken_back.was_flushed_from_unschedulable
     assert world.queue.rejected_counts() == {
         ("Fit", "default-scheduler"): 1,
         ("Quota", "default-scheduler"): 1,

@@ -68,9 +68,10 @@ def test_what_is_not_there_is_none() -> None:
 
 operations = st.lists(
     st.tuples(
-        st.sampled_from(["add", "add", "remove", "pop"]), st.integers(0, 30), st.integers(0, 3)
+        st.sampled_from(["add", "add", "remove", "pop"]), st.integers(0, 4), st.integers(0, 3)
     ),
-    max_size=400,
+    min_size=10,
+    max_size=100,
 )
 
 

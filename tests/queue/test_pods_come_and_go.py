@@ -37,6 +37,15 @@ def test_pop_counts_the_attempt_and_leaves_the_last_rejectors() -> None:
     assert world.queue.rejected_counts() == {}
 
 
+def test_the_first_attempt_is_dated_once() -> None:
+    world = World()
+    queued = world.reject(pod("p"), "Fit")
+    world.clock.advance(9)
+    world.queue.activate([queued.pod])
+
+    assert (queued.timestamp, queued.initial_attempt_timestamp) == (1000.0, 1000.0)
+
+
 def test_rejected_pods_are_popped_before_their_rest_is_over_and_failed_ones_not() -> None:
     world = World(listens("Fit", NODE_ADD))
     world.reject(pod("rejected"), "Fit")
@@ -67,10 +76,10 @@ def test_a_pod_added_twice_is_there_once_as_new() -> None:
     world.reject(pod("p"), "Fit")
     world.add(pod("p", uid="another"))
 
+    world.queue.check_invariants()
     assert world.places() == {"p": "active"}
     queued = world.pop()
     assert (queued.uid, queued.attempts, queued.unschedulable_count) == ("another", 1, 0)
-    world.queue.check_invariants()
 
 
 @pytest.mark.parametrize("where", ["active", "backoff", "unschedulable", "gated"])

@@ -14,7 +14,7 @@ from app.client.errors import NotFoundError
 from app.cluster.actions import Action, Delete, Get, Patch
 from app.cluster.controllers.controller import NOTHING, Outcome, Plan
 from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import Meta, ObjectView, OwnerReference
+from app.cluster.controllers.views import Meta, ObjectView, OwnerReference, metadata_of
 
 BURST: Final = 500
 """Dependents dealt with in one plan; the rest follows in the next."""
@@ -67,9 +67,12 @@ class GarbageCollector:
                 return
             for obj in (old, new):
                 if obj is not None:
-                    enqueue(obj.metadata.uid)
                     for owner in obj.metadata.owners:
                         enqueue(owner.uid)
+            meta = metadata_of(old, new)
+            gone = new is None and next(self._dependents(meta.uid), None) is not None
+            if gone or (meta.deletion_timestamp is not None and meta.finalizers):
+                enqueue(meta.uid)
 
         for kind in self._kinds.values():
             kind.table.listen(changed)

@@ -7,7 +7,7 @@ import msgspec
 from app.cluster.resources import FieldError
 from app.cluster.strategies import field_errors, metadata, selectors, syntax
 from app.cluster.strategies.selectors import LabelSelector, Requirement
-from app.cluster.strategies.shape import Shape
+from app.cluster.strategies.shape import Int32, Shape
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -24,7 +24,7 @@ class NodeSelector(Shape, frozen=True):
 
 
 class PreferredSchedulingTerm(Shape, frozen=True):
-    weight: int | None = None
+    weight: Int32 | None = None
     preference: NodeSelectorTerm | None = None
 
 
@@ -43,7 +43,7 @@ class PodAffinityTerm(Shape, frozen=True):
 
 
 class WeightedPodAffinityTerm(Shape, frozen=True):
-    weight: int | None = None
+    weight: Int32 | None = None
     pod_affinity_term: PodAffinityTerm | None = None
 
 
@@ -61,11 +61,11 @@ class Affinity(Shape, frozen=True):
 
 
 class TopologySpreadConstraint(Shape, frozen=True):
-    max_skew: int | None = None
+    max_skew: Int32 | None = None
     topology_key: str | None = None
     when_unsatisfiable: str | None = None
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: list[str] | None = None

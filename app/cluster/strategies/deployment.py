@@ -5,15 +5,15 @@ import re
 from app.cluster.resources import FieldError, Object, Strategy
 from app.cluster.strategies import field_errors, metadata, workload
 from app.cluster.strategies.metadata import ObjectMeta
-from app.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+from app.cluster.strategies.shape import Int32, Shape, drop_nulls, judged, section, when_fit
 from app.cluster.strategies.workload import WorkloadSpec
 
 PERCENT = re.compile("[0-9]+%", re.ASCII)
 
 
 class RollingUpdate(Shape, frozen=True):
-    max_surge: int | str | None = None
-    max_unavailable: int | str | None = None
+    max_surge: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
 
 
 class DeploymentStrategy(Shape, frozen=True):
@@ -23,8 +23,8 @@ class DeploymentStrategy(Shape, frozen=True):
 
 class DeploymentSpec(WorkloadSpec, frozen=True):
     strategy: DeploymentStrategy | None = None
-    revision_history_limit: int | None = None
-    progress_deadline_seconds: int | None = None
+    revision_history_limit: Int32 | None = None
+    progress_deadline_seconds: Int32 | None = None
     paused: bool | None = None
 
 

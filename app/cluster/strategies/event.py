@@ -3,7 +3,7 @@
 from app.cluster.resources import FieldError, Object, Strategy
 from app.cluster.strategies import field_errors, metadata
 from app.cluster.strategies.metadata import ObjectMeta
-from app.cluster.strategies.shape import Shape, drop_nulls, judged
+from app.cluster.strategies.shape import Int32, Shape, drop_nulls, judged
 
 NOTE_LIMIT = 1024
 """Bytes of ``note`` (core: ``message``) that events.k8s.io takes."""
@@ -17,7 +17,7 @@ class ObjectReference(Shape, frozen=True):
 
 
 class EventSeries(Shape, frozen=True):
-    count: int | None = None
+    count: Int32 | None = None
     last_observed_time: str | None = None
 
 
@@ -28,7 +28,7 @@ class Event(Shape, frozen=True):
     message: str | None = None
     type: str | None = None
     action: str | None = None
-    count: int | None = None
+    count: Int32 | None = None
     event_time: str | None = None
     first_timestamp: str | None = None
     last_timestamp: str | None = None

@@ -5,17 +5,17 @@ import re
 from app.cluster.resources import FieldError, Object, Strategy
 from app.cluster.strategies import field_errors, metadata
 from app.cluster.strategies.metadata import ObjectMeta
-from app.cluster.strategies.shape import Shape, drop_nulls, judged
+from app.cluster.strategies.shape import Int32, Shape, drop_nulls, judged
 
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class LeaseSpec(Shape, frozen=True):
     holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
+    lease_duration_seconds: Int32 | None = None
     acquire_time: str | None = None
     renew_time: str | None = None
-    lease_transitions: int | None = None
+    lease_transitions: Int32 | None = None
 
 
 class Lease(Shape, frozen=True):

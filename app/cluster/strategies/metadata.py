@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from app.cluster.resources import FieldError, Object
 from app.cluster.strategies import field_errors, syntax
-from app.cluster.strategies.shape import Shape
+from app.cluster.strategies.shape import Int64, Shape
 
 ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes of all annotations of an object together."""
@@ -24,7 +24,7 @@ class ObjectMeta(Shape, frozen=True):
     generate_name: str | None = None
     namespace: str | None = None
     uid: str | None = None
-    generation: int | None = None
+    generation: Int64 | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None

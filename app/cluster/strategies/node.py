@@ -6,7 +6,7 @@ from app.cluster.resources import FieldError, Object, Strategy
 from app.cluster.strategies import field_errors, metadata, quantities
 from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.pod import Condition, validate_conditions
-from app.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+from app.cluster.strategies.shape import Int64, Shape, drop_nulls, judged, section, when_fit
 from app.cluster.strategies.taints import Taint, validate_taints
 from app.objects.quantity import Quantities
 
@@ -19,7 +19,7 @@ class NodeSpec(Shape, frozen=True):
 
 class NodeImage(Shape, frozen=True):
     names: list[str] | None = None
-    size_bytes: int | None = None
+    size_bytes: Int64 | None = None
 
 
 class NodeStatus(Shape, frozen=True):

@@ -5,7 +5,7 @@ from app.cluster.strategies import field_errors, metadata, pod_defaults, pod_spe
 from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from app.cluster.strategies.pod_update import validate_spec_update
-from app.cluster.strategies.shape import Shape, drop_nulls, fits, judged, section, when_fit
+from app.cluster.strategies.shape import Int64, Shape, drop_nulls, fits, judged, section, when_fit
 
 SCHEDULING_GATED = {
     "type": "PodScheduled",
@@ -28,7 +28,7 @@ class Condition(Shape, frozen=True):
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
-    observed_generation: int | None = None
+    observed_generation: Int64 | None = None
 
 
 class ContainerStatus(Shape, frozen=True):

@@ -14,7 +14,7 @@ from app.cluster.strategies.affinity import (
     validate_spread,
 )
 from app.cluster.strategies.quantities import ResourceRequirements
-from app.cluster.strategies.shape import Shape
+from app.cluster.strategies.shape import Int32, Int64, Shape
 from app.cluster.strategies.taints import Toleration
 from app.objects.quantity import Quantities
 
@@ -27,8 +27,8 @@ PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 
 class ContainerPort(Shape, frozen=True):
     name: str | None = None
-    container_port: int | None = None
-    host_port: int | None = None
+    container_port: Int32 | None = None
+    host_port: Int32 | None = None
     host_ip: str | None = msgspec.field(default=None, name="hostIP")
     protocol: str | None = None
 
@@ -72,13 +72,13 @@ class PodSpec(Shape, frozen=True):
     volumes: list[Volume] | None = None
     restart_policy: str | None = None
     dns_policy: str | None = None
-    termination_grace_period_seconds: int | None = None
-    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
     node_name: str | None = None
     node_selector: dict[str, str] | None = None
     host_network: bool | None = None
     scheduler_name: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     overhead: Quantities | None = None

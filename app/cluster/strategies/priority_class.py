@@ -4,7 +4,7 @@ from app.cluster.resources import FieldError, Object, Strategy
 from app.cluster.strategies import field_errors, metadata
 from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.pod_spec import PREEMPTION_POLICIES
-from app.cluster.strategies.shape import Shape, drop_nulls, fits, judged
+from app.cluster.strategies.shape import Int32, Shape, drop_nulls, fits, judged
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 """What is above belongs to the system classes."""
@@ -25,7 +25,7 @@ SYSTEM_CLASSES = {
 
 class PriorityClass(Shape, frozen=True):
     metadata: ObjectMeta | None = None
-    value: int | None = None
+    value: Int32 | None = None
     global_default: bool | None = None
     description: str | None = None
     preemption_policy: str | None = None

@@ -8,7 +8,7 @@ from app.cluster.resources import FieldError, Object, Strategy
 from app.cluster.strategies import field_errors, metadata, syntax
 from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.pod_spec import PROTOCOLS
-from app.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+from app.cluster.strategies.shape import Int32, Shape, drop_nulls, judged, section, when_fit
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 KUBERNETES_IP = "10.96.0.1"
@@ -17,9 +17,9 @@ KUBERNETES_IP = "10.96.0.1"
 
 class ServicePort(Shape, frozen=True):
     name: str | None = None
-    port: int | None = None
-    target_port: int | str | None = None
-    node_port: int | None = None
+    port: Int32 | None = None
+    target_port: Int32 | str | None = None
+    node_port: Int32 | None = None
     protocol: str | None = None
 
 

@@ -3,13 +3,17 @@
 import re
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
 from app.cluster.resources import FieldError, Object
 
 JSON_TYPES = {"array": "list", "object": "map", "str": "string", "int": "integer"}
+
+
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -109,10 +113,12 @@ def _convert(obj: Any, shape: type[S]) -> S | FieldError:
 
 def _misfit(complaint: str) -> FieldError:
     """Turn ``Expected `array`, got `str` - at `$.spec.containers``` into a field error."""
-    found = re.fullmatch(r"Expected `(.+?)`, got `(\w+)`(?: - at `\$\.?(.*)`)?", complaint)
-    if found is None:
-        return FieldError("", "FieldValueInvalid", f"Invalid value: {complaint}")
-    expected, got, path = found.groups()
+    what, _, place = complaint.partition(" - at ")
+    path = place.strip("`").removeprefix("$").removeprefix(".").replace("[...]", "[*]")
+    found = re.fullmatch(r"Expected `(.+)`, got `(\w+)`", what)
+    if found is None:  # a number out of range
+        return FieldError(path, "FieldValueInvalid", f"Invalid value: {what}")
+    expected, got = found.groups()
     words = [JSON_TYPES.get(word, word) for word in expected.split(" | ") if word != "null"]
     message = f"Invalid value: {JSON_TYPES.get(got, got)}: must be of type {' or '.join(words)}"
-    return FieldError((path or "").replace("[...]", "[*]"), "FieldValueInvalid", message)
+    return FieldError(path, "FieldValueInvalid", message)

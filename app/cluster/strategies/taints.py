@@ -2,7 +2,7 @@
 
 from app.cluster.resources import FieldError
 from app.cluster.strategies import field_errors, syntax
-from app.cluster.strategies.shape import Shape
+from app.cluster.strategies.shape import Int64, Shape
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -19,7 +19,7 @@ class Toleration(Shape, frozen=True):
     operator: str | None = None
     value: str | None = None
     effect: str | None = None
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 def validate_taints(taints: list[Taint], path: str) -> list[FieldError]:

@@ -7,7 +7,7 @@ from app.cluster.strategies import field_errors, metadata, pod_defaults, pod_spe
 from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from app.cluster.strategies.selectors import LabelSelector
-from app.cluster.strategies.shape import Shape, section
+from app.cluster.strategies.shape import Int32, Int64, Shape, section
 
 
 class PodTemplate(Shape, frozen=True):
@@ -16,20 +16,20 @@ class PodTemplate(Shape, frozen=True):
 
 
 class WorkloadSpec(Shape, frozen=True):
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: LabelSelector | None = None
     template: PodTemplate | None = None
-    min_ready_seconds: int | None = None
+    min_ready_seconds: Int32 | None = None
 
 
 class WorkloadStatus(Shape, frozen=True):
-    replicas: int | None = None
-    ready_replicas: int | None = None
-    available_replicas: int | None = None
-    updated_replicas: int | None = None
-    unavailable_replicas: int | None = None
-    fully_labeled_replicas: int | None = None
-    observed_generation: int | None = None
+    replicas: Int32 | None = None
+    ready_replicas: Int32 | None = None
+    available_replicas: Int32 | None = None
+    updated_replicas: Int32 | None = None
+    unavailable_replicas: Int32 | None = None
+    fully_labeled_replicas: Int32 | None = None
+    observed_generation: Int64 | None = None
 
 
 class Status(Shape, frozen=True):

@@ -1,0 +1,367 @@
+"""What the API server refuses, in its words. Defaults are in test_strategies_defaults."""
+
+from typing import Any
+
+import pytest
+
+from app.cluster.resources import Object, Strategy
+from app.cluster.strategies.deployment import DEPLOYMENT
+from app.cluster.strategies.event import EVENT
+from app.cluster.strategies.lease import LEASE
+from app.cluster.strategies.namespace import NAMESPACE
+from app.cluster.strategies.node import NODE
+from app.cluster.strategies.pod import POD
+from app.cluster.strategies.priority_class import PRIORITY_CLASS
+from app.cluster.strategies.replica_set import REPLICA_SET
+from app.cluster.strategies.service import SERVICE
+from tests.cluster.bodies import CONTAINER, complaints, node, pod, workload
+
+QUANTITIES = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+    r"for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+
+
+def resources(**resources: Any) -> Object:
+    return pod(containers=[{**CONTAINER, "resources": resources}])
+
+
+def named(name: str | None) -> Object:
+    obj = pod()
+    obj["metadata"]["name"] = name
+    return obj
+
+
+def spread(**constraint: Any) -> Object:
+    defaults = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    return pod(topologySpreadConstraints=[{**defaults, **constraint}])
+
+
+def required_node_affinity(*terms: Object) -> Object:
+    required = {"nodeSelectorTerms": list(terms)}
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    return pod(affinity={"nodeAffinity": affinity})
+
+
+NODE_TERMS = (
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+)
+
+
+@pytest.mark.parametrize(
+    ("obj", "want"),
+    [
+        pytest.param(pod(), [], id="a plain pod"),
+        pytest.param(
+            named("Web"), [f'metadata.name: Invalid value: "Web": {SUBDOMAIN}'], id="upper case"
+        ),
+        pytest.param(
+            named(None),
+            ["metadata.name: Required value: name or generateName is required"],
+            id="no name",
+        ),
+        pytest.param(pod(containers=[]), ["spec.containers: Required value"], id="no containers"),
+        pytest.param(
+            pod(containers=[{}]),
+            [
+                "spec.containers[0].name: Required value",
+                "spec.containers[0].image: Required value",
+            ],
+            id="an empty container",
+        ),
+        pytest.param(
+            pod(containers=[CONTAINER, CONTAINER]),
+            ['spec.containers[1].name: Duplicate value: "c"'],
+            id="two containers of one name",
+        ),
+        pytest.param(
+            pod(restartPolicy="Sometimes"),
+            [
+                'spec.restartPolicy: Unsupported value: "Sometimes": '
+                'supported values: "Always", "OnFailure", "Never"'
+            ],
+            id="an unknown word",
+        ),
+        pytest.param(
+            resources(requests={"cpu": "1x"}),
+            [f'spec.containers[0].resources.requests.cpu: Invalid value: "1x": {QUANTITIES}'],
+            id="a malformed quantity",
+        ),
+        pytest.param(
+            resources(requests={"memory": "-1"}),
+            [
+                "spec.containers[0].resources.requests.memory: "
+                'Invalid value: "-1": must be greater than or equal to 0'
+            ],
+            id="a negative quantity",
+        ),
+        pytest.param(
+            resources(requests={"cpu": "2"}, limits={"cpu": "1"}),
+            [
+                "spec.containers[0].resources.requests: "
+                'Invalid value: "2": must be less than or equal to cpu limit of 1'
+            ],
+            id="a request beyond its limit",
+        ),
+        pytest.param(
+            resources(requests={"example.com/gpu": "1"}),
+            [
+                "spec.containers[0].resources.limits: "
+                "Required value: Limit must be set for non overcommitable resources"
+            ],
+            id="a device without a limit",
+        ),
+        pytest.param(
+            resources(limits={"example.com/gpu": "1500m"}),
+            [
+                "spec.containers[0].resources.limits.example.com/gpu: "
+                'Invalid value: "1500m": must be an integer',
+                "spec.containers[0].resources.requests.example.com/gpu: "
+                'Invalid value: "1500m": must be an integer',
+            ],
+            id="half a device",
+        ),
+        pytest.param(
+            resources(requests={"pods": "1"}),
+            [
+                "spec.containers[0].resources.requests.pods: "
+                'Invalid value: "pods": must be a standard resource for containers'
+            ],
+            id="a resource of nodes only",
+        ),
+        pytest.param(
+            pod(tolerations=[{"operator": "Equal", "value": "v"}]),
+            [
+                'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists '
+                'when `key` is empty, which means "match all values and all keys"'
+            ],
+            id="a toleration without a key",
+        ),
+        pytest.param(
+            pod(tolerations=[{"key": "k", "operator": "Gt", "value": "1"}]),
+            [
+                'spec.tolerations[0].operator: Unsupported value: "Gt": '
+                'supported values: "Equal", "Exists"'
+            ],
+            id="a toleration that compares",
+        ),
+        pytest.param(
+            pod(tolerations=[{"key": "k", "operator": "Exists", "tolerationSeconds": 3}]),
+            [
+                'spec.tolerations[0].effect: Invalid value: "": '
+                "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            ],
+            id="seconds without NoExecute",
+        ),
+        pytest.param(
+            spread(maxSkew=0),
+            [
+                "spec.topologySpreadConstraints[0].maxSkew: "
+                "Invalid value: 0: must be greater than zero"
+            ],
+            id="no skew at all",
+        ),
+        pytest.param(
+            spread(whenUnsatisfiable="ScheduleAnyway", minDomains=2),
+            [
+                "spec.topologySpreadConstraints[0].minDomains: Invalid value: 2: can only use "
+                "minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"
+            ],
+            id="domains of a wish",
+        ),
+        pytest.param(
+            spread(matchLabelKeys=["app"]),
+            [
+                "spec.topologySpreadConstraints[0].matchLabelKeys: Forbidden: "
+                "must not be specified when labelSelector is not set"
+            ],
+            id="keys without a selector",
+        ),
+        pytest.param(
+            required_node_affinity(),
+            [f"{NODE_TERMS}: Required value: must have at least one node selector term"],
+            id="an affinity to nothing",
+        ),
+        pytest.param(
+            required_node_affinity({"matchExpressions": [{"key": "zone", "operator": "In"}]}),
+            [
+                f"{NODE_TERMS}[0].matchExpressions[0].values: Required value: "
+                "must be specified when `operator` is 'In' or 'NotIn'"
+            ],
+            id="one of no values",
+        ),
+        pytest.param(
+            required_node_affinity({"matchExpressions": [{"key": "zone", "operator": "in"}]}),
+            [
+                f"{NODE_TERMS}[0].matchExpressions[0].operator: "
+                'Invalid value: "in": not a valid selector operator'
+            ],
+            id="an unknown operator",
+        ),
+        pytest.param(
+            pod(schedulingGates=[{"name": "a"}, {"name": "a"}]),
+            ['spec.schedulingGates[1].name: Duplicate value: "a"'],
+            id="the same gate twice",
+        ),
+    ],
+)
+def test_pods(obj: Object, want: list[str]) -> None:
+    assert complaints(POD, obj) == want
+
+
+def test_a_bad_label_is_explained() -> None:
+    obj = pod()
+    obj["metadata"]["labels"] = {"-bad": "ok", "ok": "not ok"}
+
+    got = complaints(POD, obj)
+
+    assert [each.split(": ")[0] for each in got] == ["metadata.labels", "metadata.labels"]
+    assert got[0].startswith('metadata.labels: Invalid value: "-bad": name part must consist of')
+    assert got[1].startswith('metadata.labels: Invalid value: "not ok": a valid label must be')
+
+
+@pytest.mark.parametrize(
+    ("obj", "want"),
+    [
+        pytest.param(workload(), [], id="a plain deployment"),
+        pytest.param(
+            workload(selector={"matchLabels": {"app": "other"}}),
+            [
+                'spec.template.metadata.labels: Invalid value: {"app":"web"}: '
+                "`selector` does not match template `labels`"
+            ],
+            id="a selector of other pods",
+        ),
+        pytest.param(
+            workload(selector={}),
+            ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],
+            id="a selector of all pods",
+        ),
+        pytest.param(workload(selector=None), ["spec.selector: Required value"], id="no selector"),
+        pytest.param(
+            workload(replicas=-1),
+            ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"],
+            id="less than nothing",
+        ),
+        pytest.param(
+            workload(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "0%"}}),
+            [
+                "spec.strategy.rollingUpdate.maxUnavailable: "
+                'Invalid value: "0%": may not be 0 when `maxSurge` is 0'
+            ],
+            id="a rollout that cannot move",
+        ),
+        pytest.param(
+            workload(strategy={"type": "Slowly"}),
+            ['spec.strategy: Unsupported value: "Slowly": supported values: "Recreate", '
+             '"RollingUpdate"'],
+            id="an unknown strategy",
+        ),
+    ],
+)  # fmt: skip
+def test_deployments(obj: Object, want: list[str]) -> None:
+    assert complaints(DEPLOYMENT, obj) == want
+
+
+def test_templates_always_restart() -> None:
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [CONTAINER], "restartPolicy": "Never"},
+    }
+    assert complaints(REPLICA_SET, workload(template=template)) == [
+        'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("obj", "want"),
+    [
+        pytest.param(node(allocatable={"cpu": "4", "example.com/gpu": 2}), [], id="a plain node"),
+        pytest.param(
+            node(allocatable={"cpu": "four"}),
+            [f'status.allocatable.cpu: Invalid value: "four": {QUANTITIES}'],
+            id="nonsense to give",
+        ),
+        pytest.param(
+            node(taints=[{"key": "k", "effect": "NoWay"}]),
+            [
+                'spec.taints[0].effect: Unsupported value: "NoWay": '
+                'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'
+            ],
+            id="an unknown effect",
+        ),
+        pytest.param(
+            node(taints=[{"key": "k", "effect": "NoSchedule", "value": v} for v in "ab"]),
+            [
+                'spec.taints[1]: Duplicate value: {"key":"k","value":"b","effect":"NoSchedule"}: '
+                "taints must be unique by key and effect pair"
+            ],
+            id="the same taint twice",
+        ),
+    ],
+)
+def test_nodes(obj: Object, want: list[str]) -> None:
+    assert complaints(NODE, obj) == want
+
+
+def test_a_status_of_nonsense_is_refused_too() -> None:
+    errors = NODE.validate_status({"status": {"allocatable": {"memory": "-1"}}}, None)
+    assert [f"{error.field}: {error.message}" for error in errors] == [
+        'status.allocatable.memory: Invalid value: "-1": must be greater than or equal to 0'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "obj", "field"),
+    [
+        (NAMESPACE, {"metadata": {"name": "a.b"}}, "metadata.name"),
+        (SERVICE, {"metadata": {"name": "s", "namespace": "d"}}, "spec.ports"),
+        (SERVICE, {"metadata": {"name": "1s", "namespace": "d"}, "spec": {"clusterIP": "None"}},
+         "metadata.name"),
+        (PRIORITY_CLASS, {"metadata": {"name": "p"}, "value": 2_000_000_000}, "value"),
+        (PRIORITY_CLASS, {"metadata": {"name": "system-mine"}, "value": 1}, "metadata.name"),
+        (LEASE, {"metadata": {"name": "l", "namespace": "d"}, "spec": {"renewTime": "now"}},
+         "spec.renewTime"),
+        (EVENT, {"metadata": {"name": "e", "namespace": "d"}, "involvedObject": {}},
+         "involvedObject.namespace"),
+    ],
+)  # fmt: skip
+def test_other_kinds(strategy: Strategy, obj: Object, field: str) -> None:
+    assert [error.split(": ")[0] for error in complaints(strategy, obj)] == [field]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "obj", "want"),
+    [
+        pytest.param(
+            POD,
+            pod(containers="none"),
+            ["spec.containers: Invalid value: string: must be of type list"],
+            id="a string for a list",
+        ),
+        pytest.param(
+            POD,
+            pod(nodeSelector={"disk": 1}),
+            ["spec.nodeSelector[*]: Invalid value: integer: must be of type string"],
+            id="a number for a string",
+        ),
+        pytest.param(
+            DEPLOYMENT,
+            workload(replicas="3"),
+            ["spec.replicas: Invalid value: string: must be of type integer"],
+            id="a string for a number",
+        ),
+        pytest.param(
+            NODE,
+            {"metadata": {"name": "n"}, "status": "well"},
+            ["status: Invalid value: string: must be of type map"],
+            id="a string for an object",
+        ),
+    ],
+)
+def test_wrong_types_are_named(strategy: Strategy, obj: Object, want: list[str]) -> None:
+    assert complaints(strategy, obj) == want
