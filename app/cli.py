@@ -26,6 +26,7 @@ from app.config.errors import ConfigError
 from app.config.types import KubeSchedulerConfiguration
 from app.embedded import EmbeddedCluster, template_from, write_kubeconfig
 from app.main import SchedulerService
+from app.memory import keep_heap
 from app.offline.explain import explain
 from app.offline.scenario import ScenarioError
 from app.profile.build import args_models
@@ -87,7 +88,7 @@ def _say(line: str) -> None:
 def _run(argv: Sequence[str]) -> int:
     parser = flags.make_parser("berth run")
     options = flags.parse(parser, argv)
-    if options.version:
+    if options.version != "false":
         return _version(())
     config = flags.configuration(options, args_models=args_models(IN_TREE))
     log.setup(logging.DEBUG if options.v >= 4 else logging.INFO)
@@ -229,6 +230,7 @@ def _bench(argv: Sequence[str]) -> int:
     parser.add_argument("--repetitions", type=int, default=300)
     given = parser.parse_args(argv)
     log.setup(logging.ERROR)
+    keep_heap()
     _say(f"{engine.machine()}; {given.nodes} nodes, all evaluated, {given.pods} running pods")
     _say(f"{'µs per decision':<34} {'mean':>8} {'median':>8} {'worst':>8}")
     results = engine.run(
@@ -308,6 +310,7 @@ def _port_errors(port: int) -> Iterator[None]:
 
 def _in_loop(work: Coroutine[Any, Any, int]) -> int:
     """Run *work* on a fast event loop; Ctrl-C ends it cleanly."""
+    keep_heap()
     with (
         suppress(asyncio.CancelledError),
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

@@ -12,7 +12,7 @@ from app.client.api_client import ApiClient
 from app.client.connect import connect
 from app.clock import Clock
 from app.cluster.admission import Admission
-from app.cluster.bootstrap import bootstrap_objects
+from app.cluster.bootstrap import bootstrap
 from app.cluster.controllers.run import Controllers
 from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.registry import RESOURCES
@@ -37,9 +37,7 @@ class EmbeddedCluster:
 
     async def start(self, port: int) -> None:
         """Create what every cluster has and listen; OSError when *port* cannot be had."""
-        for resource, obj in bootstrap_objects():
-            namespace = obj["metadata"].get("namespace", "")
-            self._server.writes.create(resource, namespace, obj)
+        bootstrap(self._server.writes)
         self.url = f"http://{LOOPBACK}:{await self._server.start(LOOPBACK, port)}"
 
     async def connect(self, user_agent: str) -> ApiClient:

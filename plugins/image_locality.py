@@ -1,6 +1,6 @@
 """ImageLocality: prefer nodes that already have the pod's images."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -29,16 +29,20 @@ class ImageLocality(ScorePlugin):
     NAME = "ImageLocality"
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
-        sizes = np.zeros(nodes.size, np.int64)
         names = pod.template.memo("ImageLocality", lambda: tuple(image_names(pod.pod)))
-        for name in names:
-            nodes.images.add_scaled_sizes(name, len(nodes), onto=sizes)
         containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
-        high = MAX_CONTAINER_THRESHOLD * containers
-        if not containers or not sizes.any():
-            return np.zeros(nodes.size, np.int64)
-        worth = sizes.clip(MIN_THRESHOLD, high) - MIN_THRESHOLD
-        return worth * MAX_NODE_SCORE // (high - MIN_THRESHOLD)
+        return nodes.kept(("images", names, containers), lambda: _worth(nodes, names, containers))
+
+
+def _worth(nodes: NodeTable, names: Sequence[str], containers: int) -> Scores:
+    sizes = np.zeros(nodes.size, np.int64)
+    for name in names:
+        nodes.images.add_scaled_sizes(name, len(nodes), onto=sizes)
+    if not containers or not sizes.any():
+        return np.zeros(nodes.size, np.int64)
+    high = MAX_CONTAINER_THRESHOLD * containers
+    worth = sizes.clip(MIN_THRESHOLD, high) - MIN_THRESHOLD
+    return worth * MAX_NODE_SCORE // (high - MIN_THRESHOLD)
 
 
 def image_names(pod: Pod) -> Iterator[str]:

@@ -138,10 +138,8 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
         preferences = _preferences_of(pod)
         if isinstance(preferences, Status):
             return preferences
-        scores = np.zeros(nodes.size, np.int64)
-        for weight, term in (*self._added_preferences, *preferences):
-            scores += rows_of_term(nodes, term) * np.int64(weight)
-        return scores
+        everything = (*self._added_preferences, *preferences)
+        return nodes.kept(("preferred", everything), lambda: _sum_of_weights(nodes, everything))
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         return default_normalize(scores)
@@ -198,6 +196,13 @@ def _names_in(term: NodeSelectorTerm) -> set[str] | None:
 
 
 # What a pod prefers.
+
+
+def _sum_of_weights(nodes: NodeTable, preferences: Sequence[Preference]) -> Scores:
+    scores = np.zeros(nodes.size, np.int64)
+    for weight, term in preferences:
+        scores += rows_of_term(nodes, term) * np.int64(weight)
+    return scores
 
 
 def compile_preferences(

@@ -72,13 +72,13 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Skip pods that request none of the resources."""
-        requests = pod.template.balanced_requests
+        requests = pod.template.requested
         return None if any(requests.amount(r.name) for r in self._resources) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
-        requests = pod.template.balanced_requests
+        requests = pod.template.requested
         scored = scored_resources(nodes, self._resources, requests, non_zero=False)
-        divisors = [resource.divisor.astype(np.float64) for resource in scored]
+        divisors = [resource.capacity.float_divisor for resource in scored]
         with_pod = [_fraction(r.requested, of) for r, of in zip(scored, divisors, strict=True)]
         without = [_fraction(r.used, of) for r, of in zip(scored, divisors, strict=True)]
         gain = _balance(scored, with_pod, nodes.size) - _balance(scored, without, nodes.size)
@@ -110,7 +110,8 @@ def _balance(resources: Sequence[ScoredResource], fractions: Sequence[Floats], r
             std = fractions[0] - fractions[1]
             np.abs(std, out=std)
             std /= 2
-            std *= resources[0].counts & resources[1].counts
+            if not all(resource.capacity.is_everywhere for resource in resources):
+                std *= resources[0].capacity.counts & resources[1].capacity.counts
         case _:
             std = _deviation(resources, fractions)
     np.subtract(1.0, std, out=std)
@@ -123,7 +124,7 @@ def _deviation(resources: Sequence[ScoredResource], fractions: Sequence[Floats])
 
     What a row lacks adds an exact 0 to its sums, so they are those over the others, in order.
     """
-    counts = [resource.counts for resource in resources]
+    counts = [resource.capacity.counts for resource in resources]
     number = reduce(np.add, (count.astype(np.int64) for count in counts))
     known = [f * count for f, count in zip(fractions, counts, strict=True)]
     mean = reduce(np.add, known) / np.maximum(number, 1)

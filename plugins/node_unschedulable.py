@@ -29,10 +29,8 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
     NAME = "NodeUnschedulable"
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
-        cordoned = nodes.unschedulable
-        if not cordoned.any() or _tolerates_unschedulable(pod.pod):
-            return PASS
-        return Verdict.reject(UNSCHEDULABLE, where=cordoned.copy())
+        verdict = nodes.kept("cordoned", lambda: _cordoned(nodes))
+        return PASS if verdict is PASS or _tolerates_unschedulable(pod.pod) else verdict
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
@@ -41,6 +39,11 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
             ClusterEventWithHint(node, after_node_change),
             ClusterEventWithHint(toleration, after_toleration_change),
         ]
+
+
+def _cordoned(nodes: NodeTable) -> Verdict:
+    cordoned = nodes.unschedulable
+    return Verdict.reject(UNSCHEDULABLE, where=cordoned.copy()) if cordoned.any() else PASS
 
 
 def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:

@@ -1,8 +1,6 @@
 """PodTopologySpread: a pod goes where few of its like are, zone by zone or node by node."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -33,14 +31,15 @@ from app.framework.interface import (
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.spread_constraints import (
-    HONOR,
     NONE,
-    IncludedRows,
     SpreadConstraint,
     SpreadConstraints,
     compile_constraints,
+    included_rows,
     own_constraints,
+    rows_with_labels,
 )
+from app.framework.spread_domains import HOSTNAME, NO_DOMAIN, HardDomains, SoftDomains
 from app.framework.status import SKIP, Status
 from app.framework.verdict import Ints, Verdict
 from app.objects.names import is_qualified_name
@@ -52,7 +51,6 @@ MISSING_LABEL: Final = Status.unresolvable(
     "node(s) didn't match pod topology spread constraints (missing required label)"
 )
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
 
 SYSTEM: Final = "System"
@@ -63,9 +61,6 @@ _SYSTEM_DEFAULTS: Final = (
     TopologySpreadConstraint(topology_key=ZONE, max_skew=5, when_unsatisfiable="ScheduleAnyway"),
 )
 
-_NO_DOMAIN: Final = 0
-"""The id of the value of nodes that lack the label."""
-_NO_COUNT: Final = 2**31 - 1
 _IGNORED: Final = -1
 """The score, until it is normalised, of nodes that lack a label; others have 0 or more."""
 
@@ -135,86 +130,11 @@ class PodTopologySpreadArgs(PluginArgs):
         return self
 
 
-class Path(NamedTuple):
-    """A domain with few pods."""
-
-    count: int
-    domain: int
-
-
-@dataclass(slots=True)
-class HardDomains:
-    """How many pods there are to spread in each domain of a constraint, and where fewest.
-
-    Domains are ids of label values. As in kube-scheduler only the two domains with fewest pods are
-    followed when pods come and go in thought. They are enough: such a question is about one node,
-    so one domain changes, and what is fewest is then that one or the better of the other two.
-    """
-
-    constraint: SpreadConstraint
-    counts: Ints
-    """By domain, as PreFilter found them; shared between clones."""
-    domains: int
-    """How many domains there are, those without pods included."""
-    fewest: list[Path]
-    changes: dict[int, int] = field(default_factory=dict)
-    """By domain, how many pods were added in thought."""
-
-    @classmethod
-    def count(
-        cls, nodes: NodeTable, constraint: SpreadConstraint, included: IncludedRows
-    ) -> "HardDomains":
-        ids = np.where(included.of(constraint), nodes.labels.ids(constraint.topology_key), 0)
-        ids = ids.astype(np.intp)
-        values = len(nodes.labels.values(constraint.topology_key))
-        exists = np.bincount(ids, minlength=values) > 0
-        exists[_NO_DOMAIN] = False
-        counts = _sums(ids, constraint.counts(nodes), values)
-        counts[_NO_DOMAIN] = 0
-        left, fewest = np.where(exists, counts, _NO_COUNT), []
-        for _ in range(2):
-            domain = int(left.argmin())
-            fewest.append(Path(int(left[domain]), domain))
-            left[domain] = _NO_COUNT
-        return cls(constraint, counts, int(exists.sum()), fewest)
-
-    def change(self, domain: int, *, by: int) -> None:
-        """Count pods that are added to, or with a negative *by* taken from, one domain."""
-        self.changes[domain] = self.changes.get(domain, 0) + by
-        changed = Path(int(self.counts[domain]) + self.changes[domain], domain)
-        others = [path for path in self.fewest if path.domain != domain]
-        self.fewest = sorted([changed, *others])[:2]
-
-    def skews(self, ids: NDArray[np.int32]) -> Ints:
-        """Return what the skew of each of the domains *ids* would be, with the pod in it."""
-        counts = self.counts.take(ids)
-        for domain, by in self.changes.items():
-            counts[ids == domain] += by
-        enough = self.domains >= self.constraint.min_domains
-        fewest = self.fewest[0].count if enough else 0
-        return counts + (self.constraint.matches_itself - fewest)
-
-    def clone(self) -> "HardDomains":
-        return HardDomains(
-            self.constraint, self.counts, self.domains, list(self.fewest), dict(self.changes)
-        )
-
-
 class HardSpread(list[HardDomains]):
     """What PreFilter found, by constraint, as pods are added and removed in thought."""
 
     def clone(self) -> "HardSpread":
         return HardSpread(domains.clone() for domains in self)
-
-
-class SoftDomains(NamedTuple):
-    """What PreScore found about a constraint."""
-
-    constraint: SpreadConstraint
-    weight: float
-    """What a pod counts: more where there are many domains, for there are few pods in each."""
-    counts: Ints
-    """Pods to spread per row: in the row's domain, for host names on the node itself."""
 
 
 class SoftSpread(NamedTuple):
@@ -278,9 +198,12 @@ class PodTopologySpread(
             return Status.error(constraints.error)
         if not constraints.hard:
             return SKIP
-        included = IncludedRows(nodes, pod.template, _keys(constraints.hard))
-        found = (HardDomains.count(nodes, hard, included) for hard in constraints.hard)
-        state.write(self.NAME, HardSpread(found))
+        labelled = rows_with_labels(nodes, _keys(constraints.hard))
+        spread = HardSpread()
+        for hard in constraints.hard:
+            included = included_rows(nodes, pod.template, hard, among=labelled)
+            spread.append(HardDomains.over(nodes, hard, included=included))
+        state.write(self.NAME, spread)
         return None
 
     def add_pod(
@@ -300,12 +223,11 @@ class PodTopologySpread(
     ) -> None:
         """Count *other*, terminating or not, once more or less on the one row of *nodes*."""
         spread: HardSpread = state.read(self.NAME)
-        keys = _keys(domains.constraint for domains in spread)
-        included = IncludedRows(nodes, pod.template, keys)
+        labelled = rows_with_labels(nodes, _keys(domains.constraint for domains in spread))
         for domains in spread:
             constraint = domains.constraint
-            is_counted = constraint.counted.matches(other.namespace, other.labels)
-            if is_counted and included.of(constraint)[0]:
+            included = included_rows(nodes, pod.template, constraint, among=labelled)
+            if included[0] and constraint.counted.matches(other.namespace, other.labels):
                 domains.change(int(nodes.labels.ids(constraint.topology_key)[0]), by=by)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
@@ -313,7 +235,7 @@ class PodTopologySpread(
         missing, skewed = nodes.no_rows(), nodes.no_rows()
         for domains in spread:  # a node is told the first reason only
             ids = nodes.labels.ids(domains.constraint.topology_key)
-            missing |= (ids == _NO_DOMAIN) & ~skewed
+            missing |= (ids == NO_DOMAIN) & ~skewed
             skewed |= (domains.skews(ids) > domains.constraint.max_skew) & ~missing
         of_labels = Verdict.reject(MISSING_LABEL, where=missing)
         return Verdict(of_labels.rejections + Verdict.reject(SKEWED, where=skewed).rejections)
@@ -326,21 +248,23 @@ class PodTopologySpread(
             return Status.error(constraints.error)
         if not constraints.soft:
             return SKIP
-        # System defaults are for all nodes; whoever writes constraints means labelled nodes only.
+        # System defaults suit any node; other constraints mean nodes that have all the labels.
         by_system = self._system_defaulted and not pod.pod.spec.topology_spread_constraints
-        keys = () if by_system else tuple(_keys(constraints.soft))
-        included = IncludedRows(nodes, pod.template, keys)
-        scored = state.feasible & included.with_keys
-        found = [_soft_domains(nodes, soft, included, scored=scored) for soft in constraints.soft]
+        keys = () if by_system else _keys(constraints.soft)
+        labelled = rows_with_labels(nodes, keys)
+        scored = state.feasible & labelled
+        found = []
+        for soft in constraints.soft:
+            included = included_rows(nodes, pod.template, soft, among=labelled)
+            found.append(SoftDomains.over(nodes, soft, included=included, scored=scored))
         state.write(f"{self.NAME}.score", SoftSpread(found, keys))
         return None
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         spread: SoftSpread = state.read(f"{self.NAME}.score")
         total = np.zeros(nodes.size)
-        for constraint, weight, counts in spread.of_constraints:
-            cost = counts * weight + float(constraint.max_skew - 1)
-            total += np.where(nodes.labels.has(constraint.topology_key), cost, 0.0)
+        for domains in spread.of_constraints:
+            total += domains.costs(nodes)
         scores = rounded(total)
         for key in spread.keys_required:
             scores[~nodes.labels.has(key)] = _IGNORED
@@ -375,3 +299,67 @@ class PodTopologySpread(
             ClusterEventWithHint(ClusterEvent(EventResource.POD, on_pod), self.after_pod_change),
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, on_node), self.after_node_change),
         ]
+
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> Hint:
+        """Queue if a pod with a place came to be, or ceased to be, one of those to spread.
+
+        Of the waiting pod itself new tolerations count too, if a constraint looks at taints.
+        """
+        changed = [version for version in (old, new) if version is not None]
+        if not all(_is_involved(version, pod) for version in changed):
+            return Hint.SKIP
+        constraints = self._constraints(PodInfo(pod))
+        if constraints.error:
+            return Hint.QUEUE
+        if old is None or new is None:
+            (other,) = changed
+            labels = other.metadata.labels
+            found = any(c.counted.selector.matches(labels) for c in constraints.hard)
+            return Hint.QUEUE if found else Hint.SKIP
+        if (
+            new.metadata.uid == pod.metadata.uid
+            and new.spec.tolerations != old.spec.tolerations
+            and any(constraint.honors_taints for constraint in constraints.hard)
+        ):
+            return Hint.QUEUE
+        before, after = old.metadata.labels, new.metadata.labels
+        selectors = [constraint.counted.selector for constraint in constraints.hard]
+        flipped = any(s.matches(before) != s.matches(after) for s in selectors)
+        return Hint.QUEUE if flipped else Hint.SKIP
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> Hint:
+        """Queue if a domain got or lost a node, or the taints of one of its nodes changed."""
+        constraints = self._constraints(PodInfo(pod))
+        if constraints.error:
+            return Hint.QUEUE
+        keys = _keys(constraints.hard)
+        before, after = _domains_of(old, keys), _domains_of(new, keys)
+        if before != after:
+            return Hint.QUEUE
+        retainted = old is not None and new is not None and old.spec.taints != new.spec.taints
+        return Hint.QUEUE if after is not None and retainted else Hint.SKIP
+
+
+def rounded(costs: NDArray[np.float64]) -> Ints:
+    """Round *costs*, none negative, half up."""
+    whole = np.floor(costs)
+    return whole.astype(np.int64) + (costs - whole >= 0.5)
+
+
+def _keys(constraints: Iterable[SpreadConstraint]) -> tuple[str, ...]:
+    return tuple(constraint.topology_key for constraint in constraints)
+
+
+def _is_involved(changed: Pod, pod: Pod) -> bool:
+    """Whether *changed* is the waiting *pod*, or one of its namespace that has a place."""
+    has_place = bool(changed.spec.node_name or changed.status.nominated_node_name)
+    same_namespace = changed.metadata.namespace == pod.metadata.namespace
+    return changed.metadata.uid == pod.metadata.uid or (has_place and same_namespace)
+
+
+def _domains_of(node: Node | None, keys: Iterable[str]) -> tuple[str, ...] | None:
+    """Return the domain of *node* for each of *keys*; None if it is in none of some."""
+    labels = node.metadata.labels if node is not None else {}
+    if node is None or any(key not in labels for key in keys):
+        return None
+    return tuple(labels[key] for key in keys)

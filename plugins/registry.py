@@ -7,11 +7,13 @@ from plugins.default_binder import DefaultBinder
 from plugins.image_locality import ImageLocality
 from plugins.inter_pod_affinity import InterPodAffinity
 from plugins.node_affinity import NodeAffinity
+from plugins.node_declared_features import NodeDeclaredFeatures
 from plugins.node_name import NodeName
 from plugins.node_ports import NodePorts
 from plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from plugins.node_resources_fit import NodeResourcesFit
 from plugins.node_unschedulable import NodeUnschedulable
+from plugins.pod_topology_spread import PodTopologySpread
 from plugins.priority_sort import PrioritySort
 from plugins.scheduling_gates import SchedulingGates
 from plugins.taint_toleration import TaintToleration
@@ -25,6 +27,8 @@ _PLUGINS: Final[list[type[Plugin]]] = [
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    PodTopologySpread,
+    NodeDeclaredFeatures,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     InterPodAffinity,

@@ -18,7 +18,7 @@ from app.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from app.framework.node_rows import TaintAnswers, has_untolerated, rows_repelling
+from app.framework.node_rows import has_untolerated, rows_repelling, taint_answers
 from app.framework.node_table import NodeTable, TaintSet
 from app.framework.pod_info import PodInfo
 from app.framework.scoring import default_normalize
@@ -49,12 +49,11 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
         return None
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
-        template = pod.template
-        answers = template.memo(
-            "TaintToleration.score", lambda: TaintAnswers(template, count_intolerable)
-        ).over(nodes)
-        scores: Scores = answers.take(nodes.taint_set)
-        return scores
+        tolerations = pod.pod.spec.tolerations
+        return nodes.kept(
+            ("intolerable", tolerations),
+            lambda: taint_answers(nodes, count_intolerable, tolerations),
+        )
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         return default_normalize(scores, reverse=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from app.config.defaults import ArgsModels
-from app.config.duration import Duration
 from app.config.errors import ConfigError
 from app.config.load import default_configuration, load
 from app.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options
 from app.config.types import KubeSchedulerConfiguration
+from app.duration import Duration
 
 _LEADER_ELECTION = {
     "leader_elect": "leader_elect",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from app.config.duration import Duration
+from app.duration import Duration
 
 T = TypeVar("T")
 

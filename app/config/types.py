@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from app.config.duration import Duration
+from app.duration import Duration
 
 GROUP = "kubescheduler.config.k8s.io"
 API_VERSION: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"

@@ -12,6 +12,7 @@ from app.objects.cluster import (
     StatefulSet,
 )
 from app.objects.meta import ObjectMeta
+from app.objects.policy import PodDisruptionBudget
 
 
 class ApiObject(Protocol):
@@ -69,3 +70,4 @@ class Listers:
     replication_controllers: Lister[ReplicationController] = field(default_factory=Lister)
     replica_sets: Lister[ReplicaSet] = field(default_factory=Lister)
     stateful_sets: Lister[StatefulSet] = field(default_factory=Lister)
+    pod_disruption_budgets: Lister[PodDisruptionBudget] = field(default_factory=Lister)

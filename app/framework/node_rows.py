@@ -24,7 +24,11 @@ _REPELLING: Final = (NO_SCHEDULE, NO_EXECUTE)
 
 
 def rows_required(nodes: NodeTable, required: RequiredNodeAffinity) -> Mask:
-    """Return the rows that satisfy nodeSelector and required affinity."""
+    """Return the rows that satisfy nodeSelector and required affinity. Not to be changed."""
+    return nodes.kept(("required", required), lambda: _rows_required(nodes, required))
+
+
+def _rows_required(nodes: NodeTable, required: RequiredNodeAffinity) -> Mask:
     matching = _rows_of_labels(nodes, required.selector.requirements)
     if required.affinity is not None:
         matching = matching & rows_of_any_term(nodes, required.affinity)
@@ -78,44 +82,29 @@ def _rows_of_label(nodes: NodeTable, requirement: Requirement) -> Mask:
 # Taints.
 
 
-class TaintAnswers:
-    """What one pod template makes of each distinct taint set of a table, asked once per set."""
-
-    __slots__ = ("_answers", "_ask", "_taint_sets", "_tolerations")
-
-    def __init__(
-        self, template: PodTemplate, ask: Callable[[TaintSet, Sequence[Toleration]], int]
-    ) -> None:
-        """*ask* is given a taint set and the tolerations of *template*."""
-        self._tolerations = template.pod.spec.tolerations
-        self._ask = ask
-        self._taint_sets: Sequence[TaintSet] = ()
-        self._answers: Ints = np.empty(0, np.int64)
-
-    def over(self, nodes: NodeTable) -> Ints:
-        """Return the answers by index into ``nodes.taint_sets``."""
-        taint_sets = nodes.taint_sets
-        if self._taint_sets is not taint_sets:  # another cluster, such as a simulated one
-            self._taint_sets, self._answers = taint_sets, np.empty(0, np.int64)
-        known = len(self._answers)
-        if known < len(taint_sets):
-            more = [self._ask(taints, self._tolerations) for taints in taint_sets[known:]]
-            self._answers = np.concatenate([self._answers, np.array(more, np.int64)])
-        return self._answers
-
-
 def rows_repelling(nodes: NodeTable, template: PodTemplate) -> Mask | None:
     """Return the rows with a NoSchedule or NoExecute taint that *template* does not tolerate.
 
-    None: no taint set of the table has one.
+    None: there are none. Not to be changed.
     """
-    answers = template.memo(
-        "repelling taints", lambda: TaintAnswers(template, has_untolerated)
-    ).over(nodes)
-    if not answers.any():
-        return None
-    repelling: Mask = answers.take(nodes.taint_set) != 0
-    return repelling
+    tolerations = template.pod.spec.tolerations
+
+    def repelling() -> Mask | None:
+        rows = taint_answers(nodes, has_untolerated, tolerations) != 0
+        return rows if rows.any() else None
+
+    return nodes.kept(("repelling", tolerations), repelling)
+
+
+def taint_answers(
+    nodes: NodeTable,
+    ask: Callable[[TaintSet, Sequence[Toleration]], int],
+    tolerations: Sequence[Toleration],
+) -> Ints:
+    """Return what *ask* says of each row's taints and *tolerations*, asked once per taint set."""
+    answers = np.array([ask(taints, tolerations) for taints in nodes.taint_sets], np.int64)
+    of_rows: Ints = answers.take(nodes.taint_set)
+    return of_rows
 
 
 def has_untolerated(taints: TaintSet, tolerations: Sequence[Toleration]) -> bool:

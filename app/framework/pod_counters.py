@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from app.framework.affinity_terms import HeldTerm, TermKind
+from app.framework.affinity_terms import HeldTerm, TermKind, terms_of
 from app.framework.pod_groups import Column, PodGroup, PodGroups
 from app.framework.pod_info import PodInfo
 from app.framework.selector_index import SelectorIndex
@@ -61,15 +61,15 @@ class PodCounters:
     for longest makes room for another. A pod that comes or goes changes its group and the columns
     that count it, so a question costs the same however many pods run.
 
-    Nothing at all is done before the first question: tables that are made for a "what if" and
-    never asked cost nothing.
+    An index over rows that have pods already does nothing until the first question, for most
+    tables that are made for a "what if" are never asked.
     """
 
     def __init__(self, pods: Sequence[Mapping[str, PodInfo]], *, limit: int = MAX_COLUMNS) -> None:
         """*pods* are those of each row, a live view."""
         self._pods = pods
         self._limit = limit
-        self._is_built = False
+        self._is_built = not pods
         self._groups = PodGroups()
         self._columns: OrderedDict[Counted, Column] = OrderedDict()
         self._matchers: SelectorIndex[PodMatcher] = SelectorIndex()
@@ -159,6 +159,15 @@ class PodCounters:
                 self._terms[held.kind].remove(held)
                 self._columns.pop(held, None)
 
+    def check_invariants(self) -> None:
+        """Raise AssertionError unless a recount of all pods gives the same; for tests and debug."""
+        for counted, column in self._columns.items():
+            recount = [sum(_is_counted(pod, counted) for pod in on.values()) for on in self._pods]
+            assert column.counts(len(self._pods)).tolist() == recount, counted
+        if self._is_built:
+            held = {held for on in self._pods for pod in on.values() for held in _held(pod)}
+            assert self._holders.keys() == held
+
     # Columns.
 
     def _concerned(self, counted: Counted) -> Iterable[PodGroup]:
@@ -197,3 +206,14 @@ class PodCounters:
             group.columns.remove(column)
         if isinstance(counted, PodMatcher):
             self._matchers.remove(counted)
+
+
+def _is_counted(pod: PodInfo, counted: Counted) -> bool:
+    if isinstance(counted, HeldTerm):
+        return counted in _held(pod)
+    terminating = pod.pod.metadata.deletion_timestamp is not None
+    return counted.matches(pod.namespace, pod.labels, terminating=terminating)
+
+
+def _held(pod: PodInfo) -> tuple[HeldTerm, ...]:
+    return terms_of(pod.template).held

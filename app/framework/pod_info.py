@@ -39,7 +39,20 @@ class PodTemplate:
     @cached_property
     def non_zero_requested(self) -> tuple[int, int]:
         """Milli-CPU and bytes with defaults for what is not requested (spec §4.4)."""
+        if self._is_plain:
+            return self.fit_score_requests.milli_cpu, self.fit_score_requests.memory
         return resources.non_zero_requested(self.pod)
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Nothing is resized and nothing requested for the pod as a whole.
+
+        Then the views of spec §4.4 that differ only in these are one.
+        """
+        spec, status = self.pod.spec, self.pod.status
+        return spec.resources is None and not (
+            status.container_statuses or status.init_container_statuses
+        )
 
     @cached_property
     def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -54,17 +67,12 @@ class PodTemplate:
     @cached_property
     def incoming_requested(self) -> Resources:
         """What the pod needs to fit: NodeResourcesFit's Filter (spec §4.4)."""
-        return resources.incoming_requested(self.pod)
+        return self.requested if self._is_plain else resources.incoming_requested(self.pod)
 
     @cached_property
     def fit_score_requests(self) -> Resources:
         """What NodeResourcesFit's Score counts (spec §4.4, the quirk)."""
         return resources.fit_score_requests(self.pod)
-
-    @cached_property
-    def balanced_requests(self) -> Resources:
-        """What NodeResourcesBalancedAllocation counts (spec §4.4)."""
-        return resources.balanced_requests(self.pod)
 
     @cached_property
     def host_ports(self) -> tuple[HostPort, ...]:

@@ -44,8 +44,10 @@ class PortIndex:
     def take(self, rows: NDArray[np.intp]) -> "PortIndex":
         """Return an independent index of *rows*, renumbered from 0."""
         part = PortIndex()
+        renumbered = {row: i for i, row in enumerate(rows.tolist())}
         for key, users in self._users.items():
-            found = {i: set(users[row]) for i, row in enumerate(rows.tolist()) if row in users}
+            common = users.keys() & renumbered.keys()
+            found = {renumbered[row]: set(users[row]) for row in common}
             if found:
                 part._users[key] = found
         return part

@@ -73,15 +73,15 @@ def compile_constraints(
     selector: Selector | None = None,
 ) -> SpreadConstraints:
     """Compile constraints for pods of *template*; *selector* takes the place of theirs."""
-    hard, soft = [], []
+    hard: list[SpreadConstraint] = []
+    soft: list[SpreadConstraint] = []
     for constraint in written:
         try:
             compiled = _compile(constraint, template, selector)
         except ValueError as exc:
             key = constraint.topology_key
             return SpreadConstraints(error=f"topology spread constraint on {key!r}: {exc}")
-        group = hard if constraint.when_unsatisfiable == DO_NOT_SCHEDULE else soft
-        group.append(compiled)
+        (hard if constraint.when_unsatisfiable == DO_NOT_SCHEDULE else soft).append(compiled)
     return SpreadConstraints(tuple(hard), tuple(soft))
 
 
@@ -105,30 +105,23 @@ def _compile(
     )
 
 
-class IncludedRows:
-    """The rows whose pods count, by the inclusion policies of a pod's constraints.
+def rows_with_labels(nodes: NodeTable, keys: Iterable[str]) -> Mask:
+    """Return the rows that have all labels *keys*."""
+    found = nodes.exists
+    for key in keys:
+        found = found & nodes.labels.has(key)
+    return found
 
-    Only rows with all of *keys* do.
-    """
 
-    def __init__(self, nodes: NodeTable, template: PodTemplate, keys: Iterable[str] = ()) -> None:
-        self._nodes = nodes
-        self._template = template
-        self._with_keys = nodes.exists
-        for key in keys:
-            self._with_keys = self._with_keys & nodes.labels.has(key)
-        self._allowed: Mask | None = None
-
-    def of(self, constraint: SpreadConstraint) -> Mask:
-        """Return the rows that *constraint* looks at."""
-        included = self._with_keys
-        required = self._template.required_node_affinity
-        if constraint.honors_affinity and required is not None:
-            if self._allowed is None:
-                self._allowed = rows_required(self._nodes, required)
-            included = included & self._allowed
-        if constraint.honors_taints:
-            repelling = rows_repelling(self._nodes, self._template)
-            if repelling is not None:
-                included = included & ~repelling
-        return included
+def included_rows(
+    nodes: NodeTable, template: PodTemplate, constraint: SpreadConstraint, *, among: Mask
+) -> Mask:
+    """Return the rows *among* some that *constraint* looks at, by its inclusion policies."""
+    required = template.required_node_affinity
+    if constraint.honors_affinity and required is not None:
+        among = among & rows_required(nodes, required)
+    if constraint.honors_taints:
+        repelling = rows_repelling(nodes, template)
+        if repelling is not None:
+            among = among & ~repelling
+    return among

@@ -115,11 +115,6 @@ def fit_score_requests(pod: Pod) -> Resources:
     return to_resources(pod_requests(pod, use_status=False, pod_level=False, non_zero=True))
 
 
-def balanced_requests(pod: Pod) -> Resources:
-    """Return what NodeResourcesBalancedAllocation counts for *pod*."""
-    return to_resources(pod_requests(pod, use_status=True, pod_level=True))
-
-
 def pod_requests(pod: Pod, *, use_status: bool, pod_level: bool, non_zero: bool = False) -> Nanos:
     """Return the effective requests of *pod* in nano units (spec §4.4).
 

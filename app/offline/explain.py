@@ -32,7 +32,7 @@ def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     identity = scenario.get("id")
     if "pod" not in scenario:
         return {"id": identity, "unsupported": "a sequence of pods; explain takes one pod"}
-    config = _config(scenario, registry)
+    config = configuration(scenario, registry)
     cluster = Scenario.of(scenario.get("objects", ()))
     pod: Pod = read(scenario["pod"], Pod)
     nodes = cluster.cache.table
@@ -56,7 +56,11 @@ def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     return {"id": identity} | describe(decision, nodes)
 
 
-def _config(scenario: Mapping[str, Any], registry: Registry) -> KubeSchedulerConfiguration:
+def configuration(scenario: Mapping[str, Any], registry: Registry) -> KubeSchedulerConfiguration:
+    """Return the scenario's configuration, which looks at all nodes; the default if it has none.
+
+    Raises ConfigError.
+    """
     models = args_models(registry)
     written = scenario.get("config")
     config = (

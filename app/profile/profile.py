@@ -264,19 +264,14 @@ class Profile:
             raw = _guarded(plugin, plugin.score, state, pod, nodes)
             if isinstance(raw, Status):
                 return _failed(raw, "Score", plugin)
-            of_rows = raw[rows]
+            of_rows = raw.take(rows)
             normal = plugin.normalize(state, pod, of_rows)
-            if len(rows) and (normal.min() < 0 or normal.max() > MAX_NODE_SCORE):
-                wrong = normal.max() if normal.max() > MAX_NODE_SCORE else normal.min()
-                return Status(
-                    Code.ERROR,
-                    (
-                        f'plugin "{plugin.NAME}" returns an invalid score {wrong}, it should in '
-                        f"the range of [0, {MAX_NODE_SCORE}] after normalizing",
-                    ),
-                    plugin.NAME,
-                )
-            weighted = normal * self.weights[plugin.NAME]
+            # As unsigned numbers the negative ones are large: one look finds both.
+            worst = int(normal.view(np.uint64).max(initial=0))
+            if worst > MAX_NODE_SCORE:
+                return _invalid_score(plugin, int(np.uint64(worst).astype(np.int64)))
+            weight = self.weights[plugin.NAME]
+            weighted = normal if weight == 1 else normal * weight
             table.raw[plugin.NAME] = of_rows
             table.weighted[plugin.NAME] = weighted
             table.total += weighted
@@ -356,6 +351,14 @@ def _refused(status: Status, point: str, plugin: Plugin) -> Status:
 def _failed(status: Status, point: str, plugin: Plugin) -> Status:
     """Word a failure that is no rejection as kube-scheduler does (spec §2.3-2.9)."""
     text = f'running {point} plugin "{plugin.NAME}": {status.message}'
+    return Status(Code.ERROR, (text,), plugin.NAME)
+
+
+def _invalid_score(plugin: Plugin, score: int) -> Status:
+    text = (
+        f'plugin "{plugin.NAME}" returns an invalid score {score}, it should in the range of '
+        f"[0, {MAX_NODE_SCORE}] after normalizing"
+    )
     return Status(Code.ERROR, (text,), plugin.NAME)
 
 

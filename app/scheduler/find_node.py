@@ -99,7 +99,10 @@ class NodeFinder:
             decision.status = error
             return decision
 
-        rows = self._in_rotation(decision, profile) if row is None else np.array([row], np.intp)
+        if row is not None:
+            rows = np.array([row], np.intp)
+        else:
+            rows = self._in_rotation(decision, profile, sample=not look_at_all)
         if not len(rows):
             decision.status = Status.unschedulable(*diagnosis.reasons())
             return decision
@@ -174,8 +177,10 @@ class NodeFinder:
                 return status
         return profile.judge_row(twin, pod, part)
 
-    def _in_rotation(self, decision: Decision, profile: Profile) -> NDArray[np.intp]:
-        """List the feasible rows in rotation order, cut to a sample if one is asked for."""
+    def _in_rotation(
+        self, decision: Decision, profile: Profile, *, sample: bool
+    ) -> NDArray[np.intp]:
+        """List the feasible rows in rotation order, cut to a sample if one is configured."""
         nodes, names = self.nodes, decision.pre_filter.node_names
         order = nodes.order
         if names is not None:
@@ -189,7 +194,7 @@ class NodeFinder:
         rows = order[passed]
         percentage = profile.percentage_of_nodes_to_score or self._percentage
         wanted = len(order)
-        if percentage:
+        if percentage and sample:
             wanted = num_feasible_nodes_to_find(percentage, len(order))
             if not profile.scores:
                 wanted = 1

@@ -8,7 +8,6 @@ import pytest
 from pydantic import BaseModel
 
 from app.config.defaults import read_args
-from app.config.duration import Duration
 from app.config.errors import ConfigError
 from app.config.load import default_configuration, from_object, load
 from app.config.types import (
@@ -22,6 +21,7 @@ from app.config.types import (
     LeaderElection,
     PluginConfig,
 )
+from app.duration import Duration
 from tests.config.plugin_args import MODELS, Args, VolumeBindingArgs
 
 HEADER = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"

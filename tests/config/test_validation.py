@@ -2,7 +2,6 @@
 
 import pytest
 
-from app.config.duration import Duration
 from app.config.load import default_configuration
 from app.config.types import (
     ClientConnection,
@@ -17,6 +16,7 @@ from app.config.types import (
     PluginSet,
 )
 from app.config.validation import validate
+from app.duration import Duration
 
 NO_NAME = (
     "name part must be 1 to 63 characters: alphanumeric, '-', '_' or '.', and must start"

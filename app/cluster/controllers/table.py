@@ -49,10 +49,6 @@ class Table(Generic[T]):
     def in_namespace(self, namespace: str) -> Iterable[T]:
         return self._namespaces.get(namespace, {}).values()
 
-    def owner_uids(self) -> Iterable[str]:
-        """Return the uids that objects name as owners."""
-        return list(self._dependents)
-
     def on_add(self, obj: T) -> None:
         self._insert(obj)
         self._tell(None, obj)

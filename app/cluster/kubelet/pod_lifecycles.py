@@ -56,6 +56,8 @@ class Tracked:
     rejection: Rejection | None = None
     stop_at: float | None = None
     """Monotonic; None: not being deleted."""
+    stopped: bool = False
+    """Whether its end was reported."""
 
 
 class PodLifecycles:
@@ -108,10 +110,11 @@ class PodLifecycles:
         if tracked is None:
             return None
         pod, now = tracked.pod, self._clock.now()
-        if tracked.stop_at is not None and tracked.stop_at <= self._clock.monotonic():
-            return Delete(_path(pod), pod.metadata.uid, grace_seconds=0)
         if tracked.stop_at is not None:
-            return None
+            if tracked.stopped or tracked.stop_at > self._clock.monotonic():
+                return None
+            tracked.stopped = True
+            return Delete(_path(pod), pod.metadata.uid, grace_seconds=0)
         if tracked.rejection is not None and tracked.state is State.REJECTED:
             tracked.state = State.REPORTING
             return _report(pod, pod_status.rejected(tracked.rejection, now=now))
@@ -128,6 +131,7 @@ class PodLifecycles:
         if tracked is None or isinstance(error, NotFoundError | ConflictError | InvalidError):
             return
         if error is not None:
+            tracked.stopped = False
             self._schedule(key, self._timings.retry_seconds)
         if isinstance(action, Patch) and tracked.state is State.REPORTING:
             if error is None:

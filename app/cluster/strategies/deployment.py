@@ -8,7 +8,7 @@ from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.shape import Int32, Shape, drop_nulls, judged, section, when_fit
 from app.cluster.strategies.workload import WorkloadSpec
 
-PERCENT = re.compile("[0-9]+%", re.ASCII)
+PERCENT = re.compile("[0-9]{1,9}%", re.ASCII)
 
 
 class RollingUpdate(Shape, frozen=True):
@@ -139,8 +139,7 @@ def _validate_amount(amount: int | str | None, path: str) -> list[FieldError]:
 def _leading_number(amount: int | str | None) -> int:
     """Return the number of a valid amount, percent or not."""
     if isinstance(amount, str):
-        # Thousands of digits would be refused by int(); what is that long is past every limit.
-        return int(amount[:-1][-18:].lstrip("0") or "0") if len(amount) < 20 else 10**18
+        return int(amount.removesuffix("%"))
     return amount or 0
 
 

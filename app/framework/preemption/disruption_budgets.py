@@ -1,0 +1,68 @@
+"""Which victims their PodDisruptionBudgets would rather keep (spec §6.4)."""
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+from app.framework.listers import Lister
+from app.framework.pod_info import PodInfo, PodTemplate
+from app.objects.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
+from app.objects.selectors import NOTHING, Selector, compile_selector
+
+
+class DisruptionBudgets:
+    """The budgets there are. Which of them are about a pod is found out once per template."""
+
+    def __init__(self, lister: Lister[PodDisruptionBudget]) -> None:
+        self._lister = lister
+        self._version = lister.version
+        self._about: WeakKeyDictionary[PodTemplate, list[PodDisruptionBudget]] = WeakKeyDictionary()
+        self._selectors: dict[str, tuple[PodDisruptionBudgetSpec, Selector]] = {}
+
+    def violating(self, pods: Sequence[PodInfo]) -> list[bool]:
+        """Say of each of *pods*, most important first, whether evicting it, too, breaks a budget.
+
+        A pod is charged to every budget that is about it, also when one of them is exceeded
+        already; but not to those that have granted its eviction before.
+        """
+        left: dict[str, int] = {}
+        return [self._breaks(pod, left) for pod in pods]
+
+    def _breaks(self, pod: PodInfo, left: dict[str, int]) -> bool:
+        """Charge *pod* to its budgets; *left* is how many more evictions each of them allows."""
+        breaks = False
+        for budget in self._about_pod(pod):
+            status = budget.status
+            if pod.name in status.disrupted_pods:
+                continue
+            key = budget.metadata.key
+            left[key] = left.get(key, status.disruptions_allowed) - 1
+            breaks |= left[key] < 0
+        return breaks
+
+    def _about_pod(self, pod: PodInfo) -> list[PodDisruptionBudget]:
+        if self._version != self._lister.version:
+            self._version = self._lister.version
+            self._about.clear()
+        found = self._about.get(pod.template)
+        if found is None:
+            budgets = self._lister.in_namespace(pod.namespace).values() if pod.labels else ()
+            found = self._about[pod.template] = [
+                budget for budget in budgets if self._selector(budget).matches(pod.labels)
+            ]
+        return found
+
+    def _selector(self, budget: PodDisruptionBudget) -> Selector:
+        key, spec = budget.metadata.key, budget.spec
+        known = self._selectors.get(key)
+        if known is None or known[0] != spec:
+            known = self._selectors[key] = spec, _compiled(spec)
+        return known[1]
+
+
+def _compiled(spec: PodDisruptionBudgetSpec) -> Selector:
+    """Return what a budget selects by; nothing if that is absent, empty or cannot be compiled."""
+    try:
+        selector = compile_selector(spec.selector)
+    except ValueError:
+        return NOTHING
+    return NOTHING if selector.is_empty else selector

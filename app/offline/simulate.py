@@ -1,0 +1,102 @@
+"""A sequence of pods in, where each would go out, in the shape of the recordings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.cache.cache import CacheError
+from app.config.defaults import DEFAULT_SCHEDULER_NAME
+from app.framework.cycle_state import CycleState
+from app.framework.diagnosis import Diagnosis
+from app.framework.pod_info import PodInfo
+from app.framework.status import Code, Status
+from app.objects.pod import Pod
+from app.offline.explain import configuration
+from app.offline.scenario import OfflineHandle, Scenario, ScenarioError, read, smallest_name
+from app.offline.unsupported import unjudged
+from app.profile.build import Registry, build_profiles, missing_plugins
+from app.profile.profile import Profile
+from app.scheduler.decision import Decision
+from app.scheduler.find_node import NodeFinder
+
+
+def simulate(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
+    """Schedule ``scenario["pods"]`` in their order, each with those before it in place.
+
+    A pod gets its node and what Reserve plugins claim for it; nothing is bound, nobody is
+    preempted, and who does not fit is left out. A pod that needs plugins which are not there
+    makes the answer ``{"id", "unsupported"}``. Raises ScenarioError or ConfigError when the
+    scenario is malformed.
+    """
+    identity = scenario.get("id")
+    if "pods" not in scenario:
+        return {"id": identity, "unsupported": "a single pod; simulate takes a sequence of pods"}
+    config = configuration(scenario, registry)
+    cluster = Scenario.of(scenario.get("objects", ()))
+    pods = [PodInfo(read(raw, Pod)) for raw in scenario["pods"]]
+    handle = OfflineHandle(cluster.cache.table, listers=cluster.listers)
+    simulation = Simulation(cluster, build_profiles(config, registry, handle), pods)
+    missing = missing_plugins(registry)
+    kinds = {kind: len(found) for kind, found in cluster.objects.items()} | cluster.unread
+
+    assignments: dict[str, str | None] = {}
+    refused: dict[str, dict[str, str]] = {"fitErrors": {}, "errors": {}}
+    for pod in pods:
+        why = unjudged(pod.pod, nodes=cluster.cache.table, missing=missing, kinds=kinds)
+        if why:
+            return {"id": identity, "unsupported": f"pod {pod.key}: {why}"}
+        decision = simulation.place(pod)
+        assignments[pod.key] = decision.node_name or None
+        if decision.status is not None:
+            kind = "errors" if decision.status.code is Code.ERROR else "fitErrors"
+            refused[kind][pod.key] = decision.message
+    found = {kind: texts for kind, texts in refused.items() if texts}
+    return {"id": identity, "assignments": assignments} | found
+
+
+class Simulation:
+    """A cluster that fills up as pods are placed on it."""
+
+    def __init__(
+        self, cluster: Scenario, profiles: Mapping[str, Profile], pods: list[PodInfo]
+    ) -> None:
+        """*pods* are those that will be placed; others leave room to the nominated ones."""
+        self._cluster = cluster
+        self._profiles = profiles
+        nodes = cluster.cache.table
+        self._finder = NodeFinder(nodes, select=smallest_name(nodes))
+        for pod in pods:
+            node_name = pod.pod.status.nominated_node_name
+            if node_name:
+                cluster.nominated.setdefault(node_name, []).append(pod)
+
+    def place(self, pod: PodInfo) -> Decision:
+        """Decide for one pod and, if it fits somewhere, count it there from now on."""
+        name = pod.pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+        if name not in self._profiles:
+            raise ScenarioError(f"pod {pod.key}: spec.schedulerName: no profile {name!r}")
+        profile, state = self._profiles[name], CycleState()
+        decision = self._finder.find(
+            profile, pod, state=state, nominated=self._cluster.nominated, look_at_all=True
+        )
+        if decision.node_name:
+            refusal = self._claim(profile, state, pod.on_node(decision.node_name))
+            if refusal is not None:
+                decision.node_name, decision.status = "", refusal
+                if refusal.is_rejected:  # told as if the cluster were this one node (spec §2.7)
+                    decision.diagnosis = Diagnosis(1, statuses={0: refusal})
+        return decision
+
+    def _claim(self, profile: Profile, state: CycleState, pod: PodInfo) -> Status | None:
+        cache = self._cluster.cache
+        try:
+            cache.assume_pod(pod)
+        except CacheError as exc:
+            raise ScenarioError(f"pod {pod.key}: metadata.uid: {exc}") from exc
+        refusal = profile.run_reserve(state, pod, pod.node_name)
+        if refusal is not None:
+            profile.run_unreserve(state, pod, pod.node_name)
+            cache.forget_pod(pod)
+            return refusal
+        nominated = self._cluster.nominated.get(pod.pod.status.nominated_node_name, [])
+        nominated[:] = [other for other in nominated if other.uid != pod.uid]
+        return None

@@ -1,0 +1,278 @@
+"""What the Deployment controller plans, carried out on tables: no API, no loop."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.clock import FakeClock
+from app.cluster.actions import Action, Create, Delete, Patch
+from app.cluster.controllers.deployment import DeploymentController
+from app.cluster.controllers.revisions import HASH_LABEL, REVISION, revision_of
+from app.cluster.controllers.table import Table
+from app.cluster.controllers.views import Meta, ObjectView, PodView, WorkloadView
+from app.cluster.resources import Object
+from tests.cluster.objects import pod_view, workload_view
+
+KEY = "default/web"
+ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+
+
+class World:
+    """A Deployment controller, and an API server as small as can be."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(1_767_225_600.0)
+        self.deployments: Table[WorkloadView] = Table()
+        self.replica_sets: Table[WorkloadView] = Table()
+        self.pods: Table[PodView] = Table()
+        self.controller = DeploymentController(
+            self.deployments, self.replica_sets, self.pods, clock=self.clock
+        )
+        self._version = 1
+
+    def create(self, **spec: Any) -> None:
+        defaults = {"strategy": ROLLING, "progressDeadlineSeconds": 600}
+        self.deployments.on_add(workload_view(**{**defaults, **spec}))
+
+    @property
+    def deployment(self) -> WorkloadView:
+        found = self.deployments.get(KEY)
+        assert found is not None
+        return found
+
+    def sets(self) -> list[WorkloadView]:
+        return sorted(self.replica_sets.in_namespace("default"), key=revision_of)
+
+    def sizes(self) -> list[int]:
+        return [each.replicas for each in self.sets()]
+
+    def change(self, **spec: Any) -> None:
+        """Change the Deployment's spec as a user does."""
+        self._put(self.deployments, self.deployment, {"spec": spec}, generations=1)
+
+    def set_image(self, image: str) -> None:
+        template: Object = self.deployment.spec["template"]
+        containers = [{**each, "image": image} for each in template["spec"]["containers"]]
+        self.change(template={**template, "spec": {"containers": containers}})
+
+    def settle_pods(self) -> None:
+        """Let every ReplicaSet have the pods it wants, all available."""
+        for each in self.sets():
+            counts = ("replicas", "readyReplicas", "availableReplicas")
+            status = {**dict.fromkeys(counts, each.replicas), "observedGeneration": 9}
+            self._put(self.replica_sets, each, {"status": status})
+
+    def step(self) -> list[Action]:
+        """Plan once and do it."""
+        actions = self.controller.plan(KEY).actions
+        for action in actions:
+            self._perform(action)
+        return actions
+
+    def settle(self) -> list[list[int]]:
+        """Plan and do until nothing is left; return the sizes along the way."""
+        history: list[list[int]] = []
+        for _ in range(100):
+            acted = self.step()
+            if not history or history[-1] != self.sizes():
+                history.append(self.sizes())
+            before = [each.status for each in self.sets()]
+            self.settle_pods()
+            if not acted and before == [each.status for each in self.sets()]:
+                return history
+        raise AssertionError(f"never ends: {history[-5:]}")
+
+    def _perform(self, action: Action) -> None:
+        if isinstance(action, Create):
+            body = {**action.body, "metadata": dict(action.body["metadata"])}
+            body["metadata"] |= {
+                "uid": f"uid-{body['metadata']['name']}",
+                "resourceVersion": "1",
+                "generation": 1,
+                "creationTimestamp": f"2026-01-01T00:00:{len(self.sets()):02}Z",
+            }
+            self.replica_sets.on_add(msgspec.convert(body, WorkloadView))
+        elif isinstance(action, Patch):
+            name = action.path.removesuffix("/status").rpartition("/")[2]
+            table = self.deployments if "/deployments/" in action.path else self.replica_sets
+            found = table.get(f"default/{name}")
+            assert found is not None
+            precondition = action.body["metadata"].get("resourceVersion")
+            assert precondition in (None, found.metadata.resource_version)
+            self._put(table, found, action.body)
+        elif isinstance(action, Delete):
+            gone = self.replica_sets.by_uid(action.uid)
+            assert gone is not None
+            self.replica_sets.on_delete(gone)
+
+    def _put(
+        self, table: Table[WorkloadView], old: WorkloadView, body: Object, generations: int = 0
+    ) -> None:
+        self._version += 1
+        annotations = body.get("metadata", {}).get("annotations", {})
+        owners = body.get("metadata", {}).get("ownerReferences")
+        meta: Meta = msgspec.structs.replace(
+            old.metadata,
+            resource_version=str(self._version),
+            generation=old.metadata.generation + generations,
+            annotations={**(old.metadata.annotations or {}), **annotations},
+        )
+        if owners is not None:
+            references = msgspec.convert(
+                {"metadata": {"name": "", "uid": "", **body["metadata"]}}, ObjectView
+            ).metadata.owner_references
+            meta = msgspec.structs.replace(meta, owner_references=references)
+        spec = {**old.spec, **body.get("spec", {})}
+        status = {**old.status, **body.get("status", {})}
+        table.on_update(old, msgspec.structs.replace(old, metadata=meta, spec=spec, status=status))
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def progress(world: World) -> tuple[str, str]:
+    conditions = {each["type"]: each for each in world.deployment.status["conditions"]}
+    return conditions["Progressing"]["status"], conditions["Progressing"]["reason"]
+
+
+def test_a_first_rollout(world: World) -> None:
+    world.create(replicas=3)
+    world.settle()
+
+    (only,) = world.sets()
+    pod_hash = (only.metadata.labels or {})[HASH_LABEL]
+    assert only.metadata.name == f"web-{pod_hash}"
+    assert only.spec["selector"]["matchLabels"] == {"app": "web", HASH_LABEL: pod_hash}
+    assert only.spec["template"]["metadata"]["labels"] == {"app": "web", HASH_LABEL: pod_hash}
+    status = world.deployment.status
+    assert {key: status[key] for key in status if key != "conditions"} == {
+        "observedGeneration": 1,
+        "replicas": 3,
+        "updatedReplicas": 3,
+        "readyReplicas": 3,
+        "availableReplicas": 3,
+        "unavailableReplicas": 0,
+    }
+    assert progress(world) == ("True", "NewReplicaSetAvailable")
+    assert revision_of(world.deployment) == 1
+
+
+def test_a_new_image_rolls_one_by_one(world: World) -> None:
+    world.create(replicas=3)
+    world.settle()
+    world.set_image("nginx:2")
+
+    assert world.settle() == [[3, 1], [2, 1], [2, 2], [1, 2], [1, 3], [0, 3]]
+    assert revision_of(world.deployment) == 2
+
+
+def test_recreate_waits_for_the_last_old_pod(world: World) -> None:
+    world.create(replicas=2, strategy={"type": "Recreate"})
+    world.settle()
+    (old,) = world.sets()
+    straggler = pod_view("straggler", of=old.metadata.name, deleted=True)
+    world.pods.on_add(straggler)
+    world.set_image("nginx:2")
+
+    waiting = world.settle()
+    world.pods.on_delete(straggler)
+
+    assert waiting == [[0]]
+    assert world.settle()[-1] == [0, 2]
+
+
+def test_scaling_is_no_rollout(world: World) -> None:
+    world.create(replicas=2)
+    world.settle()
+    world.change(replicas=5)
+
+    assert world.settle() == [[5]]
+    assert progress(world) == ("True", "NewReplicaSetAvailable")
+
+
+def test_undoing_makes_the_old_one_new_again(world: World) -> None:
+    world.create(replicas=1)
+    world.settle()
+    first = world.sets()[0].metadata.name
+    world.set_image("nginx:2")
+    world.settle()
+    world.set_image("nginx")
+    world.settle()
+
+    assert [(each.metadata.name == first, each.replicas) for each in world.sets()] == [
+        (False, 0),
+        (True, 1),
+    ]
+    assert (world.sets()[-1].metadata.annotations or {})[REVISION] == "3"
+
+
+def test_history_is_limited(world: World) -> None:
+    world.create(replicas=1, revisionHistoryLimit=2)
+    for number in range(5):
+        world.set_image(f"nginx:{number}")
+        world.settle()
+
+    assert [revision_of(each) for each in world.sets()] == [3, 4, 5]
+
+
+def test_paused_means_no_rollout_but_scaling(world: World) -> None:
+    world.create(replicas=2)
+    world.settle()
+    world.change(paused=True, replicas=4)
+    world.set_image("nginx:2")
+
+    assert world.settle() == [[4]]
+    assert progress(world) == ("Unknown", "DeploymentPaused")
+    world.change(paused=False)
+    assert world.settle()[-1] == [0, 4]
+
+
+def test_a_rollout_that_hangs_is_called_late(world: World) -> None:
+    world.create(replicas=1)
+    for _ in range(3):
+        world.step()
+    assert progress(world) == ("True", "NewReplicaSetCreated")
+    assert world.controller.plan(KEY).again == 601.0
+
+    world.clock.advance(601)
+    world.step()
+
+    assert progress(world) == ("False", "ProgressDeadlineExceeded")
+
+
+def test_a_matching_orphan_is_adopted_instead_of_doubled(world: World) -> None:
+    world.create(replicas=1)
+    world.settle()
+    (mine,) = world.sets()
+    orphan = msgspec.structs.replace(
+        mine, metadata=msgspec.structs.replace(mine.metadata, owner_references=None)
+    )
+    world.replica_sets.on_update(mine, orphan)
+
+    world.settle()
+
+    (adopted,) = world.sets()
+    controller = adopted.metadata.controller
+    assert controller is not None
+    assert controller.uid == "uid-web"
+
+
+def test_a_name_that_another_template_has_is_not_used(world: World) -> None:
+    world.create(replicas=1)
+    world.step()
+    (first,) = world.sets()
+    world.replica_sets.on_delete(first)
+    world.replica_sets.on_add(workload_view(first.metadata.name, of="other", image="x"))
+
+    world.settle()
+
+    names = [each.metadata.name for each in world.sets() if each.metadata.controller]
+    assert len(set(names)) == 2
+
+
+def test_nothing_happens_to_a_deployment_that_is_being_deleted(world: World) -> None:
+    world.deployments.on_add(workload_view(deleted=True))
+    assert world.step() == []

@@ -1,0 +1,292 @@
+"""What the ReplicaSet controller plans. Its loop is in test_controllers_loop."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.client.errors import ApiError, ServerError, UnavailableError
+from app.clock import FakeClock
+from app.cluster.actions import Action, Create, Delete, Patch
+from app.cluster.controllers.controller import Outcome, Plan
+from app.cluster.controllers.replica_set import (
+    UNSEEN_SECONDS,
+    ReplicaSetController,
+    in_order_of_deletion,
+)
+from app.cluster.controllers.table import Table
+from app.cluster.controllers.views import PodView, WorkloadView
+from app.cluster.resources import Object
+from tests.cluster.objects import BIRTH, pod_view, workload_view
+
+KEY = "default/web"
+PODS = "/api/v1/namespaces/default/pods"
+STATUS = "/apis/apps/v1/namespaces/default/replicasets/web/status"
+
+
+class World:
+    """A ReplicaSet controller with the tables it reads."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(1_767_225_600.0)  # BIRTH
+        self.replica_sets: Table[WorkloadView] = Table()
+        self.pods: Table[PodView] = Table()
+        self.enqueued: list[str] = []
+        self.controller = ReplicaSetController(
+            self.replica_sets, self.pods, clock=self.clock, rng=random.Random(3)
+        )
+        self.controller.subscribe(self.enqueued.append)
+
+    def plan(self) -> Plan:
+        return self.controller.plan(KEY)
+
+    def writes(self, kind: type[Action] | type[Any]) -> list[Any]:
+        return [action for action in self.plan().actions if isinstance(action, kind)]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def reported(replicas: int, ready: int | None = None, available: int | None = None) -> Object:
+    """A status as the controller reports it."""
+    ready = replicas if ready is None else ready
+    return {
+        "replicas": replicas,
+        "fullyLabeledReplicas": replicas,
+        "readyReplicas": ready,
+        "availableReplicas": ready if available is None else available,
+        "observedGeneration": 1,
+    }
+
+
+def test_a_missing_pod_is_created_from_the_template(world: World) -> None:
+    world.replica_sets.on_add(workload_view(status=reported(0)))
+
+    (create,) = world.plan().actions
+
+    assert isinstance(create, Create)
+    name = create.body["metadata"]["name"]
+    assert name.startswith("web-")
+    assert (create.path, create.body) == (
+        PODS,
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "generateName": "web-",
+                "namespace": "default",
+                "labels": {"app": "web"},
+                "ownerReferences": [
+                    {
+                        "apiVersion": "apps/v1",
+                        "kind": "ReplicaSet",
+                        "name": "web",
+                        "uid": "uid-web",
+                        "controller": True,
+                        "blockOwnerDeletion": True,
+                    }
+                ],
+            },
+            "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+        },
+    )
+
+
+def test_what_is_not_seen_yet_counts_until_it_is_given_up_on(world: World) -> None:
+    world.replica_sets.on_add(workload_view(replicas=2, status=reported(0)))
+
+    assert [len(world.writes(Create)), len(world.writes(Create))] == [2, 0]
+
+    world.clock.advance(UNSEEN_SECONDS)
+    assert len(world.writes(Create)) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "want"),
+    [
+        pytest.param(ServerError(500, "InternalError", "no"), 1, id="it failed: again"),
+        pytest.param(UnavailableError("refused", sent=False), 1, id="never sent: again"),
+        pytest.param(UnavailableError("reset", sent=None), 0, id="who knows: wait for the watch"),
+    ],
+)
+def test_failed_creations(world: World, error: ApiError, want: int) -> None:
+    world.replica_sets.on_add(workload_view(status=reported(0)))
+    (create,) = world.writes(Create)
+
+    world.controller.finished(KEY, Outcome(create, error=error))
+
+    assert len(world.writes(Create)) == want
+
+
+def test_a_pod_that_came_and_went_between_two_plans_is_replaced(world: World) -> None:
+    world.replica_sets.on_add(workload_view(status=reported(0)))
+    (create,) = world.writes(Create)
+    shown = pod_view(create.body["metadata"]["name"])
+
+    world.pods.on_add(shown)
+    world.pods.on_delete(shown)
+
+    assert len(world.writes(Create)) == 1
+
+
+def test_surplus_pods_go_once(world: World) -> None:
+    world.replica_sets.on_add(workload_view(replicas=1, status=reported(3)))
+    for name in ("a", "b", "c"):
+        world.pods.on_add(pod_view(name))
+
+    first, second = world.writes(Delete), world.writes(Delete)
+
+    assert (len(first), second) == (2, [])
+    world.controller.finished(KEY, Outcome(first[0], error=ServerError(500, "x", "x")))
+    assert world.writes(Delete) == [first[0]]
+
+
+@pytest.mark.parametrize(
+    ("pods", "want"),
+    [
+        pytest.param([pod_view("a"), pod_view("b", node=None)], "b", id="not on a node"),
+        pytest.param([pod_view("a"), pod_view("b", phase="Pending")], "b", id="not running"),
+        pytest.param([pod_view("a"), pod_view("b", ready=None)], "b", id="not ready"),
+        pytest.param(
+            [
+                pod_view("a"),
+                pod_view("b", annotations={"controller.kubernetes.io/pod-deletion-cost": "-1"}),
+            ],
+            "b",
+            id="of lower cost",
+        ),
+        pytest.param(
+            [pod_view("a"), pod_view("b", node="n2"), pod_view("c", node="n2", born="2027")],
+            "c",
+            id="on a node with more of its kind, the youngest",
+        ),
+        pytest.param(
+            [pod_view("a"), pod_view("b", ready="2026-06-01T00:00:00Z")], "b", id="ready later"
+        ),
+    ],
+)
+def test_who_goes_first(pods: list[PodView], want: str) -> None:
+    assert in_order_of_deletion(pods)[0].metadata.name == want
+
+
+def test_matching_orphans_are_adopted_and_others_released(world: World) -> None:
+    world.replica_sets.on_add(workload_view(replicas=1, status=reported(0)))
+    world.pods.on_add(pod_view("orphan", of=None))
+    world.pods.on_add(pod_view("stray", labels={"app": "other"}))
+
+    adopt, release = sorted(world.writes(Patch), key=lambda patch: str(patch.path))
+
+    assert (adopt.path, [ref["name"] for ref in adopt.body["metadata"]["ownerReferences"]]) == (
+        f"{PODS}/orphan",
+        ["web"],
+    )
+    assert (release.path, release.body["metadata"]) == (
+        f"{PODS}/stray",
+        {"uid": "uid-stray", "resourceVersion": "1", "ownerReferences": []},
+    )
+
+
+@pytest.mark.parametrize(
+    ("pods", "want"),
+    [
+        pytest.param([pod_view("a")], reported(1), id="one ready"),
+        pytest.param([pod_view("a", ready=None)], reported(1, ready=0), id="one not ready"),
+        pytest.param([pod_view("a", deleted=True)], reported(0), id="one on its way out"),
+        pytest.param([pod_view("a", phase="Failed")], reported(0), id="one failed"),
+    ],
+)
+def test_status(world: World, pods: list[PodView], want: Object) -> None:
+    world.replica_sets.on_add(workload_view(replicas=0, status={"replicas": 9}))
+    for each in pods:
+        world.pods.on_add(each)
+
+    (patch,) = world.writes(Patch)
+
+    assert patch == Patch(STATUS, {"metadata": {"uid": "uid-web"}, "status": want})
+
+
+def test_a_pod_is_available_after_min_ready_seconds(world: World) -> None:
+    status = reported(1, available=0)
+    world.replica_sets.on_add(workload_view(status=status, minReadySeconds=10))
+    world.pods.on_add(pod_view("a", ready=BIRTH))
+
+    early = world.plan()
+    world.clock.advance(10)
+    (late,) = world.plan().actions
+
+    assert (early.actions, early.again) == ([], 10.0)
+    assert isinstance(late, Patch)
+    assert late.body["status"] == reported(1)
+
+
+def test_changes_of_pods_concern_their_owner(world: World) -> None:
+    world.replica_sets.on_add(workload_view())
+    world.enqueued.clear()
+
+    world.pods.on_add(pod_view("mine"))
+    world.pods.on_add(pod_view("orphan", of=None))
+    world.pods.on_add(pod_view("other", of=None, labels={"app": "other"}))
+
+    assert world.enqueued == [KEY, KEY]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), replicas=st.integers(0, 6))
+def test_never_more_pods_than_wanted_however_late_the_watch(
+    data: st.DataObject, replicas: int
+) -> None:
+    """Requests fail or lose their answers, pods vanish, events come late; safety holds."""
+    world = World()
+    view = workload_view(replicas=replicas)
+    world.replica_sets.on_add(view)
+    existing: dict[str, PodView] = {}
+    events: list[tuple[str, PodView]] = []
+
+    def perform(action: Action) -> None:
+        fate = data.draw(st.sampled_from(["done", "failed", "lost"]))
+        if fate != "failed":
+            apply(action)
+        error: ApiError | None = None
+        if fate == "failed":
+            error = ServerError(500, "InternalError", "")
+        elif fate == "lost":
+            error = UnavailableError("reset", sent=True)
+        world.controller.finished(KEY, Outcome(action, error=error))
+
+    def apply(action: Action) -> None:
+        if isinstance(action, Create):
+            made = pod_view(action.body["metadata"]["name"])
+            existing[made.metadata.name] = made
+            events.append(("add", made))
+        elif isinstance(action, Delete):
+            vanish(action.path.rpartition("/")[2])
+
+    def vanish(name: str) -> None:
+        if name in existing:
+            events.append(("delete", existing.pop(name)))
+
+    def deliver(count: int) -> None:
+        for change, shown in events[:count]:
+            (world.pods.on_add if change == "add" else world.pods.on_delete)(shown)
+        del events[:count]
+
+    for _ in range(data.draw(st.integers(1, 12))):
+        for action in world.plan().actions:
+            perform(action)
+        assert len(existing) <= replicas
+        dies: bool = data.draw(st.booleans())
+        if existing and dies:
+            vanish(data.draw(st.sampled_from(sorted(existing))))
+        deliver(data.draw(st.integers(0, len(events))))
+        world.pods.check_invariants()
+
+    world.clock.advance(UNSEEN_SECONDS)  # what was lost is given up on
+    deliver(len(events))
+    for action in world.plan().actions:
+        apply(action)
+    assert len(existing) == replicas

@@ -1,0 +1,344 @@
+"""Hollow kubelets: what their nodes look like, what they take, and how pods live there."""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.client.errors import AlreadyExistsError, ApiError, NotFoundError, ServerError
+from app.clock import FakeClock
+from app.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Patch
+from app.cluster.kubelet.hollow_node import HollowNode, Rejection
+from app.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
+from app.cluster.kubelet.node_template import NodeTemplate
+from app.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
+from app.cluster.kubelet.pod_status import KubeletPod
+from app.cluster.resources import Object
+from app.cluster.strategies.node import NODE
+from tests.cluster.bodies import complaints
+
+NOW = 1_767_225_600.0
+STAMP = "2026-01-01T00:00:00Z"
+PATH = "/api/v1/namespaces/default/pods/p"
+TIMINGS = Timings(start_seconds=2.0, stop_seconds=1.0, retry_seconds=3.0)
+
+
+def pod(
+    name: str = "p",
+    *,
+    node: str = "node-0",
+    phase: str = "Pending",
+    cpu: str = "1",
+    grace: int | None = None,
+    **spec: Any,
+) -> KubeletPod:
+    """A pod on a node; *grace*: it is being deleted, with so many seconds."""
+    meta: Object = {"name": name, "namespace": "default", "uid": f"uid-{name}", "generation": 1}
+    if grace is not None:
+        meta |= {"deletionTimestamp": STAMP, "deletionGracePeriodSeconds": grace}
+    container = {"name": "c", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}
+    scheduled = {"type": "PodScheduled", "status": "True"}
+    return msgspec.convert(
+        {
+            "metadata": meta,
+            "spec": {"nodeName": node, "containers": [container], **spec},
+            "status": {"phase": phase, "conditions": [scheduled]},
+        },
+        KubeletPod,
+    )
+
+
+class World:
+    """Two nodes of 4 CPU, and the reports that are due."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(NOW)
+        self.scheduled: list[tuple[float, str]] = []
+        template = NodeTemplate()
+        self.nodes = {
+            name: HollowNode(name, index=index, allocatable=template.allocatable())
+            for index, name in enumerate(template.names(2))
+        }
+        self.pods = PodLifecycles(
+            self.nodes, timings=TIMINGS, clock=self.clock, schedule=self._schedule
+        )
+
+    def _schedule(self, key: str, delay: float) -> None:
+        self.scheduled.append((self.clock.monotonic() + delay, key))
+
+    def after(self, seconds: float, *, error: ApiError | None = None) -> list[Action]:
+        """Let time pass; return the reports made, which all end with *error*."""
+        self.clock.advance(seconds)
+        now = self.clock.monotonic()
+        due = sorted(each for each in self.scheduled if each[0] <= now)
+        self.scheduled = [each for each in self.scheduled if each[0] > now]
+        actions = []
+        for _, key in due:
+            action = self.pods.step(key)
+            if action is not None:
+                actions.append(action)
+                self.pods.finished(key, action, error)
+        return actions
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_bound_pod_starts(world: World) -> None:
+    world.pods.on_add(pod())
+
+    early, (patch,), late = world.after(1), world.after(1), world.after(100)
+
+    assert (early, late) == ([], [])
+    assert isinstance(patch, Patch)
+    assert (patch.path, patch.content_type) == (f"{PATH}/status", STRATEGIC_MERGE)
+    assert patch.body["metadata"] == {"uid": "uid-p"}
+    status = patch.body["status"]
+    stamp = "2026-01-01T00:00:02Z"
+    assert {key: status[key] for key in ("phase", "hostIP", "podIP", "startTime")} == {
+        "phase": "Running",
+        "hostIP": "172.18.0.0",
+        "podIP": "10.64.0.2",
+        "startTime": stamp,
+    }
+    assert {(each["type"], each["status"]) for each in status["conditions"]} == {
+        ("PodReadyToStartContainers", "True"),
+        ("Initialized", "True"),
+        ("Ready", "True"),
+        ("ContainersReady", "True"),
+    }
+    (container,) = status["containerStatuses"]
+    assert container["ready"]
+    assert container["state"] == {"running": {"startedAt": stamp}}
+
+
+def test_a_pod_that_does_not_fit_is_failed(world: World) -> None:
+    world.pods.on_add(pod("first", cpu="3"))
+    world.pods.on_add(pod("p", cpu="2"))
+
+    (patch,) = world.after(0)
+
+    assert isinstance(patch, Patch)
+    assert patch.body["status"] == {
+        "phase": "Failed",
+        "reason": "OutOfcpu",
+        "message": "Pod was rejected: Node didn't have enough resource: cpu, "
+        "requested: 2000, used: 3000, capacity: 4000",
+        "startTime": STAMP,
+    }
+
+
+def test_room_is_given_back(world: World) -> None:
+    first = pod("first", cpu="3")
+    world.pods.on_add(first)
+    world.pods.on_delete(first)
+    world.pods.on_add(pod("second", cpu="3"))
+    done = pod("second", cpu="3", phase="Succeeded")
+    world.pods.on_update(pod("second", cpu="3"), done)
+    world.pods.on_add(pod("p", cpu="4"))
+
+    statuses = [
+        action.body["status"]["phase"] for action in world.after(2) if isinstance(action, Patch)
+    ]
+
+    assert statuses == ["Running"]
+    world.nodes["node-0"].check_invariants()
+
+
+@pytest.mark.parametrize(
+    ("grace", "seconds"),
+    [
+        pytest.param(30, 1.0, id="as soon as the container has stopped"),
+        pytest.param(0, 0.0, id="at once when there is no grace"),
+    ],
+)
+def test_a_deleted_pod_stops(world: World, grace: int, seconds: float) -> None:
+    running = pod(phase="Running")
+    world.pods.on_add(running)
+    world.pods.on_update(running, pod(phase="Running", grace=grace))
+
+    early = world.after(seconds - 0.5) if seconds else []
+    actions = world.after(0.5 if seconds else 0)
+
+    assert early == []
+    assert actions == [Delete(PATH, "uid-p", grace_seconds=0)]
+
+
+def test_a_pod_deleted_before_it_started_goes_at_once(world: World) -> None:
+    world.pods.on_add(pod())
+    world.pods.on_update(pod(), pod(grace=30))
+
+    assert world.after(0) == [Delete(PATH, "uid-p", grace_seconds=0)]
+    assert world.after(2) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        pytest.param(ServerError(500, "InternalError", ""), True, id="the server failed"),
+        pytest.param(NotFoundError(404, "NotFound", ""), False, id="the pod is gone"),
+    ],
+)
+def test_reports_that_fail(world: World, error: ApiError, again: bool) -> None:
+    world.pods.on_add(pod())
+    world.after(2, error=error)
+
+    assert bool(world.after(TIMINGS.retry_seconds)) is again
+
+
+def test_a_restarted_kubelet_goes_on(world: World) -> None:
+    """Running pods are counted and left alone; what is being deleted is finished."""
+    world.pods.on_add(pod("running", phase="Running", cpu="4"))
+    world.pods.on_add(pod("done", phase="Succeeded", cpu="4"))
+    world.pods.on_add(pod("going", node="node-1", phase="Running", grace=30))
+    world.pods.on_add(pod("p", cpu="1"))
+
+    first, second = world.after(0), world.after(2)
+
+    assert [action.body["status"]["reason"] for action in first if isinstance(action, Patch)] == [
+        "OutOfcpu"
+    ]
+    assert [type(action) for action in second] == [Delete]
+
+
+def test_pods_of_other_nodes_are_none_of_ours(world: World) -> None:
+    world.pods.on_add(pod(node="real-node"))
+    world.pods.on_delete(pod(node="real-node"))
+
+    assert world.scheduled == []
+
+
+def test_init_containers_and_host_network(world: World) -> None:
+    init = [
+        {"name": "setup", "image": "i"},
+        {"name": "proxy", "image": "i", "restartPolicy": "Always"},
+    ]
+    world.pods.on_add(pod(initContainers=init, hostNetwork=True))
+
+    (patch,) = world.after(2)
+
+    assert isinstance(patch, Patch)
+    status = patch.body["status"]
+    assert status["podIP"] == status["hostIP"]
+    states = [next(iter(each["state"])) for each in status["initContainerStatuses"]]
+    assert states == ["terminated", "running"]
+
+
+@pytest.mark.parametrize(
+    ("requests", "want"),
+    [
+        pytest.param({}, None, id="nothing asked"),
+        pytest.param({"cpu": 4 * 10**9}, None, id="all of it"),
+        pytest.param(
+            {"example.com/gpu": 10**9},
+            Rejection(
+                "OutOfexample.com/gpu",
+                "Pod was rejected: Node didn't have enough resource: example.com/gpu, "
+                "requested: 1, used: 0, capacity: 0",
+            ),
+            id="what the node has not got",
+        ),
+    ],
+)
+def test_admission(requests: Mapping[str, int], want: Rejection | None) -> None:
+    node = HollowNode("n", index=0, allocatable={"cpu": "4", "pods": "1"})
+    assert node.admit("a", requests) == want
+
+
+def test_a_node_takes_so_many_pods() -> None:
+    node = HollowNode("n", index=0, allocatable={"cpu": "4", "pods": "1"})
+    node.admit("a", {})
+
+    rejection = node.admit("b", {})
+
+    assert rejection is not None
+    assert rejection.reason == "OutOfpods"
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 5), st.booleans())))
+def test_a_node_is_never_overcommitted(steps: list[tuple[str, int, bool]]) -> None:
+    node = HollowNode("n", index=0, allocatable={"cpu": "7", "pods": "3"})
+    admitted: dict[str, int] = {}
+    for uid, cpu, leaves in steps:
+        if leaves:
+            node.release(uid)
+            admitted.pop(uid, None)
+        elif uid not in admitted and node.admit(uid, {"cpu": cpu * 10**9}) is None:
+            admitted[uid] = cpu
+        assert sum(admitted.values()) <= 7
+        assert len(admitted) <= 3
+        node.check_invariants()
+
+
+def test_a_node_is_what_the_api_takes() -> None:
+    template = NodeTemplate(
+        zones=3, resources={"example.com/gpu": "2"}, taints=({"key": "k", "effect": "NoSchedule"},)
+    )
+    body = template.node("node-4", index=4, now=NOW)
+
+    assert complaints(NODE, body) == []
+    assert body["metadata"]["labels"] == {
+        "kubernetes.io/hostname": "node-4",
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "topology.kubernetes.io/region": "region-1",
+        "topology.kubernetes.io/zone": "zone-2",
+    }
+    assert body["status"]["allocatable"] == {
+        "cpu": "4",
+        "memory": "16Gi",
+        "ephemeral-storage": "100Gi",
+        "pods": "110",
+        "example.com/gpu": "2",
+    }
+    assert [each["type"] for each in body["status"]["conditions"] if each["status"] == "True"] == [
+        "Ready"
+    ]
+
+
+def test_names_sort_as_they_count() -> None:
+    names = NodeTemplate().names(11)
+    assert (names[0], names[-1], names) == ("node-00", "node-10", sorted(names))
+
+
+def test_registration_takes_over_a_node_that_exists() -> None:
+    node = HollowNode("n", index=0, allocatable={})
+    reports = NodeReports([node], NodeTemplate(), clock=FakeClock(NOW))
+
+    create = reports.step("n")
+    delay = reports.finished("n", AlreadyExistsError(409, "AlreadyExists", ""))
+    patch = reports.step("n")
+    early = reports.all_registered
+    reports.finished("n", None)
+
+    assert isinstance(create, Create)
+    assert isinstance(patch, Patch)
+    assert (delay, patch.path) == (0.0, "/api/v1/nodes/n/status")
+    assert (early, reports.all_registered) == (False, True)
+    assert reports.step("n") is None
+
+
+def test_leases_are_made_once_then_renewed() -> None:
+    clock = FakeClock(NOW)
+    leases = Leases(seconds=40, clock=clock, rng=random.Random(1))
+
+    create = leases.step("n")
+    delay = leases.finished("n", None)
+    renewal = leases.step("n")
+    leases.finished("n", NotFoundError(404, "NotFound", ""))
+
+    assert isinstance(create, Create)
+    assert create.body["spec"] == {
+        "holderIdentity": "n",
+        "leaseDurationSeconds": 40,
+        "renewTime": "2026-01-01T00:00:00.000000Z",
+    }
+    assert 10.0 <= delay <= 10.0 * (1 + JITTER)
+    assert renewal == Patch(f"{LEASES}/n", {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}})
+    assert isinstance(leases.step("n"), Create)

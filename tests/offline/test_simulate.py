@@ -1,0 +1,189 @@
+"""Sequences of pods: the recorded ones, and what a pod finds that comes after others."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.framework.cycle_state import CycleState
+from app.framework.interface import ReservePlugin
+from app.framework.pod_info import PodInfo
+from app.framework.status import Status
+from app.objects.meta import KubeStruct
+from app.objects.node import Node
+from app.objects.pod import Pod
+from app.offline.scenario import ScenarioError
+from app.offline.simulate import simulate
+from plugins.registry import IN_TREE
+from tests.builders import node, pod, to_json
+
+RECORDED = Path(__file__).parent.parent / "conformance" / "recorded" / "sequence.jsonl.gz"
+
+
+def recorded() -> list[Any]:
+    cases = [json.loads(line) for line in gzip.decompress(RECORDED.read_bytes()).splitlines()]
+    return [pytest.param(case, id=case["scenario"]["id"]) for case in cases]
+
+
+def has_volumes(scenario: dict[str, Any]) -> bool:
+    return any(each["spec"].get("volumes") for each in scenario["pods"])
+
+
+@pytest.mark.parametrize("case", recorded())
+def test_recorded_sequences(case: dict[str, Any]) -> None:
+    got = simulate(case["scenario"], IN_TREE)
+    if "unsupported" in got:
+        assert got.keys() == {"id", "unsupported"}
+        assert has_volumes(case["scenario"]), got
+        return
+
+    assert got == case["expected"]
+
+
+def as_object(thing: KubeStruct) -> Any:
+    return json.loads(to_json(thing))
+
+
+def sequence(*pods: Pod, on: list[Node | Pod], **more: Any) -> dict[str, Any]:
+    return {
+        "id": "s",
+        "objects": [as_object(thing) for thing in on],
+        "pods": [as_object(each) for each in pods],
+        **more,
+    }
+
+
+def big(name: str, **more: Any) -> Pod:
+    """A pod that fills a node of one cpu."""
+    return pod(name, cpu="1", **more)
+
+
+ONE, TWO = node("one", cpu="1"), node("two", cpu="1")
+
+
+def test_each_pod_finds_those_before_it_in_place() -> None:
+    assert simulate(sequence(big("a"), big("b"), big("c"), on=[TWO, ONE]), IN_TREE) == {
+        "id": "s",
+        "assignments": {"default/a": "one", "default/b": "two", "default/c": None},
+        "fitErrors": {"default/c": "0/2 nodes are available: 2 Insufficient cpu."},
+    }
+
+
+def test_who_fits_nowhere_takes_no_room() -> None:
+    answer = simulate(sequence(pod("huge", cpu="2"), big("a"), on=[ONE]), IN_TREE)
+    assert answer["assignments"] == {"default/huge": None, "default/a": "one"}
+
+
+def test_without_nodes() -> None:
+    answer = simulate(sequence(pod("a"), on=[]), IN_TREE)
+    assert answer["fitErrors"] == {"default/a": "no nodes available to schedule pods"}
+
+
+@pytest.mark.parametrize(
+    ("priority", "want"),
+    [
+        pytest.param(0, None, id="the nominated pod is as important"),
+        pytest.param(1, "one", id="the nominated pod is less important"),
+    ],
+)
+def test_room_is_left_to_a_nominated_pod(priority: int, want: str | None) -> None:
+    waiting = big("waiting", nominated="one", priority=0)
+    coming = big("coming", priority=priority)
+    answer = simulate(sequence(coming, on=[ONE, waiting]), IN_TREE)
+    assert answer["assignments"] == {"default/coming": want}
+
+
+def test_a_nominated_pod_of_the_sequence_gets_the_room_that_was_left_to_it() -> None:
+    last = big("last", nominated="one")
+    answer = simulate(sequence(big("first"), last, big("late"), on=[ONE, TWO]), IN_TREE)
+    assert answer["assignments"] == {
+        "default/first": "two",
+        "default/last": "one",
+        "default/late": None,
+    }
+
+
+def test_a_nomination_ends_when_the_pod_has_a_node() -> None:
+    small = pod("small", cpu="500m", nominated="one")
+    answer = simulate(sequence(small, pod("next", cpu="500m"), on=[ONE]), IN_TREE)
+    assert answer["assignments"] == {"default/small": "one", "default/next": "one"}
+
+
+class Refuser(ReservePlugin):
+    """Refuses pods by name, and remembers what it gave back."""
+
+    NAME = "Refuser"
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        match pod.name:
+            case "refused":
+                return Status.unschedulable("it has no luck")
+            case "failing":
+                return Status.error("out of order")
+            case _:
+                return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        assert pod.name in ("refused", "failing")
+
+
+def test_a_pod_that_cannot_reserve_gives_its_room_back() -> None:
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {
+                "schedulerName": "default-scheduler",
+                "plugins": {"reserve": {"enabled": [{"name": "Refuser"}]}},
+            }
+        ],
+    }
+    pods = (big("refused"), big("failing"), big("a"))
+    registry = {**IN_TREE, "Refuser": Refuser}
+    assert simulate(sequence(*pods, on=[ONE], config=config), registry) == {
+        "id": "s",
+        "assignments": {"default/refused": None, "default/failing": None, "default/a": "one"},
+        "fitErrors": {"default/refused": "0/1 nodes are available: 1 it has no luck."},
+        "errors": {"default/failing": 'running Reserve plugin "Refuser": out of order'},
+    }
+
+
+def test_one_pod_is_no_sequence() -> None:
+    answer = simulate({"id": "s", "objects": [], "pod": as_object(pod())}, IN_TREE)
+    assert answer == {
+        "id": "s",
+        "unsupported": "a single pod; simulate takes a sequence of pods",
+    }
+
+
+def test_a_pod_that_cannot_be_judged_spoils_the_sequence() -> None:
+    without = {name: kind for name, kind in IN_TREE.items() if name != "InterPodAffinity"}
+    asking = as_object(pod("b"))
+    asking["spec"]["affinity"] = {"podAffinity": {}}
+    scenario = sequence(pod("a"), on=[ONE]) | {"pods": [as_object(pod("a")), asking]}
+    assert simulate(scenario, without) == {
+        "id": "s",
+        "unsupported": "pod default/b: InterPodAffinity: the pod has pod (anti)affinity",
+    }
+
+
+@pytest.mark.parametrize(
+    ("pods", "message"),
+    [
+        pytest.param(
+            [pod("a", scheduler="mine")],
+            "pod default/a: spec.schedulerName: no profile 'mine'",
+            id="an unknown scheduler",
+        ),
+        pytest.param(
+            [pod("a", uid="u"), pod("b", uid="u")],
+            r"pod default/b: metadata.uid: .*cannot be assumed",
+            id="two pods with one uid",
+        ),
+    ],
+)
+def test_malformed_sequences(pods: list[Pod], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        simulate(sequence(*pods, on=[ONE]), IN_TREE)

@@ -1,0 +1,171 @@
+"""InterPodAffinity gives the same answers as loops over all pods and nodes (spec §5.11)."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.framework.cycle_state import CycleState
+from app.framework.pod_info import PodInfo
+from app.framework.status import SKIP
+from app.objects.meta import LabelSelector
+from app.objects.node import Node
+from app.objects.pod import Affinity, Pod, PodAffinityTerm
+from plugins.inter_pod_affinity import InterPodAffinityArgs, stretched
+from tests.builders import (
+    HOSTNAME,
+    ZONE,
+    affinities,
+    expression,
+    node,
+    pod,
+    pod_affinity,
+    pod_anti_affinity,
+    pod_term,
+    selector,
+)
+from tests.plugins.affinity_judging import Rule, plugin, raw_scores, verdicts
+from tests.plugins.judging import table
+
+NAMESPACES = {"a": {"team": "x"}, "b": {"team": "y"}, "c": {}}
+
+pod_labels = st.sampled_from([{}, {"app": "web"}, {"app": "db"}])
+label_selectors = st.sampled_from(
+    [
+        selector({"app": "web"}),
+        selector(expressions=[expression("app", "In", "web", "db")]),
+        selector(expressions=[expression("app", "NotIn", "db")]),
+        selector(),
+        None,
+    ]
+)
+namespace_selectors = st.sampled_from(
+    [
+        None,
+        None,
+        selector(),
+        selector({"team": "x"}),
+        selector(expressions=[expression("team", "Exists")]),
+        selector(expressions=[expression("team", "NotIn", "x")]),
+    ]
+)
+
+
+@st.composite
+def terms(draw: st.DrawFn) -> PodAffinityTerm:
+    labels: LabelSelector | None = draw(label_selectors)
+    return pod_term(
+        labels,
+        key=draw(st.sampled_from([HOSTNAME, ZONE, "rack"])),
+        namespaces=draw(st.sampled_from([(), (), ("a",), ("b", "gone")])),
+        namespace_selector=draw(namespace_selectors),
+    )
+
+
+some_terms = st.lists(terms(), max_size=2)
+some_preferences = st.lists(st.tuples(st.integers(1, 100), terms()), max_size=2)
+
+
+@st.composite
+def pod_affinities(draw: st.DrawFn) -> Affinity:
+    return affinities(
+        pod_affinity(required=draw(some_terms), preferred=draw(some_preferences)),
+        pod_anti_affinity(required=draw(some_terms), preferred=draw(some_preferences)),
+    )
+
+
+@st.composite
+def pods(draw: st.DrawFn, name: str = "new", *, on: str = "") -> Pod:
+    return pod(
+        name,
+        ns=draw(st.sampled_from(["a", "b", "c", "gone"])),
+        labels=draw(pod_labels),
+        affinity=draw(st.none() | pod_affinities()),
+        node=on,
+        deleted=draw(st.sampled_from([None, None, "2026-01-01T00:00:00Z"])) if on else None,
+    )
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[list[Node], list[Pod]]:
+    names = [f"n{i}" for i in range(draw(st.integers(1, 4)))]
+    nodes = [
+        node(
+            name,
+            zone=draw(st.sampled_from(["", "z1", "z2"])),
+            labels=draw(st.sampled_from([{}, {"rack": "r1"}, {"rack": "r2"}])),
+        )
+        for name in names
+    ]
+    running = [
+        draw(pods(f"p{i}", on=draw(st.sampled_from(names)))) for i in range(draw(st.integers(0, 5)))
+    ]
+    return nodes, running
+
+
+any_args = st.builds(
+    InterPodAffinityArgs,
+    hard_pod_affinity_weight=st.sampled_from([0, 1, 7]),
+    ignore_preferred_terms_of_existing_pods=st.booleans(),
+)
+
+
+@given(pods(), clusters())
+def test_verdicts(new: Pod, cluster: tuple[list[Node], list[Pod]]) -> None:
+    nodes, running = cluster
+    got = verdicts(plugin(namespaces=NAMESPACES), new, table(*nodes, pods=running))
+
+    rule = Rule(new, nodes, running, NAMESPACES)
+    want = {one.name: rule.verdict(one) for one in nodes}
+    assert (got or dict.fromkeys(want)) == want
+
+
+@given(pods(), clusters(), any_args)
+def test_scores(
+    new: Pod, cluster: tuple[list[Node], list[Pod]], args: InterPodAffinityArgs
+) -> None:
+    nodes, running = cluster
+    got = raw_scores(plugin(args, namespaces=NAMESPACES), new, table(*nodes, pods=running))
+
+    assert got == Rule(new, nodes, running, NAMESPACES, args).scores()
+
+
+@given(pods(), clusters(), st.data())
+def test_what_if_some_pods_came_and_went(
+    new: Pod, cluster: tuple[list[Node], list[Pod]], data: st.DataObject
+) -> None:
+    """Of every row by itself; without changes it is the verdict on the whole table."""
+    nodes, running = cluster
+    whole, new_info = table(*nodes, pods=running), PodInfo(new)
+    judge, state = plugin(namespaces=NAMESPACES), CycleState(whole.exists.copy())
+    if judge.pre_filter(state, new_info, whole) is SKIP:
+        return
+    for one in nodes:
+        gone, come = _changes(one, running, data)
+        part, twin = whole.take([whole.row_of[one.name]]), state.clone()
+        for other in gone:
+            info = part.pods[0][other.metadata.uid]
+            part.remove_pod(0, info)
+            assert judge.remove_pod(twin, new_info, info, part) is None
+        for other in come:
+            part.add_pod(0, PodInfo(other))
+            assert judge.add_pod(twin, new_info, PodInfo(other), part) is None
+
+        left = [other for other in running if other not in gone] + come
+        want = Rule(new, nodes, left, NAMESPACES).verdict(one)
+        assert judge.filter(twin, new_info, part).status_of(0) == want
+        unchanged = judge.filter(state, new_info, whole.take([whole.row_of[one.name]]))
+        assert unchanged.status_of(0) == Rule(new, nodes, running, NAMESPACES).verdict(one)
+
+
+def _changes(one: Node, running: list[Pod], data: st.DataObject) -> tuple[list[Pod], list[Pod]]:
+    there = [other for other in running if other.spec.node_name == one.name]
+    gone = [other for other in there if data.draw(st.booleans())]
+    come = data.draw(st.lists(pods("extra", on=one.name), max_size=1))
+    return gone, come
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=1))
+def test_normalizing(scores: list[int]) -> None:
+    low, high = min(scores), max(scores)
+    want = [int(100 * ((s - low) / (high - low))) if high > low else 0 for s in scores]
+    assert stretched(np.array(scores, np.int64)).tolist() == want

@@ -1,0 +1,122 @@
+"""NodeDeclaredFeatures: filter and hints."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.framework.cycle_state import CycleState
+from app.framework.events import ActionType, ClusterEvent, EventResource, Hint
+from app.framework.pod_info import PodInfo
+from app.framework.status import SKIP
+from app.objects.node import Node
+from app.objects.pod import Pod
+from plugins.node_declared_features import (
+    NOT_DECLARED,
+    RESTART_ALL_CONTAINERS,
+    USER_NAMESPACES_HOST_NETWORK,
+    NodeDeclaredFeatures,
+    after_node_change,
+    after_pod_update,
+    required_features,
+)
+from tests.builders import node, pod
+from tests.plugins.judging import rejected, table, verdicts
+
+BOTH = (RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK)
+
+
+def with_spec(**spec: Any) -> Pod:
+    return msgspec.convert({"metadata": {"name": "p", "uid": "p"}, "spec": spec}, Pod)
+
+
+def restarting(action: str) -> list[dict[str, Any]]:
+    return [{"name": "c"}, {"name": "d", "restartPolicyRules": [{"action": action}]}]
+
+
+RESTARTS_ALL = with_spec(containers=restarting("RestartAllContainers"))
+NEEDS_BOTH = with_spec(
+    containers=restarting("RestartAllContainers"), hostNetwork=True, hostUsers=False
+)
+
+
+@pytest.mark.parametrize(
+    ("a_pod", "want"),
+    [
+        pytest.param(pod(), set(), id="an ordinary pod"),
+        pytest.param(RESTARTS_ALL, {RESTART_ALL_CONTAINERS}, id="a container restarts all"),
+        pytest.param(
+            with_spec(initContainers=restarting("RestartAllContainers")),
+            {RESTART_ALL_CONTAINERS},
+            id="an init container restarts all",
+        ),
+        pytest.param(with_spec(containers=restarting("Restart")), set(), id="another action"),
+        pytest.param(
+            with_spec(hostNetwork=True, hostUsers=False),
+            {USER_NAMESPACES_HOST_NETWORK},
+            id="own users on the host's network",
+        ),
+        pytest.param(with_spec(hostNetwork=True), set(), id="the host's users by default"),
+        pytest.param(with_spec(hostNetwork=True, hostUsers=True), set(), id="the host's users"),
+        pytest.param(with_spec(hostUsers=False), set(), id="own users and network"),
+        pytest.param(NEEDS_BOTH, set(BOTH), id="both"),
+    ],
+)
+def test_required_features(a_pod: Pod, want: set[str]) -> None:
+    assert required_features(a_pod) == want
+    answer = NodeDeclaredFeatures().pre_filter(CycleState(), PodInfo(a_pod), table(node()))
+    assert answer is (None if want else SKIP)
+
+
+def test_filter_wants_every_feature() -> None:
+    nodes = table(
+        node("none"),
+        node("one", features=[RESTART_ALL_CONTAINERS]),
+        node("other", features=["Unheard", USER_NAMESPACES_HOST_NETWORK]),
+        node("all", features=[*BOTH, "Unheard"]),
+    )
+    plugin = NodeDeclaredFeatures()
+    assert rejected(plugin, RESTARTS_ALL, nodes) == {"none", "other"}
+    assert verdicts(plugin, NEEDS_BOTH, nodes) == {
+        "none": NOT_DECLARED,
+        "one": NOT_DECLARED,
+        "other": NOT_DECLARED,
+        "all": None,
+    }
+    part = nodes.take([nodes.row_of["one"], nodes.row_of["all"]])
+    assert rejected(plugin, NEEDS_BOTH, part) == {"one"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(None, node(), Hint.QUEUE, id="a new node"),
+        pytest.param(node(), node(features=["A"]), Hint.QUEUE, id="a feature more"),
+        pytest.param(node(features=["A"]), node(), Hint.QUEUE, id="a feature less"),
+        pytest.param(node(features=["A"]), node(features=["A"]), Hint.SKIP, id="the same"),
+    ],
+)
+def test_after_node_change(old: Node | None, new: Node, want: Hint) -> None:
+    assert after_node_change(RESTARTS_ALL, old, new) is want
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(NEEDS_BOTH, RESTARTS_ALL, Hint.QUEUE, id="it needs less"),
+        pytest.param(RESTARTS_ALL, RESTARTS_ALL, Hint.SKIP, id="it needs the same"),
+        pytest.param(pod(uid="q"), pod(uid="q"), Hint.SKIP, id="another pod"),
+        pytest.param(NEEDS_BOTH, pod(uid="q"), Hint.SKIP, id="another pod whatever it needs"),
+    ],
+)
+def test_after_pod_update(old: Pod, new: Pod, want: Hint) -> None:
+    assert after_pod_update(RESTARTS_ALL, old, new) is want
+
+
+def test_events() -> None:
+    registered = [r.event for r in NodeDeclaredFeatures().events_to_register()]
+    declared = ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE
+    assert registered == [
+        ClusterEvent(EventResource.NODE, declared),
+        ClusterEvent(EventResource.POD, ActionType.UPDATE),
+    ]

@@ -1,0 +1,1 @@
+"""``berth up`` over real sockets: manifests in, pods placed, the API tells."""

@@ -1,0 +1,102 @@
+"""A whole embedded cluster in process, over loopback HTTP. Wall time: controllers take some."""
+
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.clock import RealClock
+from app.config.load import default_configuration
+from app.profile.build import args_models
+from app.up import Up, UpOptions
+from plugins.registry import IN_TREE
+
+pytestmark = pytest.mark.wall
+
+
+def manifest(name: str, *, kind: str = "Pod", cpu: str = "100m") -> str:
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": {"containers": containers},
+        }
+    )
+
+
+async def run(tmp_path: Path, **options: object) -> tuple[int, list[str]]:
+    """Run until idle; return the exit status and what was said."""
+    said: list[str] = []
+    settings = UpOptions(
+        kubeconfig=tmp_path / "kubeconfig",
+        exit_when_idle=True,
+        **{"nodes": 3, **options},  # type: ignore[arg-type] # a table of options, one per test
+    )
+    up = Up(
+        settings,
+        default_configuration(args_models(IN_TREE)),
+        clock=RealClock(),
+        rng=random.Random(1),
+        say=said.append,
+    )
+    return await up.run(), said
+
+
+async def test_the_sample_is_placed_but_for_what_cannot_be(tmp_path: Path) -> None:
+    status, said = await run(tmp_path, nodes=20, sample=True)
+
+    assert status == 1
+    assert "1 pods without a node: shop/too-large" in said
+    assert "checked through the API: 42 pods placed, 1 gated" in said
+    assert "no node is over its allocatable" in said
+    config = yaml.safe_load((tmp_path / "kubeconfig").read_text(encoding="utf-8"))
+    assert config["clusters"][0]["cluster"]["server"].startswith("http://127.0.0.1:")
+
+
+async def test_everything_placed_is_success(tmp_path: Path) -> None:
+    load = tmp_path / "pods.yaml"
+    load.write_text("---\n".join(manifest(f"p{i}") for i in range(5)), encoding="utf-8")
+
+    status, said = await run(tmp_path, load=[load])
+
+    assert status == 0
+    assert "checked through the API: 5 pods placed, 0 gated" in said
+
+
+async def test_bad_manifests_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    good, bad, broken = tmp_path / "good.yaml", tmp_path / "bad.yaml", tmp_path / "broken.yaml"
+    good.write_text(manifest("good") + "---\n" + manifest("good"), encoding="utf-8")
+    bad.write_text(
+        "---\n".join(
+            [
+                manifest("negative", cpu="-1"),
+                manifest("nonsense", cpu="one"),
+                manifest("unknown", kind="Foo"),
+                manifest("Not_A_Name"),
+            ]
+        ),
+        encoding="utf-8",
+    )
+    broken.write_text("a: [", encoding="utf-8")
+
+    status, said = await run(tmp_path, load=[good, bad, broken, tmp_path / "absent.yaml"])
+
+    assert status == 1
+    refused = [line.removeprefix("not loaded: ") for line in said if "not loaded" in line]
+    assert [line.split("/")[-1] for line in refused[:1]] == [
+        "good.yaml: Pod 'good': pods \"good\" already exists"
+    ]
+    wanted = [
+        "must be greater than or equal to 0",
+        "quantities must match the regular expression",
+        'no matches for kind "Foo" in version "v1"',
+        "metadata.name: Invalid value",
+        "broken.yaml: not YAML",
+        "absent.yaml: No such file or directory",
+    ]
+    for line, part in zip(refused[1:], wanted, strict=True):
+        assert part in line
+    assert "checked through the API: 1 pods placed, 0 gated" in said
