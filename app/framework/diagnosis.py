@@ -44,6 +44,18 @@ class Diagnosis:
                 return status.of(plugin)
         return None
 
+    def rows_with(self, code: Code, nodes: NodeTable) -> Mask:
+        """Return the nodes whose status has *code*, be it their own or that of unjudged ones."""
+        mask = nodes.no_rows()
+        if self.absent is not None and self.absent.code is code:
+            mask |= nodes.exists & ~self.rejected(nodes)
+        for _, verdict in self.verdicts:
+            mask |= verdict.rows_with(code)
+        if self.statuses:
+            mask[list(self.statuses)] = False
+            mask[[row for row, status in self.statuses.items() if status.code is code]] = True
+        return mask
+
     def rejected(self, nodes: NodeTable) -> Mask:
         """Return the rows with an explicit status."""
         mask = nodes.no_rows()

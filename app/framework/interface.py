@@ -7,7 +7,7 @@ task, after the room was claimed.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -18,6 +18,7 @@ from app.framework.events import ClusterEventWithHint
 from app.framework.handle import Handle
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo, QueuedPodInfo
+from app.framework.preemption.candidate import Preemption
 from app.framework.status import Status
 from app.framework.verdict import Ints, Verdict
 
@@ -129,13 +130,53 @@ class FilterPlugin(Plugin):
 class PostFilterResult:
     """What PostFilter achieved; ``nominated_node`` None keeps the nomination as it is."""
 
-    __slots__ = ("nominated_node", "status")
+    __slots__ = ("nominated_node", "preemption", "status")
 
-    def __init__(self, status: Status | None, nominated_node: str | None = None) -> None:
+    def __init__(
+        self,
+        status: Status | None,
+        nominated_node: str | None = None,
+        preemption: Preemption | None = None,
+    ) -> None:
         self.status = status
         """None: the pod can be scheduled later thanks to this plugin."""
         self.nominated_node = nominated_node
         """A node name, "" to clear the nomination."""
+        self.preemption = preemption
+        """What was found out about evictions. If a candidate was chosen, and ``status`` is None,
+        the scheduler evicts its victims."""
+
+
+class FilterRunner(Protocol):
+    """The filters as they judge in this attempt, for questions such as "and without these pods?".
+
+    *nodes* is a part of the table, taken by the asker, and *state* the asker's own clone; both are
+    the asker's to change.
+    """
+
+    def is_per_node(self, state: CycleState) -> bool:
+        """Whether somebody follows in *state* which pods come and go.
+
+        If so, every question must be about a part of one row with a clone of its own, and each pod
+        put on it or taken off it must be told. Otherwise many rows may be asked about at once.
+        """
+        ...
+
+    def add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        """Tell that *added* was put on the one row of *nodes*; return who could not follow."""
+        ...
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        """Tell that *removed* was taken off the one row of *nodes*; return who could not follow."""
+        ...
+
+    def judge(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Diagnosis:
+        """Run the filters on all rows, with and without pods nominated to them (spec §2.5)."""
+        ...
 
 
 class PostFilterPlugin(Plugin):
@@ -143,8 +184,18 @@ class PostFilterPlugin(Plugin):
 
     @abstractmethod
     def post_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
-    ) -> PostFilterResult: ...
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        filters: FilterRunner,
+    ) -> PostFilterResult:
+        """Say whether *pod* can be scheduled once what this plugin proposes is done (spec §2.8).
+
+        UNSCHEDULABLE lets the next plugin try, any other status is final. Nothing may be changed
+        but the plugin's own memory: the scheduler carries out what the result says.
+        """
 
 
 class PreScorePlugin(Plugin):

@@ -157,7 +157,6 @@ class PodCounters:
             if not self._holders[held]:
                 del self._holders[held]
                 self._terms[held.kind].remove(held)
-                self._columns.pop(held, None)
 
     def check_invariants(self) -> None:
         """Raise AssertionError unless a recount of all pods gives the same; for tests and debug."""
@@ -167,6 +166,11 @@ class PodCounters:
         if self._is_built:
             held = {held for on in self._pods for pod in on.values() for held in _held(pod)}
             assert self._holders.keys() == held
+        kept = set(self._columns.values())
+        for group in self._groups:
+            assert group.rows, group.traits.labels
+            assert kept.issuperset(group.columns), group.traits.labels
+        self._groups.check_invariants()
 
     # Columns.
 

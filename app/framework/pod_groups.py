@@ -103,6 +103,9 @@ class PodGroups:
         self._by_label: dict[tuple[str, str], set[PodGroup]] = {}
         self._by_term: dict[HeldTerm, set[PodGroup]] = {}
 
+    def __iter__(self) -> Iterator[PodGroup]:
+        return iter(self._groups.values())
+
     def get(self, pod: PodInfo) -> PodGroup | None:
         """Return the group of *pod*, if it has one yet."""
         return self._groups.get((PodTraits.of(pod), _is_terminating(pod)))
@@ -160,6 +163,14 @@ class PodGroups:
             return
         for groups in min(lists, key=lambda sets: sum(map(len, sets))):
             yield from groups
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if an index has groups that are closed, or lacks some."""
+        known = set(self)
+        for index in (self._by_namespace, self._by_label, self._by_term):
+            filed = [group for groups in index.values() for group in groups]
+            assert known.issuperset(filed)
+        assert known == {group for groups in self._by_namespace.values() for group in groups}
 
 
 def _is_terminating(pod: PodInfo) -> bool:

@@ -50,14 +50,6 @@ class PortworxVolume(KubeStruct, frozen=True, gc=False):
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class AzureFile(KubeStruct, frozen=True, gc=False):
-    share_name: str = ""
-
-
-class VsphereVolume(KubeStruct, frozen=True, gc=False):
-    volume_path: str = ""
-
-
 class VolumeNodeAffinity(KubeStruct, frozen=True, gc=False):
     required: NodeSelector | None = None
 
@@ -74,10 +66,8 @@ class PersistentVolumeSpec(KubeStruct, frozen=True, gc=False):
     gce_persistent_disk: GCEPersistentDisk | None = None
     aws_elastic_block_store: AWSElasticBlockStore | None = None
     azure_disk: AzureDisk | None = None
-    azure_file: AzureFile | None = None
     cinder: CinderVolume | None = None
     portworx_volume: PortworxVolume | None = None
-    vsphere_volume: VsphereVolume | None = None
 
     def __post_init__(self) -> None:
         check_quantities("capacity", self.capacity)
@@ -284,8 +274,5 @@ def update_body(obj: Writable) -> bytes:
     if obj.metadata.annotations:
         body["metadata"]["annotations"] = obj.metadata.annotations
     if isinstance(obj, PersistentVolume) and obj.spec.claim_ref is not None:
-        body["spec"]["claimRef"] = {
-            **(body["spec"].get("claimRef") or {}),
-            **msgspec.to_builtins(obj.spec.claim_ref),
-        }
+        body["spec"]["claimRef"] = msgspec.to_builtins(obj.spec.claim_ref)
     return msgspec.json.encode(body)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.framework.cycle_state import CycleState
-from app.framework.interface import ReservePlugin
+from app.framework.interface import Plugin, ReservePlugin
 from app.framework.pod_info import PodInfo
 from app.framework.status import Status
 from app.objects.meta import KubeStruct
@@ -141,7 +141,7 @@ def test_a_pod_that_cannot_reserve_gives_its_room_back() -> None:
         ],
     }
     pods = (big("refused"), big("failing"), big("a"))
-    registry = {**IN_TREE, "Refuser": Refuser}
+    registry: dict[str, type[Plugin]] = {**IN_TREE, "Refuser": Refuser}
     assert simulate(sequence(*pods, on=[ONE], config=config), registry) == {
         "id": "s",
         "assignments": {"default/refused": None, "default/failing": None, "default/a": "one"},

@@ -90,6 +90,12 @@ def everywhere(status: Status | None) -> dict[str, Status | None]:
             id="affinity: a pod outside of all domains does not make it the second",
         ),
         pytest.param(
+            pod(labels=WEB, affinity=pod_affinity(required=[NEAR_WEB])),
+            [pod("w", labels=WEB, node="b1")],
+            {"a1": AFFINITY, "a2": AFFINITY, "b1": None, "nowhere": AFFINITY},
+            id="affinity: the second of a series follows the first",
+        ),
+        pytest.param(
             pod(affinity=pod_affinity(required=[NEAR_WEB])),
             [],
             everywhere(AFFINITY),

@@ -1,7 +1,7 @@
 """InterPodAffinity gives the same answers as loops over all pods and nodes (spec §5.11)."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.framework.cycle_state import CycleState
@@ -109,6 +109,7 @@ any_args = st.builds(
 )
 
 
+@settings(max_examples=300)
 @given(pods(), clusters())
 def test_verdicts(new: Pod, cluster: tuple[list[Node], list[Pod]]) -> None:
     nodes, running = cluster

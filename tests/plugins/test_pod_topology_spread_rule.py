@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Literal
 
 from hypothesis import given
@@ -217,6 +218,21 @@ def worlds(draw: st.DrawFn, spreads: st.SearchStrategy[list[TopologySpreadConstr
 def test_filter_follows_the_rule(world: World) -> None:
     nodes = table(*world.nodes, pods=world.pods)
     assert verdicts(plugin(nodes), world.waiting, nodes) == rule_filter(world)
+
+
+@given(worlds(constraints(soft=False)), st.randoms(use_true_random=False))
+def test_filter_follows_pods_that_come_and_go(world: World, rng: Random) -> None:
+    nodes = table(*world.nodes)
+    spreading = plugin(nodes)
+    running: list[Pod] = []
+    for come in world.pods:
+        running.append(come)
+        nodes.add_pod(nodes.row_of[come.spec.node_name], PodInfo(come))
+        if rng.random() < 0.3:
+            gone = running.pop(rng.randrange(len(running)))
+            nodes.remove_pod(nodes.row_of[gone.spec.node_name], PodInfo(gone))
+        now = World(world.nodes, running, world.waiting)
+        assert verdicts(spreading, world.waiting, nodes) == rule_filter(now)
 
 
 @given(worlds(constraints(soft=False)))

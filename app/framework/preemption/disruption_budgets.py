@@ -5,18 +5,18 @@ from weakref import WeakKeyDictionary
 
 from app.framework.listers import Lister
 from app.framework.pod_info import PodInfo, PodTemplate
-from app.objects.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
+from app.objects.policy import PodDisruptionBudget
 from app.objects.selectors import NOTHING, Selector, compile_selector
 
 
 class DisruptionBudgets:
-    """The budgets there are. Which of them are about a pod is found out once per template."""
+    """The budgets there are. Which are about a pod is kept by template until any of them changes."""
 
     def __init__(self, lister: Lister[PodDisruptionBudget]) -> None:
         self._lister = lister
         self._version = lister.version
         self._about: WeakKeyDictionary[PodTemplate, list[PodDisruptionBudget]] = WeakKeyDictionary()
-        self._selectors: dict[str, tuple[PodDisruptionBudgetSpec, Selector]] = {}
+        self._selectors: dict[str, Selector] = {}
 
     def violating(self, pods: Sequence[PodInfo]) -> list[bool]:
         """Say of each of *pods*, most important first, whether evicting it, too, breaks a budget.
@@ -43,6 +43,7 @@ class DisruptionBudgets:
         if self._version != self._lister.version:
             self._version = self._lister.version
             self._about.clear()
+            self._selectors.clear()
         found = self._about.get(pod.template)
         if found is None:
             budgets = self._lister.in_namespace(pod.namespace).values() if pod.labels else ()
@@ -52,17 +53,17 @@ class DisruptionBudgets:
         return found
 
     def _selector(self, budget: PodDisruptionBudget) -> Selector:
-        key, spec = budget.metadata.key, budget.spec
+        key = budget.metadata.key
         known = self._selectors.get(key)
-        if known is None or known[0] != spec:
-            known = self._selectors[key] = spec, _compiled(spec)
-        return known[1]
+        if known is None:
+            known = self._selectors[key] = _compiled(budget)
+        return known
 
 
-def _compiled(spec: PodDisruptionBudgetSpec) -> Selector:
+def _compiled(budget: PodDisruptionBudget) -> Selector:
     """Return what a budget selects by; nothing if that is absent, empty or cannot be compiled."""
     try:
-        selector = compile_selector(spec.selector)
+        selector = compile_selector(budget.spec.selector)
     except ValueError:
         return NOTHING
     return NOTHING if selector.is_empty else selector
