@@ -232,7 +232,7 @@ def _bench(argv: Sequence[str]) -> int:
     log.setup(logging.ERROR)
     keep_heap()
     _say(f"{engine.machine()}; {given.nodes} nodes, all evaluated, {given.pods} running pods")
-    _say(f"{'µs per decision':<34} {'mean':>8} {'median':>8} {'worst':>8}")
+    _say(f"{'µs per decision':<38} {'mean':>8} {'median':>8} {'worst':>8} {'placed':>9}")
     results = engine.run(
         IN_TREE,
         clock=RealClock(),
@@ -241,7 +241,10 @@ def _bench(argv: Sequence[str]) -> int:
         repetitions=given.repetitions,
     )
     for result in results:
-        _say(f"{result.workload:<34} {result.mean:8.0f} {result.median:8.0f} {result.worst:8.0f}")
+        _say(
+            f"{result.workload:<38} {result.mean:8.0f} {result.median:8.0f} {result.worst:8.0f}"
+            f" {result.placed:>4}/{given.repetitions}"
+        )
     return 0
 
 

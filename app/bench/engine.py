@@ -5,32 +5,24 @@ import os
 import platform
 import random
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import msgspec
-
+from app.bench.workloads import WORKLOADS, Workload, nodes, pod, running_pods
 from app.cache.cache import Cache
 from app.clock import Clock
 from app.config.load import default_configuration
 from app.framework.cycle_state import CycleState
+from app.framework.listers import Listers
 from app.framework.pod_info import PodInfo
-from app.objects.node import Node
-from app.objects.pod import Pod
+from app.objects.cluster import Namespace
+from app.objects.meta import ObjectMeta
 from app.offline.scenario import OfflineHandle, smallest_name
 from app.profile.build import Registry, args_models, build_profiles
 from app.scheduler.find_node import NodeFinder
 
-Spec = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """A kind of pending pod; *spec* makes the n-th one's spec."""
-
-    name: str
-    spec: Callable[[int], Spec]
+WARM_UP = 20
+"""Decisions that are made first and not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,66 +33,8 @@ class Result:
     mean: float
     median: float
     worst: float
-
-
-def _requests(cpu: int, memory: int) -> Spec:
-    return {
-        "containers": [
-            {
-                "name": "main",
-                "image": "registry.example.com/app:1",
-                "resources": {"requests": {"cpu": f"{cpu}m", "memory": f"{memory}Mi"}},
-            }
-        ]
-    }
-
-
-WORKLOADS = (
-    Workload("plain, all requests different", lambda n: _requests(50 + n, 64 + n)),
-    Workload("plain, all requests equal", lambda _: _requests(100, 128)),
-    Workload(
-        "zone selector and toleration",
-        lambda n: (
-            _requests(50 + n, 64 + n)
-            | {
-                "nodeSelector": {"topology.kubernetes.io/zone": f"zone-{n % 3}"},
-                "tolerations": [{"key": "dedicated", "operator": "Exists"}],
-            }
-        ),
-    ),
-    Workload("fits nowhere", lambda n: _requests(1_000_000 + n, 64)),
-)
-
-
-def nodes(count: int) -> Iterator[Node]:
-    """Make nodes of three sizes in three zones, one in ten tainted."""
-    for n in range(count):
-        cpu = (4, 8, 16)[n % 3]
-        capacity = {"cpu": str(cpu), "memory": f"{4 * cpu}Gi", "pods": "110"}
-        yield msgspec.convert(
-            {
-                "metadata": {
-                    "name": f"node-{n}",
-                    "labels": {
-                        "kubernetes.io/hostname": f"node-{n}",
-                        "topology.kubernetes.io/zone": f"zone-{n % 3}",
-                    },
-                },
-                "spec": {
-                    "taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]
-                    if n % 10 == 0
-                    else []
-                },
-                "status": {"allocatable": capacity | {"ephemeral-storage": "100Gi"}},
-            },
-            Node,
-        )
-
-
-def pod(name: str, spec: Spec) -> Pod:
-    """Make one pod of the default scheduler."""
-    meta = {"name": name, "namespace": "default", "uid": name}
-    return msgspec.convert({"metadata": meta, "spec": spec}, Pod)
+    placed: int
+    """How many of the pods found a node."""
 
 
 def run(
@@ -111,27 +45,29 @@ def run(
     num_pods: int = 10_000,
     repetitions: int = 300,
     seed: int = 1,
+    workloads: Sequence[Workload] = WORKLOADS,
 ) -> Iterator[Result]:
-    """Measure each workload on a cluster of *num_nodes* with *num_pods* running."""
-    rng = random.Random(seed)
+    """Measure each workload on a cluster of *num_nodes* with *num_pods* running.
+
+    A decision is all that is done between a decoded pod and its place in the cache.
+    """
     cache = Cache()
     for node in nodes(num_nodes):
         cache.add_node(node)
-    for n in range(num_pods):
-        spec = _requests(rng.randrange(50, 500), rng.randrange(64, 1024))
-        spec["nodeName"] = f"node-{rng.randrange(num_nodes)}"
-        cache.add_pod(PodInfo(pod(f"running-{n}", spec)))
+    for running in running_pods(num_pods, num_nodes=num_nodes, rng=random.Random(seed)):
+        cache.add_pod(PodInfo(running))
     cache.refresh_order()
+    listers = Listers()
+    listers.namespaces.on_add(Namespace(ObjectMeta(name="default", labels={"team": "a"})))
     table = cache.table
-    profiles = build_profiles(
-        default_configuration(args_models(registry)), registry, OfflineHandle(table)
-    )
+    handle = OfflineHandle(table, listers=listers)
+    profiles = build_profiles(default_configuration(args_models(registry)), registry, handle)
     (profile,) = profiles.values()
     finder = NodeFinder(table, select=smallest_name(table))
-    for workload in WORKLOADS:
-        took = []
-        for n in range(-20, repetitions):  # the first 20 warm up
-            pending = pod(f"pending-{n}", workload.spec(n + 20))
+    for workload in workloads:
+        took, placed = [], 0
+        for n in range(-WARM_UP, repetitions):
+            pending = pod(f"pending-{n}", workload.spec(n + WARM_UP))
             gc.disable()
             started = clock.monotonic()
             info = PodInfo(pending)
@@ -142,9 +78,11 @@ def run(
             gc.enable()
             if n >= 0:
                 took.append((ended - started) * 1e6)
+                placed += bool(decision.node_name)
             if decision.node_name:
                 cache.forget_pod(info.on_node(decision.node_name))
-        yield Result(workload.name, statistics.mean(took), statistics.median(took), max(took))
+        mean, median = statistics.mean(took), statistics.median(took)
+        yield Result(workload.name, mean, median, max(took), placed)
 
 
 def machine() -> str:
