@@ -2,22 +2,23 @@
 
 import argparse
 import asyncio
-import gzip
-import json
 import logging
 import random
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import uvloop
 
-from app import log, manifests
-from app.bench import engine
+from app import explain_command, log, manifests, run_command
+from app.bench import engine, preemption, throughput
+from app.bench.process import BenchError
 from app.client.connect import ConnectError, connect
+from app.client.errors import ApiError
 from app.clock import RealClock
 from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from app.cluster.kubelet.node_template import NodeTemplate
@@ -25,11 +26,11 @@ from app.config import flags
 from app.config.errors import ConfigError
 from app.config.types import KubeSchedulerConfiguration
 from app.embedded import EmbeddedCluster, template_from, write_kubeconfig
+from app.explain_command import ExplainError
 from app.main import SchedulerService
 from app.memory import keep_heap
-from app.offline.explain import explain
-from app.offline.scenario import ScenarioError
 from app.profile.build import args_models
+from app.server.listening import DEFAULT_PORT, LoopbackServer
 from app.up import SAMPLE_NODES, Up, UpOptions
 from plugins.registry import IN_TREE
 
@@ -40,7 +41,7 @@ usage: berth COMMAND [flags]
   up        start an embedded cluster with hollow nodes and a scheduler, on this machine
   cluster   start an embedded cluster only, without nodes and scheduler
   kubelets  give hollow nodes to any API server
-  explain   decide for recorded scenarios, and tell why
+  explain   tell why a pod is pending, or why it is where it is
   bench     measure what decisions cost on this machine
   version   print the version
 
@@ -74,9 +75,12 @@ def run(argv: Sequence[str]) -> int:
         return 2
     try:
         return commands[name](rest)
-    except (ConfigError, ConnectError, ScenarioError, UsageError, manifests.ManifestError) as exc:
+    except (ConfigError, ConnectError, ExplainError, UsageError, manifests.ManifestError) as exc:
         print(f"berth {name}: {exc}", file=sys.stderr)
         return 2
+    except (ApiError, BenchError) as exc:
+        print(f"berth {name}: {exc}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -87,32 +91,21 @@ def _say(line: str) -> None:
 
 def _run(argv: Sequence[str]) -> int:
     parser = flags.make_parser("berth run")
+    parser.add_argument(
+        "--debug-port", type=_port, metavar="PORT",
+        help="Answer berth explain on this port of loopback; 0 for any free one. Default: not.",
+    )  # fmt: skip
     options = flags.parse(parser, argv)
+    debug_port: int | None = parser.parse_args(flags.spelled(argv)).debug_port
     if options.version != "false":
         return _version(())
     config = flags.configuration(options, args_models=args_models(IN_TREE))
     log.setup(logging.DEBUG if options.v >= 4 else logging.INFO)
-    connection = config.client_connection
-
-    async def scheduling() -> int:
-        client = await connect(
-            kubeconfig=connection.kubeconfig or None,
-            master=options.master or None,
-            qps=connection.qps,
-            burst=connection.burst,
-            user_agent=f"berth/{version('berth')} scheduler",
+    return _in_loop(
+        run_command.serve(
+            options, config, answering=lambda service: _answering(service, debug_port)
         )
-        try:
-            if config.leader_election.leader_elect:
-                logging.getLogger(__name__).warning(
-                    "there is no leader election yet: run one replica only"
-                )
-            await SchedulerService(client, config, clock=RealClock(), rng=random.Random()).run()
-        finally:
-            await client.close()
-        return 0
-
-    return _in_loop(scheduling())
+    )
 
 
 def _up(argv: Sequence[str]) -> int:
@@ -124,6 +117,10 @@ def _up(argv: Sequence[str]) -> int:
     )  # fmt: skip
     parser.add_argument("--sample", action="store_true", help="create a sample workload")
     _add_cluster_flags(parser)
+    parser.add_argument(
+        "--debug-port", type=_port, default=DEFAULT_PORT, metavar="PORT",
+        help="port of the scheduler on loopback, for berth explain; default %(default)s",
+    )  # fmt: skip
     parser.add_argument("--config", default="", help="a KubeSchedulerConfiguration file")
     parser.add_argument(
         "--exit-when-idle", action="store_true",
@@ -138,6 +135,7 @@ def _up(argv: Sequence[str]) -> int:
         load=given.load,
         sample=given.sample,
         port=given.port,
+        debug_port=given.debug_port,
         kubeconfig=given.kubeconfig_out,
         exit_when_idle=given.exit_when_idle,
     )
@@ -192,53 +190,51 @@ def _kubelets(argv: Sequence[str]) -> int:
 
 
 def _explain(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="berth explain", allow_abbrev=False)
-    parser.add_argument(
-        "-f", dest="source", type=Path, required=True, metavar="IN",
-        help="scenarios as JSON lines, .gz too",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", dest="target", type=Path, required=True, metavar="OUT",
-        help="where the decisions go, a JSON line each",
-    )  # fmt: skip
-    given = parser.parse_args(argv)
     log.setup(logging.ERROR)
-    with _opened(given.source, "rt") as lines, _opened(given.target, "wt") as answers:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            where = f"{given.source}, line {number}"
-            try:
-                read = json.loads(line)
-            except ValueError as exc:
-                raise UsageError(f"{where}: not JSON: {exc}") from exc
-            if not isinstance(read, dict):
-                raise UsageError(f"{where}: an object is needed, got {type(read).__name__}")
-            try:
-                answer = explain(read.get("scenario", read), IN_TREE)
-            except (ScenarioError, ConfigError) as exc:
-                raise UsageError(f"{where}: {exc}") from exc
-            answers.write(json.dumps(answer, ensure_ascii=False) + "\n")
-    return 0
+    return explain_command.run(argv, say=_say)
 
 
 def _bench(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="berth bench", allow_abbrev=False)
-    parser.add_argument("what", choices=["engine"], help="what to measure")
-    parser.add_argument("--nodes", type=int, default=5_000)
-    parser.add_argument("--pods", type=int, default=10_000, help="pods that run already")
-    parser.add_argument("--repetitions", type=int, default=300)
+    kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    one = kinds.add_parser("engine", allow_abbrev=False, help="decisions, in this process")
+    one.add_argument("--nodes", type=_positive, default=5_000)
+    one.add_argument("--pods", type=int, default=10_000, help="pods that run already")
+    one.add_argument("--repetitions", type=_positive, default=300)
+    many = kinds.add_parser(
+        "throughput", allow_abbrev=False, help="a scheduler process on an API server"
+    )
+    many.add_argument("--nodes", type=_positive, default=5_000)
+    many.add_argument("--pods", type=_positive, default=3_000, help="pods that wait for nodes")
+    many.add_argument("--workload", choices=[*throughput.WORKLOADS, "all"], default="plain")
+    many.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE",
+        help="an API server without node controllers; its own embedded one if not given",
+    )  # fmt: skip
+    many.add_argument(
+        "--cmd", default="", metavar="COMMAND",
+        help="another scheduler to measure; {kubeconfig} in it is replaced",
+    )  # fmt: skip
     given = parser.parse_args(argv)
     log.setup(logging.ERROR)
+    return _bench_engine(given) if given.what == "engine" else _bench_throughput(given)
+
+
+def _bench_engine(given: argparse.Namespace) -> int:
     keep_heap()
     _say(f"{engine.machine()}; {given.nodes} nodes, all evaluated, {given.pods} running pods")
     _say(f"{'µs per decision':<38} {'mean':>8} {'median':>8} {'worst':>8} {'placed':>9}")
-    results = engine.run(
-        IN_TREE,
-        clock=RealClock(),
-        num_nodes=given.nodes,
-        num_pods=given.pods,
-        repetitions=given.repetitions,
+    results = chain(
+        engine.run(
+            IN_TREE,
+            clock=RealClock(),
+            num_nodes=given.nodes,
+            num_pods=given.pods,
+            repetitions=given.repetitions,
+        ),
+        preemption.run(
+            IN_TREE, clock=RealClock(), num_nodes=given.nodes, repetitions=given.repetitions
+        ),
     )
     for result in results:
         _say(
@@ -246,6 +242,27 @@ def _bench(argv: Sequence[str]) -> int:
             f" {result.placed:>4}/{given.repetitions}"
         )
     return 0
+
+
+def _bench_throughput(given: argparse.Namespace) -> int:
+    settings = throughput.Settings(given.nodes, given.pods, given.kubeconfig, given.cmd)
+    names = [*throughput.WORKLOADS] if given.workload == "all" else [given.workload]
+
+    async def measuring() -> int:
+        _say(f"{engine.machine()}; {given.nodes} nodes, {given.pods} pending pods")
+        _say(f"{'ms of CPU per bound pod':<24} {'steady':>8} {'all':>8} {'pods/s':>8}"
+             f" {'MiB':>6} {'bound':>11} {'events':>7}")  # fmt: skip
+        for name in names:
+            result = await throughput.measure(name, settings, clock=RealClock())
+            _say(
+                f"{name:<24} {result.cpu_per_pod * 1e3:8.2f}"
+                f" {result.cpu_per_pod_with_start * 1e3:8.2f} {result.pods_per_second:8.0f}"
+                f" {result.peak_memory / 2**20:6.0f} {result.bound:>5}/{result.pods}"
+                f" {result.events:>7}"
+            )
+        return 0
+
+    return _in_loop(measuring())
 
 
 def _version(_argv: Sequence[str]) -> int:
@@ -277,6 +294,13 @@ def _positive(text: str) -> int:
     return number
 
 
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} must be between 0 and 65535")
+    return number
+
+
 def _template(path: Path | None) -> NodeTemplate:
     if path is None:
         return NodeTemplate()
@@ -292,23 +316,26 @@ def _configuration(path: str) -> KubeSchedulerConfiguration:
     return flags.configuration(options, args_models=args_models(IN_TREE))
 
 
-@contextmanager
-def _opened(path: Path, mode: str) -> Iterator[IO[str]]:
-    opener: Any = gzip.open if path.suffix == ".gz" else open
+@asynccontextmanager
+async def _answering(service: SchedulerService, port: int | None) -> AsyncIterator[None]:
+    """Serve the endpoints of *service* on loopback, if there is a port for it."""
+    server = LoopbackServer(service.application())
+    if port is not None:
+        with _port_errors(port, flag="--debug-port"):
+            await server.start(port)
+        _say(f"scheduler at {server.url}")
     try:
-        file = opener(path, mode, encoding="utf-8")
-    except OSError as exc:
-        raise UsageError(f"{path}: {exc.strerror}") from exc
-    with file:
-        yield cast("IO[str]", file)
+        yield
+    finally:
+        await server.stop()
 
 
 @contextmanager
-def _port_errors(port: int) -> Iterator[None]:
+def _port_errors(port: int, *, flag: str = "--port") -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise UsageError(f"--port {port}: {exc.strerror}") from exc
+        raise UsageError(f"{flag} {port}: {exc.strerror}") from exc
 
 
 def _in_loop(work: Coroutine[Any, Any, int]) -> int:

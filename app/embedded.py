@@ -1,5 +1,6 @@
 """The embedded cluster, put together: store, API server, controllers, hollow kubelets."""
 
+import asyncio
 import random
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,10 +46,16 @@ class EmbeddedCluster:
         return await connect(kubeconfig=None, master=self.url, qps=0, user_agent=user_agent)
 
     async def run_controllers(self) -> None:
-        """Run the controllers; ends only by cancellation."""
+        """Run the controllers, and watch over the API server; ends only by cancellation."""
         client = await self.connect("berth-controllers")
+        controllers = Controllers(client, clock=self._clock, rng=self._rng)
         try:
-            await forever("controllers", Controllers(client, clock=self._clock, rng=self._rng).run)
+            async with asyncio.TaskGroup() as tasks:
+                for name, run in (
+                    ("API server", self._server.run),
+                    ("controllers", controllers.run),
+                ):
+                    tasks.create_task(forever(name, run), name=name)
         finally:
             await client.close()
 

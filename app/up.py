@@ -27,6 +27,7 @@ from app.embedded import EmbeddedCluster, write_kubeconfig
 from app.main import SchedulerService
 from app.progress import Observer, Progress, render
 from app.queue.scheduling_queue import SubQueue
+from app.server.listening import DEFAULT_PORT, LoopbackServer
 from app.tasks import forever
 from app.verify import Verification, verify
 
@@ -52,6 +53,8 @@ class UpOptions:
     sample: bool = False
     port: int = 0
     """0: any free one."""
+    debug_port: int = 0
+    """Where the scheduler answers questions; any free port if it is taken."""
     kubeconfig: Path = Path("berth.kubeconfig")
     exit_when_idle: bool = False
 
@@ -96,6 +99,9 @@ class Up:
             write_kubeconfig(path, cluster.url)
             self._say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get pods -A")
             service = SchedulerService(client, self._config, clock=self._clock, rng=self._rng)
+            answering = LoopbackServer(service.application())
+            cleanup.push_async_callback(answering.stop)
+            await self._answer(answering)
             kubelets = HollowKubelets(
                 nodes_client,
                 Settings(self._options.nodes, self._options.template),
@@ -120,6 +126,17 @@ class Up:
                 for task in background:
                     task.cancel()
         return 0 if verification.is_good and not self.refused else 1
+
+    async def _answer(self, server: LoopbackServer) -> None:
+        """Have the scheduler's endpoints served, and say how to ask them."""
+        try:
+            await server.start(self._options.debug_port)
+        except OSError as exc:
+            self._say(f"--debug-port {self._options.debug_port}: {exc.strerror}; using another")
+            await server.start(0)
+        is_default = server.url.endswith(f":{DEFAULT_PORT}")
+        where = "" if is_default else f" --server {server.url}"
+        self._say(f"scheduler at {server.url}; try: berth explain{where} POD")
 
     async def _load(self, client: ApiClient, kubelets: HollowKubelets) -> None:
         await kubelets.registered.wait()

@@ -1,6 +1,6 @@
 """InterPodAffinity: a pod goes near the pods it likes and keeps away from those it does not."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Final
@@ -24,6 +24,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Change, ChangeKind, Detail, Explains
 from app.framework.handle import Handle
 from app.framework.interface import (
     MAX_NODE_SCORE,
@@ -99,6 +100,7 @@ class InterPodAffinity(
     PreScorePlugin,
     ScorePlugin,
     EnqueueExtensions,
+    Explains,
 ):
     """Rejects nodes by required (anti)affinity, of the pod and of running pods (spec §5.11).
 
@@ -120,7 +122,7 @@ class InterPodAffinity(
             raise TypeError("InterPodAffinity: needs a handle to look up namespaces")
         args = args or InterPodAffinityArgs()
         self._hard_weight = args.hard_pod_affinity_weight
-        self._wants_preferences = args.ignore_preferred_terms_of_existing_pods
+        self._scores_preferring_pods_only = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = handle.listers.namespaces
         self._names_selected = lru_cache(maxsize=256)(self._select_names)
 
@@ -199,13 +201,23 @@ class InterPodAffinity(
             judged |= where
         return Verdict(tuple(rejections))
 
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        required: Required = state.read(self.NAME)
+        if required.terms.affinity is not None:
+            yield from _too_far(required.terms.affinity, required, pod, nodes, row)
+        yield from _too_near(required.anti_affinity, "pod(s) to keep away from", nodes, row)
+        whom = "pod(s) with anti-affinity to this one"
+        yield from _too_near(required.existing_anti_affinity, whom, nodes, row)
+
     # Scoring.
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         written = terms_of(pod.template)
         if written.error:
             return Status.error(f"parsing pod: {written.error}")
-        if self._wants_preferences and not written.preferred:
+        if self._scores_preferring_pods_only and not written.preferred:
             return SKIP
         counters = nodes.pod_counters
         found = [
@@ -329,12 +341,54 @@ class InterPodAffinity(
 
 def _away_from(wanted: PodMatcher, required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
     """Return the rows that lack, in their domain of some key, a pod that is *wanted*."""
-    # The first of a series, which is to be near its like, may go anywhere that has domains.
-    is_first = not required.affinity and wanted.matches(pod.namespace, pod.labels)
+    is_first = _is_first(wanted, required, pod)
     unmet = nodes.no_rows()
     for key in required.terms.affinity_keys:
         unmet |= (nodes.labels.ids(key) if is_first else required.affinity.of_rows(nodes, key)) <= 0
     return unmet
+
+
+def _is_first(wanted: PodMatcher, required: Required, pod: PodInfo) -> bool:
+    """Whether *pod* is the first of a series that is to be near its like.
+
+    It may go anywhere that has domains.
+    """
+    return not required.affinity and wanted.matches(pod.namespace, pod.labels)
+
+
+def _too_far(
+    wanted: PodMatcher, required: Required, pod: PodInfo, nodes: NodeTable, row: int
+) -> Iterator[Detail]:
+    """Tell of which keys the domain of *row* has none of the pods that *pod* must be near."""
+    is_first = _is_first(wanted, required, pod)
+    for key in sorted(required.terms.affinity_keys):
+        value = nodes.labels.values(key)[nodes.labels.ids(key)[row]]
+        if value is None:
+            change = Change(kind=ChangeKind.LABEL_NODE, what=key, words=f"label it {key}")
+            yield Detail(f"has no label {key} that pods could be near by", change)
+        elif not is_first and required.affinity.of_rows(nodes, key)[row] <= 0:
+            change = Change(
+                kind=ChangeKind.MOVE_PODS,
+                what=f"{key}={value}",
+                amount=1,
+                words=f"have a pod to be near in {key}={value}",
+            )
+            yield Detail(f"{key}={value} has none of the pods to be near", change)
+
+
+def _too_near(found: DomainCounts, whom: str, nodes: NodeTable, row: int) -> Iterator[Detail]:
+    """Tell in which domains of *row* there are pods that must not be near."""
+    for key in found.keys:
+        count = int(found.of_rows(nodes, key)[row])
+        if count > 0:
+            domain = f"{key}={nodes.labels.values(key)[nodes.labels.ids(key)[row]]}"
+            change = Change(
+                kind=ChangeKind.MOVE_PODS,
+                what=domain,
+                amount=count,
+                words=f"take what keeps it away ({count}) out of {domain}",
+            )
+            yield Detail(f"{domain} has {count} {whom}", change)
 
 
 def stretched(scores: Scores) -> Scores:

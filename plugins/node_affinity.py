@@ -1,6 +1,6 @@
 """NodeAffinity: a pod goes where its nodeSelector and node affinity say, or would like."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Change, ChangeKind, Detail, Explains
 from app.framework.handle import Handle
 from app.framework.interface import (
     EnqueueExtensions,
@@ -38,7 +39,9 @@ from app.objects.pod import NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingT
 from app.objects.selectors import (
     NAME_FIELD,
     CompiledTerm,
+    NodeSelectorMatcher,
     Operator,
+    Requirement,
     compile_node_selector,
     compile_node_selector_term,
     required_node_affinity,
@@ -88,7 +91,9 @@ class Preference(NamedTuple):
     term: CompiledTerm
 
 
-class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class NodeAffinity(
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains
+):
     """Rejects nodes that ``nodeSelector`` or required node affinity rule out (spec §5.6).
 
     The score is the sum of the weights of the preferred terms that match, normalised so that the
@@ -125,6 +130,19 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
         if matching is not None:
             rejections += Verdict.reject(NOT_MATCHING, where=added & ~matching).rejections
         return Verdict(rejections)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        node = nodes.nodes[row]
+        assert node is not None, f"row {row} is empty"
+        required = pod.template.required_node_affinity
+        if self._added is not None:
+            yield from _unmet_by_terms(self._added, node)
+        if required is not None:
+            yield from _unmet(required.selector.requirements, node)
+            if required.affinity is not None:
+                yield from _unmet_by_terms(required.affinity, node)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         preferences = _preferences_of(pod)
@@ -193,6 +211,58 @@ def _names_in(term: NodeSelectorTerm) -> set[str] | None:
         if field.key == NAME_FIELD and field.operator == Operator.IN
     ]
     return set.intersection(*named) if named else None
+
+
+# What a node lacks.
+
+
+def _unmet_by_terms(matcher: NodeSelectorMatcher, node: Node) -> Iterator[Detail]:
+    """Tell what the term that is nearest to matching asks for beyond what *node* is."""
+    if matcher.matches(node.labels, node.name):
+        return
+    unmet = [[*_unmet(t.labels, node), *_misnamed(t, node)] for t in matcher.terms if not t.error]
+    wrong = [Detail(f"a term is wrong: {term.error}") for term in matcher.terms if term.error]
+    yield from min(unmet, key=len, default=wrong or [Detail("there is no term that could match")])
+
+
+def _unmet(requirements: Iterable[Requirement], node: Node) -> Iterator[Detail]:
+    for requirement in requirements:
+        key, value = requirement.key, node.labels.get(requirement.key)
+        if not requirement.matches(value):
+            must, words = _demand(requirement)
+            has = f"has no label {key}" if value is None else f"label {key} is {value!r}"
+            change = Change(kind=ChangeKind.LABEL_NODE, what=key, words=words)
+            yield Detail(f"{has}, {must}", change)
+
+
+def _demand(requirement: Requirement) -> tuple[str, str]:
+    """Return what must be, and what to do about it."""
+    key, values = requirement.key, " or ".join(requirement.values)
+    match requirement.operator:
+        case Operator.IN:
+            return f"must be {values}", f"label it {key}={values}"
+        case Operator.NOT_IN:
+            return f"must not be {values}", f"give label {key} another value than {values}"
+        case Operator.EXISTS:
+            return "must have it", f"label it {key}"
+        case Operator.DOES_NOT_EXIST:
+            return "must not have it", f"remove label {key}"
+        case Operator.GT:
+            return f"must be above {values}", f"give label {key} a value above {values}"
+        case Operator.LT:
+            return f"must be below {values}", f"give label {key} a value below {values}"
+
+
+def _misnamed(term: CompiledTerm, node: Node) -> Iterator[Detail]:
+    for field in term.fields:
+        if not field.matches(node.name):
+            change = Change(
+                kind=ChangeKind.EDIT_POD,
+                what="spec.affinity.nodeAffinity",
+                words=f"let the pod's node affinity allow {node.name}",
+            )
+            must = "must be" if field.operator is Operator.IN else "must not be"
+            yield Detail(f"is named {node.name}, {must} {field.values[0]}", change)
 
 
 # What a pod prefers.

@@ -1,12 +1,13 @@
 """NodeName: a pod that names its node runs only there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from app.framework.cycle_state import CycleState
 from app.framework.events import NODE_ADD, ClusterEventWithHint
+from app.framework.explanation import Change, ChangeKind, Detail, Explains
 from app.framework.interface import EnqueueExtensions, FilterPlugin
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
@@ -16,7 +17,7 @@ from app.framework.verdict import PASS, Verdict
 WRONG_NODE: Final = Status.unresolvable("node(s) didn't match the requested node name")
 
 
-class NodeName(FilterPlugin, EnqueueExtensions):
+class NodeName(FilterPlugin, EnqueueExtensions, Explains):
     """Rejects every node but ``spec.nodeName``, when it is set (spec §5.3)."""
 
     NAME = "NodeName"
@@ -30,6 +31,16 @@ class NodeName(FilterPlugin, EnqueueExtensions):
         if row is not None:
             others[row] = False
         return Verdict.reject(WRONG_NODE, where=others)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        change = Change(
+            kind=ChangeKind.EDIT_POD,
+            what="spec.nodeName",
+            words=f"name {nodes.name(row)} in the pod's spec.nodeName",
+        )
+        yield Detail(f"spec.nodeName names {pod.pod.spec.node_name}", change)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return [ClusterEventWithHint(NODE_ADD)]

@@ -1,6 +1,6 @@
 """NodePorts: two pods cannot have the same host port of a node."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.framework.cycle_state import CycleState
@@ -12,6 +12,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Change, ChangeKind, Detail, Explains
 from app.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
@@ -25,7 +26,7 @@ PORTS_TAKEN: Final = Status.unschedulable(
 )
 
 
-class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains):
     """Rejects nodes where a host port of the pod is in use (spec §4.5, §5.7).
 
     The address 0.0.0.0, which an absent hostIP means, conflicts with every other.
@@ -49,6 +50,20 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         where = nodes.no_rows()
         where[taken] = True
         return Verdict.reject(PORTS_TAKEN, where=where)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        for wanted in pod.template.host_ports:
+            name = f"{wanted.port}/{wanted.protocol}"
+            for holder in nodes.pods[row].values():
+                if conflicts([wanted], holder.template.host_ports):
+                    change = Change(
+                        kind=ChangeKind.FREE_PORT,
+                        what=name,
+                        words=f"free port {name}, which {holder.key} has, or use another",
+                    )
+                    yield Detail(f"port {name} is taken by {holder.key}", change)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)

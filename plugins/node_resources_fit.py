@@ -1,12 +1,14 @@
 """NodeResourcesFit: a pod goes where what it requests is left, rather to the emptier nodes."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, field_validator, model_validator
 
 from app.framework.cycle_state import CycleState
+from app.framework.devices.classes import DeviceClasses, resource_names
 from app.framework.events import (
     ActionType,
     ClusterEvent,
@@ -14,6 +16,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Change, ChangeKind, Detail, Explains, amount_in_words
 from app.framework.handle import Handle
 from app.framework.interface import (
     EnqueueExtensions,
@@ -40,6 +43,7 @@ from app.framework.scoring import (
 from app.framework.status import Code, Status
 from app.framework.verdict import Rejection, Verdict
 from app.objects import resources
+from app.objects.devices import DeviceClass
 from app.objects.names import is_qualified_name
 from app.objects.node import Node
 from app.objects.pod import Pod
@@ -150,7 +154,7 @@ class Need(NamedTuple):
 
 
 class NodeResourcesFit(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains
 ):
     """Rejects nodes that lack what the pod requests, telling each lack (spec §5.8).
 
@@ -169,6 +173,7 @@ class NodeResourcesFit(
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._resources = args.scoring_strategy.resources
         self._strategy = args.scoring_strategy.compiled()
+        self._classes = handle.listers.device_classes if handle else DeviceClasses()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips: every pod needs a place on its node."""
@@ -179,15 +184,36 @@ class NodeResourcesFit(
         full = nodes.pod_count >= nodes.allowed_pods
         if full.any():
             rejections.append(Rejection(TOO_MANY_PODS, Code.UNSCHEDULABLE, full))
-        needs = pod.template.memo((self, "needs"), lambda: tuple(self._needs(pod)))
-        for need in needs:
-            rejections.extend(_lacks(nodes, need))
+        for need in self._needs_of(pod):
+            backed = self._is_backed(need)
+            rejections.extend(_lacks(nodes, need, backed_by_devices=backed))
         return Verdict(tuple(rejections))
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        count, allowed = int(nodes.pod_count[row]), int(nodes.allowed_pods[row])
+        if count >= allowed:
+            yield _too_many_pods(count, allowed)
+        for need in self._needs_of(pod):
+            rows = nodes.resource_rows(need.name)
+            allocatable, requested = (int(rows[0][row]), int(rows[1][row])) if rows else (0, 0)
+            if self._is_backed(need) and not allocatable:
+                continue
+            if allocatable - requested < need.amount:
+                yield _lack(need, allocatable, free=allocatable - requested)
+
+    def _needs_of(self, pod: PodInfo) -> tuple[Need, ...]:
+        return pod.template.memo((self, "needs"), lambda: tuple(self._needs(pod)))
 
     def _needs(self, pod: PodInfo) -> Iterator[Need]:
         for name, amount in _amounts(pod.template.incoming_requested):
             if not self._is_ignored(name):
                 yield Need(name, amount, f"Insufficient {name}")
+
+    def _is_backed(self, need: Need) -> bool:
+        """Whether devices stand for the resource on nodes that have none of it (spec §5.8)."""
+        return self._classes.for_resource(need.name) is not None
 
     def _is_ignored(self, name: str) -> bool:
         if not is_extended(name):
@@ -207,23 +233,32 @@ class NodeResourcesFit(
         pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
         scaled_down = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
         node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
+        device_class = ClusterEvent(EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
         return [
             ClusterEventWithHint(pod_gone, after_pod_deletion),
             ClusterEventWithHint(scaled_down, after_scale_down),
-            ClusterEventWithHint(node, after_node_change),
+            ClusterEventWithHint(node, partial(after_node_change, classes=self._classes)),
+            ClusterEventWithHint(device_class, after_device_class_change),
         ]
 
 
-def _lacks(nodes: NodeTable, need: Need) -> Iterator[Rejection]:
+def _lacks(nodes: NodeTable, need: Need, *, backed_by_devices: bool) -> Iterator[Rejection]:
     """Yield the rows where less than *need* is left: those where evicting pods may help, if any,
-    and those where nothing can."""
+    and those where nothing can.
+
+    A resource *backed_by_devices* is DynamicResources' matter where the node itself has none.
+    """
     rows = nodes.resource_rows(need.name)
+    if rows is None and backed_by_devices:
+        return
     if rows is None:  # neither nodes nor their pods know the resource
         nowhere = np.ones(nodes.size, bool)
         yield Rejection(need.reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, nowhere)
         return
     allocatable, requested = rows
     short = allocatable - requested < need.amount
+    if backed_by_devices:
+        short &= allocatable > 0
     if not short.any():
         return
     never = short & (allocatable < need.amount)
@@ -231,6 +266,36 @@ def _lacks(nodes: NodeTable, need: Need) -> Iterator[Rejection]:
         yield Rejection(need.reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, never)
         short = short & ~never
     yield Rejection(need.reason, Code.UNSCHEDULABLE, short)
+
+
+def _too_many_pods(count: int, allowed: int) -> Detail:
+    missing = count - allowed + 1
+    change = Change(
+        kind=ChangeKind.FREE_POD_SLOT,
+        what="pods",
+        amount=missing,
+        words=f"take {missing} pod(s) away" if allowed else f"let it take {missing} pod(s) more",
+    )
+    return Detail(f"has {count} pods, takes {allowed}", change)
+
+
+def _lack(need: Need, allocatable: int, *, free: int) -> Detail:
+    """Tell how much of a resource is missing, and whether other pods could give it back."""
+    name, missing = need.name, need.amount - free
+    needed = amount_in_words(name, need.amount, round_up=True)
+    lacking = amount_in_words(name, missing, round_up=True)
+    is_too_small = allocatable < need.amount
+    change = Change(
+        kind=ChangeKind.REQUEST_LESS if is_too_small else ChangeKind.FREE_RESOURCE,
+        what=name,
+        amount=missing,
+        shortfall=missing / need.amount,
+        words=f"request {lacking} {name} less, or have a larger node"
+        if is_too_small
+        else f"free {lacking} more {name}",
+    )
+    there = f"free {amount_in_words(name, free)} of {amount_in_words(name, allocatable)}"
+    return Detail(f"needs {name} {needed}, {there}", change)
 
 
 def _amounts(requests: Resources) -> Iterator[tuple[str, int]]:
@@ -259,19 +324,31 @@ def after_scale_down(pod: Pod, old: Pod, new: Pod) -> Hint:
     return Hint.QUEUE if freed else Hint.SKIP
 
 
-def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+def after_node_change(
+    pod: Pod, old: Node | None, new: Node, *, classes: DeviceClasses | None = None
+) -> Hint:
     """Queue if the pod fits the node once it is empty, and the node is new or gained something.
 
-    What counts as gained: room for more pods, or more of a resource that the pod requests.
+    What counts as gained: room for more pods, or more of a resource that the pod requests. What
+    devices stand for fits where the node itself has none, and always counts as gained.
     """
     wanted = dict(_amounts(resources.incoming_requested(pod)))
+    backed = {name for name in wanted if classes and classes.for_resource(name)}
     after = resources.node_allocatable(new)
-    if after.allowed_pods < 1 or any(after.amount(name) < wanted[name] for name in wanted):
+    lacking = [name for name, amount in wanted.items() if after.amount(name) < amount]
+    if after.allowed_pods < 1 or any(name not in backed or after.amount(name) for name in lacking):
         return Hint.SKIP
-    if old is None:
+    if old is None or backed:
         return Hint.QUEUE
     before = resources.node_allocatable(old)
     gained = after.allowed_pods > before.allowed_pods or any(
         after.amount(name) > before.amount(name) for name in wanted
     )
     return Hint.QUEUE if gained else Hint.SKIP
+
+
+def after_device_class_change(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> Hint:
+    """Queue if the pod requests an extended resource that the class stands for since now."""
+    before = set() if old is None else set(resource_names(old))
+    wanted = dict(_amounts(resources.incoming_requested(pod)))
+    return Hint.QUEUE if wanted.keys() & (set(resource_names(new)) - before) else Hint.SKIP

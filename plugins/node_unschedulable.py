@@ -1,6 +1,6 @@
 """NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.framework.cycle_state import CycleState
@@ -11,6 +11,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Change, ChangeKind, Detail, Explains
 from app.framework.interface import EnqueueExtensions, FilterPlugin
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
@@ -23,7 +24,7 @@ from app.objects.taints import UNSCHEDULABLE_TAINT, tolerates
 UNSCHEDULABLE: Final = Status.unresolvable("node(s) were unschedulable")
 
 
-class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
+class NodeUnschedulable(FilterPlugin, EnqueueExtensions, Explains):
     """Rejects nodes with ``spec.unschedulable``, unless the pod tolerates that (spec §5.4)."""
 
     NAME = "NodeUnschedulable"
@@ -31,6 +32,16 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         verdict = nodes.kept("cordoned", lambda: _cordoned(nodes))
         return PASS if verdict is PASS or _tolerates_unschedulable(pod.pod) else verdict
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        change = Change(
+            kind=ChangeKind.UNCORDON,
+            what="spec.unschedulable",
+            words=f"uncordon it, or tolerate {UNSCHEDULABLE_TAINT.key}",
+        )
+        yield Detail("is cordoned: spec.unschedulable is true", change)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)

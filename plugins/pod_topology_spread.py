@@ -1,6 +1,6 @@
 """PodTopologySpread: a pod goes where few of its like are, zone by zone or node by node."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Change, ChangeKind, Detail, Explains
 from app.framework.handle import Handle
 from app.framework.interface import (
     MAX_NODE_SCORE,
@@ -152,6 +153,7 @@ class PodTopologySpread(
     PreScorePlugin,
     ScorePlugin,
     EnqueueExtensions,
+    Explains,
 ):
     """Keeps the skew of topology spread constraints within bounds (spec §5.12).
 
@@ -239,6 +241,13 @@ class PodTopologySpread(
             skewed |= (domains.skews(ids) > domains.constraint.max_skew) & ~missing
         of_labels = Verdict.reject(MISSING_LABEL, where=missing)
         return Verdict(of_labels.rejections + Verdict.reject(SKEWED, where=skewed).rejections)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        spread: HardSpread = state.read(self.NAME)
+        for domains in spread:
+            yield from _objections(domains, nodes, row)
 
     # Scoring.
 
@@ -338,6 +347,39 @@ class PodTopologySpread(
             return Hint.QUEUE
         retainted = old is not None and new is not None and old.spec.taints != new.spec.taints
         return Hint.QUEUE if after is not None and retainted else Hint.SKIP
+
+
+def _objections(domains: HardDomains, nodes: NodeTable, row: int) -> Iterator[Detail]:
+    """Tell what one constraint holds against *row*: it has no domain, or too many pods there."""
+    constraint = domains.constraint
+    key, ids = constraint.topology_key, nodes.labels.ids(constraint.topology_key)
+    domain = int(ids[row])
+    if domain == NO_DOMAIN:
+        change = Change(kind=ChangeKind.LABEL_NODE, what=key, words=f"label it {key}")
+        yield Detail(f"has no label {key} to spread by", change)
+        return
+    skew = int(domains.skews(ids[row : row + 1])[0])
+    if skew <= constraint.max_skew:
+        return
+    name = f"{key}={nodes.labels.values(key)[domain]}"
+    count = int(domains.counts[domain]) + domains.changes.get(domain, 0)
+    fewest, least = domains.fewest[0]
+    elsewhere = f"{key}={nodes.labels.values(key)[least]} has {fewest}"
+    if domains.domains < constraint.min_domains:
+        elsewhere = f"there are {domains.domains} of {constraint.min_domains} minDomains"
+    over = skew - constraint.max_skew
+    change = Change(
+        kind=ChangeKind.MOVE_PODS,
+        what=name,
+        amount=over,
+        shortfall=over / skew,
+        words=f"take {over} of the pods to spread out of {name}",
+    )
+    yield Detail(
+        f"{name} has {count} of the pods to spread, {elsewhere},"
+        f" with this one skew {skew}: maxSkew is {constraint.max_skew}",
+        change,
+    )
 
 
 def rounded(costs: NDArray[np.float64]) -> Ints:

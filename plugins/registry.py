@@ -4,6 +4,8 @@ from typing import Final
 
 from app.framework.interface import Plugin
 from plugins.default_binder import DefaultBinder
+from plugins.default_preemption import DefaultPreemption
+from plugins.dynamic_resources import DynamicResources
 from plugins.image_locality import ImageLocality
 from plugins.inter_pod_affinity import InterPodAffinity
 from plugins.node_affinity import NodeAffinity
@@ -13,10 +15,14 @@ from plugins.node_ports import NodePorts
 from plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from plugins.node_resources_fit import NodeResourcesFit
 from plugins.node_unschedulable import NodeUnschedulable
+from plugins.node_volume_limits import NodeVolumeLimits
 from plugins.pod_topology_spread import PodTopologySpread
 from plugins.priority_sort import PrioritySort
 from plugins.scheduling_gates import SchedulingGates
 from plugins.taint_toleration import TaintToleration
+from plugins.volume_binding import VolumeBinding
+from plugins.volume_restrictions import VolumeRestrictions
+from plugins.volume_zone import VolumeZone
 
 _PLUGINS: Final[list[type[Plugin]]] = [
     SchedulingGates,
@@ -27,11 +33,17 @@ _PLUGINS: Final[list[type[Plugin]]] = [
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
     PodTopologySpread,
     NodeDeclaredFeatures,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     InterPodAffinity,
+    DynamicResources,
+    DefaultPreemption,
     DefaultBinder,
 ]
 

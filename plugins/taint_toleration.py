@@ -1,6 +1,6 @@
 """TaintToleration: a pod stays off nodes whose taints it does not tolerate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.framework.cycle_state import CycleState
@@ -11,6 +11,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Change, ChangeKind, Detail, Explains
 from app.framework.interface import (
     EnqueueExtensions,
     FilterPlugin,
@@ -24,14 +25,14 @@ from app.framework.pod_info import PodInfo
 from app.framework.scoring import default_normalize
 from app.framework.status import Status
 from app.framework.verdict import PASS, Verdict
-from app.objects.node import Node
+from app.objects.node import Node, Taint
 from app.objects.pod import Pod, Toleration
 from app.objects.taints import PREFER_NO_SCHEDULE, tolerates
 
 UNTOLERATED: Final = Status.unresolvable("node(s) had untolerated taint(s)")
 
 
-class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains):
     """Rejects nodes with untolerated NoSchedule or NoExecute taints (spec §5.5).
 
     Prefers nodes with few untolerated PreferNoSchedule taints: the score is their number, reversed
@@ -43,6 +44,19 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         repelling = rows_repelling(nodes, pod.template)
         return PASS if repelling is None else Verdict.reject(UNTOLERATED, where=repelling)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        for taint in nodes.taint_sets[nodes.taint_set[row]]:
+            if has_untolerated((taint,), pod.pod.spec.tolerations):
+                name = _written(taint)
+                change = Change(
+                    kind=ChangeKind.REMOVE_TAINT,
+                    what=name,
+                    words=f"remove taint {name}, or tolerate it",
+                )
+                yield Detail(f"taint {name} is not tolerated", change)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips, as in kube-scheduler: without any taints every node gets 100."""
@@ -65,6 +79,12 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
             ClusterEventWithHint(node, after_node_change),
             ClusterEventWithHint(toleration, after_toleration_change),
         ]
+
+
+def _written(taint: Taint) -> str:
+    """Write *taint* as kubectl does: ``key=value:effect``."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
 
 
 def count_intolerable(taints: TaintSet, tolerations: Sequence[Toleration]) -> int:

@@ -52,6 +52,11 @@ from app.objects.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
+from app.objects.policy import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
 from app.objects.quantity import Quantities, Quantity
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -425,6 +430,25 @@ def stateful_set(
     return StatefulSet(metadata=_metadata("sts", name, ns=ns), spec=WorkloadSpec(selector=selects))
 
 
+def disruption_budget(
+    name: str = "pdb",
+    *,
+    ns: str = "default",
+    selects: LabelSelector | None = None,
+    allows: int = 0,
+    granted: Sequence[str] = (),
+) -> PodDisruptionBudget:
+    """A budget that allows so many evictions beside those of *granted*, which are under way."""
+    return PodDisruptionBudget(
+        metadata=_metadata("pdb", name, ns=ns),
+        spec=PodDisruptionBudgetSpec(selector=selects),
+        status=PodDisruptionBudgetStatus(
+            disruptions_allowed=allows,
+            disrupted_pods=dict.fromkeys(granted, "2026-01-01T00:00:00Z"),
+        ),
+    )
+
+
 def _metadata(
     prefix: str, name: str, *, ns: str = "", labels: Mapping[str, str] = {}
 ) -> ObjectMeta:
@@ -441,6 +465,7 @@ API_VERSIONS: Final[Mapping[type[KubeStruct], str]] = {
     ReplicationController: "v1",
     ReplicaSet: "apps/v1",
     StatefulSet: "apps/v1",
+    PodDisruptionBudget: "policy/v1",
     PriorityClass: "scheduling.k8s.io/v1",
     Lease: "coordination.k8s.io/v1",
 }

@@ -5,27 +5,40 @@ it. What is excluded: HTTP, reflectors and write lanes, which have tests of thei
 """
 
 import random
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from prometheus_client import CollectorRegistry
 
 from app.cache.cache import Cache
-from app.clock import FakeClock
+from app.clock import FakeClock, rfc3339
 from app.config.load import default_configuration, from_object
-from app.framework.listers import Listers
+from app.framework.listers import Lister, Listers
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
+from app.metrics.scheduler_metrics import SchedulerMetrics
+from app.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from app.objects.meta import Condition
 from app.objects.node import Node
-from app.objects.pod import Pod
+from app.objects.pod import Pod, PodStatus
+from app.objects.storage import PersistentVolume, PersistentVolumeClaim
 from app.profile.build import Registry, args_models, build_profiles
 from app.queue.scheduling_queue import SchedulingQueue
+from app.scheduler.background import Background
+from app.scheduler.claim import Claims
 from app.scheduler.decisions import Decisions
+from app.scheduler.device_watches import device_watches
 from app.scheduler.event_handlers import NodeHandler, PodHandler
 from app.scheduler.find_node import NodeFinder
+from app.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from app.scheduler.scheduler import Scheduler
+from app.scheduler.timed_handler import EventTimer
 from plugins.registry import IN_TREE
+from tests.fake_claims import FakeClaims
+
+Stored = TypeVar("Stored", PersistentVolume, PersistentVolumeClaim)
 
 
 class RecordedEvent(NamedTuple):
@@ -33,6 +46,7 @@ class RecordedEvent(NamedTuple):
     type: str
     reason: str
     note: str
+    related: str = ""
 
 
 @dataclass
@@ -46,10 +60,32 @@ class FakeCluster:
     pods: dict[str, Pod] = field(default_factory=dict)
     events: list[RecordedEvent] = field(default_factory=list)
     conditions: dict[str, Condition] = field(default_factory=dict)
-    nominations: dict[str, str] = field(default_factory=dict)
     bind_error: Exception | None = None
     """Raised by the next binds."""
+    update_error: Exception | None = None
+    """Raised by the next writes of volumes and claims."""
+    evict_error: Exception | None = None
+    """Raised by the next evictions."""
+    lets_victims_linger: bool = False
+    """Whether evicted pods are terminating until the test deletes them."""
     handler: PodHandler | None = None
+
+    def __post_init__(self) -> None:
+        self.under_way = PreemptionsUnderWay(self.pods.get)
+        self.is_preempting = self.under_way.is_preempting
+        self.claim_writer = FakeClaims(self.listers.resource_claims)
+        self.background = Background()
+
+    def pod(self, key: str) -> Pod | None:
+        return self.pods.get(key)
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        self.background.start(name, work)
+
+    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        current = self.pods[pod.key]
+        changed = {**msgspec.to_builtins(current.status), **status}
+        self.put(msgspec.structs.replace(current, status=msgspec.convert(changed, PodStatus)))
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         if self.bind_error is not None:
@@ -61,6 +97,48 @@ class FakeCluster:
             )
         )
 
+    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
+        return self._store(volume, self.listers.persistent_volumes)
+
+    async def update_persistent_volume_claim(
+        self, claim: PersistentVolumeClaim
+    ) -> PersistentVolumeClaim:
+        return self._store(claim, self.listers.persistent_volume_claims)
+
+    def _store(self, obj: Stored, lister: Lister[Stored]) -> Stored:
+        """Keep *obj* as its next version."""
+        if self.update_error is not None:
+            raise self.update_error
+        version = str(int(obj.metadata.resource_version) + 1)
+        meta = msgspec.structs.replace(obj.metadata, resource_version=version)
+        stored = msgspec.structs.replace(obj, metadata=meta)
+        lister.on_add(stored)
+        return stored
+
+    async def evict(self, pod: Pod, condition: Condition) -> bool:
+        if self.evict_error is not None:
+            raise self.evict_error
+        current = self.pods.get(pod.key)
+        if current is None:
+            return False
+        leaving = msgspec.structs.replace(
+            current,
+            metadata=msgspec.structs.replace(
+                current.metadata, deletion_timestamp=rfc3339(self.clock.now())
+            ),
+            status=msgspec.structs.replace(
+                current.status, conditions=(*current.status.conditions, condition)
+            ),
+        )
+        self.put(leaving)
+        if not self.lets_victims_linger:
+            self.delete(leaving)
+        return True
+
+    def delete(self, pod: Pod) -> None:
+        assert self.handler is not None
+        self.handler.on_delete(self.pods.pop(pod.key))
+
     def put(self, pod: Pod) -> None:
         assert self.handler is not None
         old = self.pods.get(pod.key)
@@ -71,17 +149,29 @@ class FakeCluster:
             self.handler.on_update(old, pod)
 
     def event(
-        self, pod: Pod, *, profile: str, type: str, reason: str, action: str, note: str
+        self,
+        pod: Pod,
+        *,
+        profile: str = "",
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Pod | None = None,
     ) -> None:
-        self.events.append(RecordedEvent(pod.key, type, reason, note))
+        cause = related.key if related is not None else ""
+        self.events.append(RecordedEvent(pod.key, type, reason, note, cause))
 
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
     ) -> None:
         if condition is not None:
             self.conditions[pod.key] = condition
-        if nominated_node_name is not None:
-            self.nominations[pod.key] = nominated_node_name
+        current = self.pods.get(pod.key)
+        if current is None or nominated_node_name in (None, current.status.nominated_node_name):
+            return
+        status = msgspec.structs.replace(current.status, nominated_node_name=nominated_node_name)
+        self.put(msgspec.structs.replace(current, status=status))
 
 
 class Harness:
@@ -91,6 +181,8 @@ class Harness:
         self, *, config: dict[str, Any] | None = None, registry: Registry = IN_TREE
     ) -> None:
         self.clock = FakeClock()
+        self.registry = CollectorRegistry()
+        self.metrics = SchedulerMetrics(self.registry)
         self.cache = Cache()
         self.cluster = FakeCluster(self.cache.table, self.clock)
         models = args_models(registry)
@@ -99,13 +191,31 @@ class Harness:
             if config is None
             else from_object(config, source="test", args_models=models)
         )
-        profiles = build_profiles(loaded, registry, self.cluster)
+        observers = {
+            profile.scheduler_name: self.metrics.of_profile(
+                profile.scheduler_name, clock=self.clock, rng=random.Random(0)
+            )
+            for profile in loaded.profiles
+        }
+        profiles = build_profiles(loaded, registry, self.cluster, observers=observers)
         self.queue = SchedulingQueue(
             clock=self.clock,
             sort_key=next(iter(profiles.values())).queue_sort.sort_key,
             pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
             hints={name: profile.queueing_hints() for name, profile in profiles.items()},
             pod_lookup=self.cluster.pods.get,
+            observe_hint=self.metrics.ran_hint,
+            observers=observers,
+        )
+        claims = Claims()
+        self.preemptions = Preemptions(
+            under_way=self.cluster.under_way,
+            queue=self.queue,
+            claims=claims,
+            reporter=self.cluster,
+            evictor=self.cluster,
+            metrics=self.metrics,
+            clock=self.clock,
         )
         self.scheduler = Scheduler(
             profiles=profiles,
@@ -115,19 +225,35 @@ class Harness:
             pods=self.cluster.pods,
             reporter=self.cluster,
             decisions=Decisions(capacity=100, monotonic=self.clock.monotonic),
+            claims=claims,
+            preemptions=self.preemptions,
+            metrics=self.metrics,
             clock=self.clock,
         )
+        timer = EventTimer(self.clock.monotonic, self.metrics.handled_event)
         self.cluster.handler = PodHandler(
-            queue=self.queue, cache=self.cache, scheduler_names=profiles
+            queue=self.queue, cache=self.cache, scheduler_names=profiles, timer=timer
         )
-        self._node_handler = NodeHandler(queue=self.queue, cache=self.cache)
+        self._node_handler = NodeHandler(queue=self.queue, cache=self.cache, timer=timer)
+        claim_watch, slice_watch, class_watch = device_watches(self.cluster.listers, self.queue)
+        self._device_handlers = {
+            ResourceClaim: claim_watch.handler,
+            ResourceSlice: slice_watch.handler,
+            DeviceClass: class_watch.handler,
+        }
         self._nodes: dict[str, Node] = {}
 
-    def put(self, *objects: Node | Pod) -> None:
+    def put(self, *objects: Node | Pod | ResourceClaim | ResourceSlice | DeviceClass) -> None:
         """Create or replace objects, as a watch would tell it."""
         for obj in objects:
             if isinstance(obj, Pod):
                 self.cluster.put(obj)
+                continue
+            if isinstance(obj, ResourceClaim):
+                self.cluster.claim_writer.put(obj)
+                continue
+            if isinstance(obj, ResourceSlice | DeviceClass):
+                self._device_handlers[type(obj)].on_add(obj)
                 continue
             old = self._nodes.get(obj.name)
             self._nodes[obj.name] = obj
@@ -139,20 +265,24 @@ class Harness:
     def delete(self, *objects: Node | Pod) -> None:
         for obj in objects:
             if isinstance(obj, Pod):
-                assert self.cluster.handler is not None
-                self.cluster.handler.on_delete(self.cluster.pods.pop(obj.key))
+                self.cluster.delete(obj)
             else:
                 self._node_handler.on_delete(self._nodes.pop(obj.name))
 
     async def until_idle(self, *, attempts: int = 10_000) -> None:
-        """Schedule and bind until no pod is ready; every step leaves a consistent state."""
+        """Schedule, bind and evict until nothing is left to do; every step stays consistent."""
         for _ in range(attempts):
             queued = self.queue.pop()
-            if queued is None:
+            if queued is not None:
+                claim = self.scheduler.schedule_one(queued)
+                if claim is not None:
+                    await self.scheduler.bind(claim)
+            elif order := self.preemptions.take():
+                await self.preemptions.carry_out(order)
+            elif job := self.cluster.background.take():
+                await self.cluster.background.do(job)
+            else:
                 break
-            claim = self.scheduler.schedule_one(queued)
-            if claim is not None:
-                await self.scheduler.bind(claim)
             self.cache.check_invariants()
             self.queue.check_invariants()
         else:

@@ -5,7 +5,7 @@ import os
 import platform
 import random
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.bench.workloads import WORKLOADS, Workload, nodes, pod, running_pods
@@ -17,10 +17,14 @@ from app.framework.listers import Listers
 from app.framework.pod_info import PodInfo
 from app.objects.cluster import Namespace
 from app.objects.meta import ObjectMeta
+from app.objects.pod import Pod
 from app.offline.scenario import OfflineHandle, smallest_name
 from app.profile.build import Registry, args_models, build_profiles
+from app.profile.profile import Profile
 from app.scheduler.find_node import NodeFinder
 
+NO_OBJECTS = Listers()
+NO_PODS: Mapping[str, Pod] = {}
 WARM_UP = 20
 """Decisions that are made first and not counted."""
 
@@ -59,11 +63,7 @@ def run(
     cache.refresh_order()
     listers = Listers()
     listers.namespaces.on_add(Namespace(ObjectMeta(name="default", labels={"team": "a"})))
-    table = cache.table
-    handle = OfflineHandle(table, listers=listers)
-    profiles = build_profiles(default_configuration(args_models(registry)), registry, handle)
-    (profile,) = profiles.values()
-    finder = NodeFinder(table, select=smallest_name(table))
+    profile, finder = decider(cache, registry, listers=listers)
     for workload in workloads:
         took, placed = [], 0
         for n in range(-WARM_UP, repetitions):
@@ -83,6 +83,21 @@ def run(
                 cache.forget_pod(info.on_node(decision.node_name))
         mean, median = statistics.mean(took), statistics.median(took)
         yield Result(workload.name, mean, median, max(took), placed)
+
+
+def decider(
+    cache: Cache,
+    registry: Registry,
+    *,
+    listers: Listers = NO_OBJECTS,
+    pods: Mapping[str, Pod] = NO_PODS,
+) -> tuple[Profile, NodeFinder]:
+    """Return the default profile, and what finds nodes in *cache*; *pods* are those that wait."""
+    table = cache.table
+    handle = OfflineHandle(table, listers=listers, pods=pods)
+    profiles = build_profiles(default_configuration(args_models(registry)), registry, handle)
+    (profile,) = profiles.values()
+    return profile, NodeFinder(table, select=smallest_name(table))
 
 
 def machine() -> str:

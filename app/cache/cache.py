@@ -116,16 +116,16 @@ class Cache:
                     "pod was bound to another node than assumed",
                     extra={"pod": pod.key, "assumed": known.node_name, "node": pod.node_name},
                 )
-            self._take(known)
-        self._put(pod)
+            self._replace(known, pod)
+        else:
+            self._put(pod)
 
     def update_pod(self, pod: PodInfo) -> None:
         """Take over a new version of a bound pod; CacheError if it is unknown or only assumed."""
         known = self._pods.get(pod.uid)
         if known is None or pod.uid in self._assumed:
             raise CacheError(f"pod {pod.key} was not added, it cannot be updated")
-        self._take(known)
-        self._put(pod)
+        self._replace(known, pod)
 
     def remove_pod(self, pod: Pod) -> None:
         """Forget a pod that is gone, assumed or not; CacheError if it is unknown."""
@@ -158,6 +158,16 @@ class Cache:
             self._ghosts.setdefault(pod.node_name, {})[pod.uid] = pod
         else:
             self.table.add_pod(row, pod)
+
+    def _replace(self, known: PodInfo, pod: PodInfo) -> None:
+        row = self.table.row_of.get(pod.node_name)
+        if row is None or known.node_name != pod.node_name:
+            self._take(known)
+            self._put(pod)
+            return
+        self._pods[pod.uid] = pod
+        self._assumed.discard(pod.uid)
+        self.table.update_pod(row, pod)
 
     def _take(self, known: PodInfo) -> None:
         del self._pods[known.uid]

@@ -1,20 +1,28 @@
-"""One connection pool to one API server: requests and watches in raw bytes."""
+"""Speaking to one API server: requests and watches in raw bytes."""
 
+import copy
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Self
+from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
+from yarl import URL
 
-from app.client.errors import ApiError, TooManyRequestsError, UnavailableError, from_status
+from app.client.connections import CONNECT_TIMEOUT, Answer, Connections
+from app.client.errors import (
+    ApiError,
+    FencedError,
+    TooManyRequestsError,
+    UnavailableError,
+    from_status,
+)
 from app.client.rate_limit import TokenBucket
+from app.client.request_observer import NOBODY, RequestObserver
 from app.clock import Clock
 
 REQUEST_TIMEOUT: Final = 60.0
 """Seconds for a request with its answer; an API server gives up after as many itself."""
-
-CONNECT_TIMEOUT: Final = 10.0
-"""Seconds until a server that does not even accept a connection counts as unavailable."""
 
 WATCH_GRACE: Final = 30.0
 """Seconds a watch may outlive the ``timeoutSeconds`` it asked for. A server ends watches in time;
@@ -66,7 +74,9 @@ def translated(what: str) -> Iterator[None]:
 class ApiClient:
     """Speaks to one API server. Made by :func:`app.client.connect.connect`.
 
-    Owns *session*. Raises :class:`~app.client.errors.ApiError` and nothing of the HTTP library.
+    Owns *session*, and *connections* for its requests; without these, as behind a proxy, requests
+    go through the session like watches. Raises :class:`~app.client.errors.ApiError` and nothing of
+    the HTTP library.
     """
 
     def __init__(
@@ -80,15 +90,20 @@ class ApiClient:
         authorization: Authorization = anonymous,
         server_hostname: str | None = None,
         proxy: str | None = None,
+        connections: Connections | None = None,
         watch_grace: float = WATCH_GRACE,
     ) -> None:
         self.url = url.rstrip("/")
         self.limiter = limiter
+        self.observer: RequestObserver = NOBODY
+        """Who looks on. To be set before :meth:`fenced` makes another client like this one."""
+        self._host = urlsplit(url).netloc.rpartition("@")[2]
         self._session = session
         self._clock = clock
         self._authorization = authorization
         self._server_hostname = server_hostname
         self._proxy = proxy
+        self._connections = connections
         self._watch_grace = watch_grace
         # identity: on a cluster's own network, unpacking costs more than it saves (spec §7.2)
         self._headers = {
@@ -96,6 +111,17 @@ class ApiClient:
             "Accept-Encoding": "identity",
             "User-Agent": user_agent,
         }
+        self._may_write: Callable[[], bool] | None = None
+
+    def fenced(self, may_write: Callable[[], bool]) -> Self:
+        """Return a client whose writes leave only while *may_write* says so, else FencedError.
+
+        It is asked at the last moment: a request may have waited long before, for the rate limit,
+        fresh credentials or a slow loop. Connections and rate limit are shared; close one of both.
+        """
+        fenced = copy.copy(self)
+        fenced._may_write = may_write
+        return fenced
 
     async def request(
         self,
@@ -115,7 +141,7 @@ class ApiClient:
         """
         retries = THROTTLED_RETRIES
         while True:
-            await self.limiter.take()
+            await self._take_turn(method)
             try:
                 return await self._send(
                     method,
@@ -139,7 +165,7 @@ class ApiClient:
         watch that outlives it by *watch_grace* raises UnavailableError. A last line without an
         end is dropped: it is cut off, and comes again with the next watch.
         """
-        await self.limiter.take()
+        await self._take_turn("GET")
         asked = params.get("timeoutSeconds")
         timeout = aiohttp.ClientTimeout(
             total=int(asked) + self._watch_grace if asked else None, sock_connect=CONNECT_TIMEOUT
@@ -156,6 +182,7 @@ class ApiClient:
                 server_hostname=self._server_hostname,
                 proxy=self._proxy,
             ) as response:
+                self.observer.watching(self._host, response.status)
                 if response.status != 200:
                     raise error_of(response, await response.read())
                 async for chunk in response.content.iter_any():
@@ -164,6 +191,8 @@ class ApiClient:
 
     async def close(self) -> None:
         """Close all connections."""
+        if self._connections is not None:
+            await self._connections.close()
         await self._session.close()
 
     async def _send(
@@ -176,22 +205,90 @@ class ApiClient:
         content_type: str,
         timeout: float,
     ) -> bytes:
-        with translated(f"{method} {path}"):
-            async with self._session.request(
-                method,
-                self.url + path,
-                params=params,
-                data=body,
-                headers=await self._headers_with(None if body is None else content_type),
-                timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT),
-                allow_redirects=False,
-                server_hostname=self._server_hostname,
-                proxy=self._proxy,
-            ) as response:
-                answer = await response.read()
-                if response.status >= 300:
-                    raise error_of(response, answer)
-                return answer
+        headers = await self._headers_with(None if body is None else content_type)
+        target = quote(path)
+        if params:
+            target += "?" + urlencode(params, safe="!", quote_via=quote)
+        started = self._clock.monotonic()
+        try:
+            answer = await self._exchange(
+                f"{method} {path}", method, target, headers=headers, body=body, timeout=timeout
+            )
+        except UnavailableError:
+            seconds = self._clock.monotonic() - started
+            self.observer.unanswered(self._host, method, seconds=seconds)
+            raise
+        self.observer.answered(
+            self._host,
+            method,
+            answer.status,
+            seconds=self._clock.monotonic() - started,
+            sent=0 if body is None else len(body),
+            received=len(answer.body),
+        )
+        if answer.status >= 300:
+            raise from_status(answer.body, status=answer.status, retry_after=answer.retry_after)
+        return answer.body
+
+    async def _exchange(
+        self,
+        what: str,
+        method: str,
+        target: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout: float,
+    ) -> Answer:
+        """Send a request, which errors call *what*, on whatever goes to the server."""
+        if self._connections is None:
+            if self._is_fenced(method):
+                raise fenced_off(what)
+            with translated(what):
+                return await self._through_session(
+                    method, target, headers=headers, body=body, timeout=timeout
+                )
+        try:
+            connection = await self._connections.take()
+            if self._is_fenced(method):
+                connection.close()
+                raise fenced_off(what)
+            return await connection.exchange(
+                method, target, headers=headers, body=body, timeout=timeout
+            )
+        except UnavailableError as exc:
+            raise UnavailableError(f"{what}: {exc.message}", sent=exc.sent) from exc
+
+    async def _through_session(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout: float,
+    ) -> Answer:
+        async with self._session.request(
+            method,
+            URL(self.url + target, encoded=True),
+            data=body,
+            headers=headers,
+            timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT),
+            allow_redirects=False,
+            server_hostname=self._server_hostname,
+            proxy=self._proxy,
+        ) as response:
+            retry_after = response.headers.get("Retry-After")
+            return Answer(response.status, retry_after, await response.read())
+
+    async def _take_turn(self, method: str) -> None:
+        """Wait for the rate limiter."""
+        asked = self._clock.monotonic()
+        await self.limiter.take()
+        self.observer.held_back(self._host, method, seconds=self._clock.monotonic() - asked)
+
+    def _is_fenced(self, method: str) -> bool:
+        return self._may_write is not None and method != "GET" and not self._may_write()
 
     async def _headers_with(self, content_type: str | None) -> dict[str, str]:
         headers = self._headers.copy()
@@ -201,6 +298,10 @@ class ApiClient:
         if authorization:
             headers["Authorization"] = authorization
         return headers
+
+
+def fenced_off(what: str) -> FencedError:
+    return FencedError(f"{what}: not sent, another replica may lead by now")
 
 
 def error_of(response: aiohttp.ClientResponse, body: bytes) -> ApiError:

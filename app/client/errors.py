@@ -13,6 +13,7 @@
       TooManyRequestsError     429
       ServerError              5xx
       UnavailableError         no answer: refused, reset, timed out
+      FencedError              not sent: this process must not write any more
 
 A status that is not listed (400, 405, 415 ...) is a plain ApiError.
 """
@@ -86,6 +87,13 @@ class UnavailableError(ApiError):
     def __init__(self, message: str, *, sent: bool | None) -> None:
         super().__init__(0, "Unavailable", message)
         self.sent = sent
+
+
+class FencedError(ApiError):
+    """The request was not sent, because this process may not write now (any more)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(0, "Fenced", message)
 
 
 BY_REASON: dict[str, type[ApiError]] = {

@@ -46,17 +46,16 @@ class Deletions:
     ) -> tuple[Stored, bool]:
         """Delete or mark an object; return its state after that, and whether it is gone."""
         _check(resource, stored, options)
-        old = views.as_object(resource, stored)
         new = views.as_object(resource, stored)
+        grace = _grace(resource, new, options)
         _set_propagation(new["metadata"], options.propagation)
-        grace = _grace(resource, old, options)
         if not grace and not finalizers_of(new):
             return self.end(resource, stored, dry_run=options.dry_run), True
-        if "deletionTimestamp" in old["metadata"]:
+        if "deletionTimestamp" in new["metadata"]:
             _shorten(new["metadata"], grace)
         else:
             self._mark(resource, new, grace)
-        if new == old:
+        if new == views.as_object(resource, stored):
             return stored, False
         marked = self._store.update(
             resource.storage_key, resource.to_storage(new), dry_run=options.dry_run

@@ -17,20 +17,14 @@ from app.cluster.resources import Object, ResourceType
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 JSON = "application/json"
 
-VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-WITHOUT_DELETECOLLECTION = frozenset({"namespaces"})
-"""One request does not delete every namespace."""
-
 SUBRESOURCE_VERBS = {
     "binding": ("create",),
-    "eviction": ("create",),
     "finalize": ("update",),
     "scale": ("get", "patch", "update"),
     "status": ("get", "patch", "update"),
 }
 SUBRESOURCE_KINDS = {
     "binding": ("", "", "Binding"),
-    "eviction": ("policy", "v1", "Eviction"),
     "scale": ("autoscaling", "v1", "Scale"),
 }
 """Group, version and kind of what the subresource speaks; others speak the kind itself."""
@@ -67,12 +61,6 @@ def by_path(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
     return paths
 
 
-def verbs(resource: ResourceType) -> list[str]:
-    """Return what can be done to the kind, sorted."""
-    without = {"deletecollection"} if resource.plural in WITHOUT_DELETECOLLECTION else set()
-    return [verb for verb in VERBS if verb not in without]
-
-
 def aggregated(resources: Iterable[ResourceType]) -> Object:
     """Return an ``apidiscovery.k8s.io/v2`` APIGroupDiscoveryList."""
     return {
@@ -106,7 +94,7 @@ def aggregated_resource(resource: ResourceType) -> Object:
         "responseKind": {"group": "", "version": "", "kind": resource.kind},
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
-        "verbs": verbs(resource),
+        "verbs": list(resource.verbs),
     }
     if resource.short_names:
         found["shortNames"] = list(resource.short_names)
@@ -164,7 +152,7 @@ def resource_list(resources: Sequence[ResourceType]) -> Object:
             "singularName": each.singular,
             "namespaced": each.namespaced,
             "kind": each.kind,
-            "verbs": verbs(each),
+            "verbs": list(each.verbs),
         }
         if each.short_names:
             entry["shortNames"] = list(each.short_names)

@@ -1,29 +1,22 @@
-"""Requests to responses: read what HTTP says, let the synchronous parts act, render the answer."""
+"""Requests to answers: read what HTTP says, let the synchronous parts act, render what they say."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.clock import Clock
-from app.cluster import (
-    discovery,
-    errors,
-    negotiation,
-    options,
-    protobuf,
-    reads,
-    subresources,
-    views,
-)
-from app.cluster.bodies import Bodies, read_patch
+from app.cluster import errors, negotiation, options, protobuf, reads, subresources, views
+from app.cluster.bodies import Bodies, read_patch, read_plain
 from app.cluster.errors import StatusError
 from app.cluster.negotiation import JSON
+from app.cluster.options import DeleteOptions
 from app.cluster.paths import Paths, Target
 from app.cluster.rendering import Renderer
+from app.cluster.requests import Answer, Request, refusal
 from app.cluster.resources import Object
 from app.cluster.store import Store, Stored
 from app.cluster.watches import Watch, watch_options
@@ -31,21 +24,7 @@ from app.cluster.writes import Change, Writes
 
 log = logging.getLogger(__name__)
 
-RETURNED_WHEN_GONE = frozenset({"pods", "services"})
-"""A DELETE of these answers with the object; of others, when it is gone at once, with a Status."""
-
-NO_EVICTION = "eviction is not served by the embedded cluster: delete the pod instead"
-
-Handler = Callable[[Request, Target], Awaitable[Response]]
-
-
-def json_response(body: bytes, code: int = 200) -> Response:
-    return Response(body, code, media_type=JSON)
-
-
-def status_response(error: StatusError) -> Response:
-    body = msgspec.json.encode(error.status())
-    return Response(body, error.code, error.headers, media_type=JSON)
+Handler = Callable[[Request, Target], Awaitable[ASGIApp]]
 
 
 class Endpoints:
@@ -73,7 +52,6 @@ class Endpoints:
             ("scale", "PUT"): self._put_scale,
             ("scale", "PATCH"): self._patch_scale,
             ("binding", "POST"): self._bind,
-            ("eviction", "POST"): self._evict,
         }
 
     def close(self) -> None:
@@ -81,78 +59,83 @@ class Endpoints:
         self._is_open = False
         self._store.wake()
 
-    async def answer(self, request: Request) -> Response:
-        """Answer any request; a refusal is a Status, and so is a bug."""
-        try:
-            target = self._paths.target(request.url.path)
-            level = target.subresource or ("object" if target.name else "collection")
-            handler = self._handlers.get((level, request.method))
-            if handler is None:
-                raise errors.method_not_allowed()
-            return await handler(request, target)
-        except StatusError as exc:
-            return status_response(exc)
-        except ClientDisconnect:
-            raise
-        except Exception as exc:
-            log.exception(
-                "request failed", extra={"method": request.method, "path": request.url.path}
-            )
-            return status_response(errors.internal(f"{type(exc).__name__}: {exc}"))
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer any request: an ASGI application."""
+        answer = await self._answer(Request(scope, receive))
+        if answer is not None:
+            await answer(scope, receive, send)
 
-    async def _get(self, request: Request, target: Target) -> Response:
+    async def _answer(self, request: Request) -> ASGIApp | None:
+        """Return the answer: a refusal is a Status, and so is a bug. None: nobody waits for it."""
+        try:
+            target = self._paths.target(request.path)
+            return await self._handler(request.method, target)(request, target)
+        except StatusError as exc:
+            return refusal(exc)
+        except ClientDisconnect:
+            return None
+        except Exception as exc:
+            log.exception("request failed", extra={"method": request.method, "path": request.path})
+            return refusal(errors.internal(f"{type(exc).__name__}: {exc}"))
+
+    def _handler(self, method: str, target: Target) -> Handler:
+        if target.subresource in target.resource.refused_subresources:
+            # Those who evict take a 404 for a pod that is gone; so that is what it must mean.
+            self._writes.get(target.resource, target.namespace, target.name)
+            raise errors.method_not_allowed(
+                target.resource.refused_subresources[target.subresource]
+            )
+        level = target.subresource or ("object" if target.name else "collection")
+        handler = self._handlers.get((level, method))
+        if handler is None:
+            raise errors.method_not_allowed()
+        return handler
+
+    async def _get(self, request: Request, target: Target) -> Answer:
         render = self._renderer(request, target)
         stored = self._writes.get(target.resource, target.namespace, target.name)
-        return json_response(render.object(stored))
+        return Answer(render.object(stored))
 
-    async def _list(self, request: Request, target: Target) -> Response:
+    async def _list(self, request: Request, target: Target) -> ASGIApp:
         render = self._renderer(request, target)
-        query = request.query_params
+        query = request.query
         wanted = reads.selection(target.resource, target.namespace, query)
         if options.flag(query, "watch"):
             watch = Watch(
                 self._store, wanted, watch_options(query), clock=self._clock, render=render
             )
-            return StreamingResponse(self._stream(watch), media_type=JSON)
-        return json_response(render.list(reads.list_objects(self._store, wanted, query)))
+            return StreamingResponse(watch.lines(lambda: self._is_open), media_type=JSON)
+        return Answer(render.list(reads.list_objects(self._store, wanted, query)))
 
-    def _stream(self, watch: Watch) -> AsyncIterator[bytes]:
-        return watch.lines(lambda: self._is_open)
-
-    async def _create(self, request: Request, target: Target) -> Response:
+    async def _create(self, request: Request, target: Target) -> Answer:
         if target.resource.namespaced and not target.namespace:
             raise errors.method_not_allowed()
         render = self._renderer(request, target)
-        bodies = Bodies(target.resource, options.field_validation(request.query_params))
-        body = bodies.read(await request.body(), request.headers.get("content-type", ""))
+        bodies = self._bodies(request, target)
         stored = self._writes.create(
             target.resource,
             target.namespace,
-            body,
-            dry_run=options.dry_run(request.query_params),
+            bodies.read(await request.body(), request.content_type),
+            dry_run=options.dry_run(request.query),
         )
-        return _warned(json_response(render.object(stored), 201), bodies)
+        return _warned(Answer(render.object(stored), 201), bodies)
 
-    async def _put(self, request: Request, target: Target) -> Response:
-        bodies = Bodies(target.resource, options.field_validation(request.query_params))
-        body = bodies.read(await request.body(), request.headers.get("content-type", ""))
+    async def _put(self, request: Request, target: Target) -> Answer:
+        bodies = self._bodies(request, target)
+        body = bodies.read(await request.body(), request.content_type)
         return self._updated(request, target, lambda _current: body, bodies)
 
-    async def _patch(self, request: Request, target: Target) -> Response:
-        patch = read_patch(await request.body(), request.headers.get("content-type", ""))
-        bodies = Bodies(target.resource, options.field_validation(request.query_params))
+    async def _patch(self, request: Request, target: Target) -> Answer:
+        patch = read_patch(await request.body(), request.content_type)
+        bodies = self._bodies(request, target)
+        return self._updated(
+            request, target, lambda current: bodies.patched(patch, current), bodies
+        )
 
-        def change(current: Object) -> Any:
-            return bodies.patched(patch, current)
-
-        return self._updated(request, target, change, bodies)
-
-    def _updated(
-        self, request: Request, target: Target, change: Change, bodies: Bodies
-    ) -> Response:
+    def _updated(self, request: Request, target: Target, change: Change, bodies: Bodies) -> Answer:
         render = self._renderer(request, target)
         stored = self._update(request, target, change)
-        return _warned(json_response(render.object(stored)), bodies)
+        return _warned(Answer(render.object(stored)), bodies)
 
     def _update(self, request: Request, target: Target, change: Change) -> Stored:
         return self._writes.update(
@@ -161,93 +144,91 @@ class Endpoints:
             target.name,
             change,
             subresource="" if target.subresource == "scale" else target.subresource,
-            dry_run=options.dry_run(request.query_params),
+            dry_run=options.dry_run(request.query),
         )
 
-    async def _delete(self, request: Request, target: Target) -> Response:
+    async def _delete(self, request: Request, target: Target) -> Answer:
         render = self._renderer(request, target)
         resource = target.resource
         how = await _delete_options(request)
         stored, is_gone = self._writes.delete(resource, target.namespace, target.name, how)
-        if is_gone and resource.storage_key not in RETURNED_WHEN_GONE:
+        if is_gone and not resource.returned_when_gone:
             details = errors.details_of(resource, stored.name, uid=stored.uid)
-            return json_response(msgspec.json.encode(errors.success(details=details)))
-        return json_response(render.object(stored))
+            return Answer(msgspec.json.encode(errors.success(details=details)))
+        return Answer(render.object(stored))
 
-    async def _delete_collection(self, request: Request, target: Target) -> Response:
-        if "deletecollection" not in discovery.verbs(target.resource):
+    async def _delete_collection(self, request: Request, target: Target) -> Answer:
+        if "deletecollection" not in target.resource.verbs:
             raise errors.method_not_allowed()
         render = self._renderer(request, target)
         how = await _delete_options(request)
-        query = request.query_params
-        wanted = reads.selection(target.resource, target.namespace, query)
-        portion = reads.list_objects(self._store, wanted, query)
+        wanted = reads.selection(target.resource, target.namespace, request.query)
+        portion = reads.list_objects(self._store, wanted, request.query)
         for stored in portion.objects:
             self._writes.delete(target.resource, *stored.key, how)
-        return json_response(render.list(portion))
+        return Answer(render.list(portion))
 
-    async def _get_scale(self, _request: Request, target: Target) -> Response:
+    async def _get_scale(self, _request: Request, target: Target) -> Answer:
         return self._scale(self._writes.get(target.resource, target.namespace, target.name), target)
 
-    async def _put_scale(self, request: Request, target: Target) -> Response:
-        content_type = request.headers.get("content-type", "")
-        scale = negotiation.decode(await request.body(), content_type).value
+    async def _put_scale(self, request: Request, target: Target) -> Answer:
+        scale = read_plain(await request.body(), request.content_type)
 
         def change(current: Object) -> Object:
             return subresources.rescaled(current, scale)
 
         return self._scale(self._update(request, target, change), target)
 
-    async def _patch_scale(self, request: Request, target: Target) -> Response:
-        patch = read_patch(await request.body(), request.headers.get("content-type", ""))
+    async def _patch_scale(self, request: Request, target: Target) -> Answer:
+        patch = read_patch(await request.body(), request.content_type)
 
         def change(current: Object) -> Object:
-            scale = patch.apply(subresources.scale_of(current), subresources.SCALE)
-            return subresources.rescaled(current, scale)
+            scale = subresources.scale_of(target.resource, current)
+            return subresources.rescaled(current, patch.apply(scale, subresources.SCALE))
 
         return self._scale(self._update(request, target, change), target)
 
-    def _scale(self, stored: Stored, target: Target) -> Response:
+    def _scale(self, stored: Stored, target: Target) -> Answer:
         obj = views.as_object(target.resource, stored)
-        return json_response(msgspec.json.encode(subresources.scale_of(obj)))
+        return Answer(msgspec.json.encode(subresources.scale_of(target.resource, obj)))
 
-    async def _bind(self, request: Request, target: Target) -> Response:
-        content_type = request.headers.get("content-type", "")
-        binding = negotiation.decode(await request.body(), content_type).value
+    async def _bind(self, request: Request, target: Target) -> Answer:
+        binding = read_plain(await request.body(), request.content_type)
         subresources.bind(
             self._store,
             target.resource,
             self._writes.get(target.resource, target.namespace, target.name),
             binding,
             clock=self._clock,
-            dry_run=options.dry_run(request.query_params),
+            dry_run=options.dry_run(request.query),
         )
-        return json_response(msgspec.json.encode(errors.success(code=201)), 201)
+        return Answer(BOUND, 201)
 
-    async def _evict(self, _request: Request, target: Target) -> Response:
-        self._writes.get(target.resource, target.namespace, target.name)
-        raise StatusError(405, "MethodNotAllowed", NO_EVICTION, details={})
+    def _bodies(self, request: Request, target: Target) -> Bodies:
+        return Bodies(target.resource, options.field_validation(request.query))
 
     def _renderer(self, request: Request, target: Target) -> Renderer:
-        form = negotiation.representation(request.headers.get("accept", ""))
-        include = request.query_params.get("includeObject", "")
+        form = negotiation.representation(request.accept)
+        include = request.query.get("includeObject", "")
         return Renderer(target.resource, form, include_object=include, clock=self._clock)
 
 
-async def _delete_options(request: Request) -> options.DeleteOptions:
+BOUND = msgspec.json.encode(errors.success(code=201))
+
+
+async def _delete_options(request: Request) -> DeleteOptions:
     content = await request.body()
-    content_type = request.headers.get("content-type", "")
     if not content.strip():
         body = None
-    elif negotiation.media_type(content_type) == protobuf.MEDIA_TYPE:
+    elif negotiation.media_type(request.content_type) == protobuf.MEDIA_TYPE:
         body = protobuf.decode(content, "V1DeleteOptions")
     else:
-        body = negotiation.decode(content, content_type).value
-    return options.delete_options(request.query_params, body)
+        body = read_plain(content, request.content_type)
+    return options.delete_options(request.query, body)
 
 
-def _warned(response: Response, bodies: Bodies) -> Response:
+def _warned(answer: Answer, bodies: Bodies) -> Answer:
     for warning in bodies.warnings:
         text = warning.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.append("Warning", f'299 - "{text}"')
-    return response
+        answer.headers.append((b"warning", f'299 - "{text}"'.encode()))
+    return answer

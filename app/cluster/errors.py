@@ -70,9 +70,10 @@ def path_not_found() -> StatusError:
     return StatusError(404, "NotFound", message, details={})
 
 
-def method_not_allowed() -> StatusError:
-    message = "the server does not allow this method on the requested resource"
-    return StatusError(405, "MethodNotAllowed", message, details={})
+def method_not_allowed(
+    why: str = "the server does not allow this method on the requested resource",
+) -> StatusError:
+    return StatusError(405, "MethodNotAllowed", why, details={})
 
 
 def already_exists(resource: ResourceType, name: str, *, deleting: bool = False) -> StatusError:
@@ -152,12 +153,17 @@ def not_acceptable() -> StatusError:
     return StatusError(406, "NotAcceptable", message, details={})
 
 
-def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
-    message = (
-        "the body of the request was in an unknown format - "
-        f"accepted media types include: {', '.join(accepted)}"
-    )
+def unsupported_media_type(
+    accepted: Sequence[str], *, found: str = "the body of the request was in an unknown format"
+) -> StatusError:
+    message = f"{found} - accepted media types include: {', '.join(accepted)}"
     return StatusError(415, "UnsupportedMediaType", message, details={})
+
+
+def too_large(limit: int) -> StatusError:
+    """A body of more than *limit* bytes."""
+    message = f"Request entity too large: limit is {limit}"
+    return StatusError(413, "RequestEntityTooLarge", message, details={})
 
 
 def unprocessable(cause: str) -> StatusError:

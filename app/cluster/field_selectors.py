@@ -21,6 +21,8 @@ class FieldSelector:
     """All requirements hold; none: everything matches."""
 
     requirements: tuple[FieldRequirement, ...] = ()
+    names: tuple[str, ...] = ()
+    """The fields that the requirements are about."""
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         """Judge the values of an object's selectable fields; an unset one is ""."""
@@ -45,4 +47,5 @@ def parse_field_selector(text: str, supported: Collection[str]) -> FieldSelector
             raise ValueError(f"field label not supported: {field}")
         plain = _ESCAPED.sub(r"\1", value)
         requirements.append(FieldRequirement(field, operator != "!=", plain))
-    return FieldSelector(tuple(requirements))
+    names = dict.fromkeys(requirement.field for requirement in requirements)
+    return FieldSelector(tuple(requirements), tuple(names))

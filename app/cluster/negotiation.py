@@ -1,8 +1,8 @@
 """Content negotiation: how a client wants its answer, and how its body is read."""
 
 import json
-from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -33,6 +33,7 @@ _AS = {
 }
 
 
+@lru_cache
 def representation(accept: str) -> Representation:
     """Return the first form in an ``Accept`` header that we speak; 406 if there is none.
 
@@ -51,46 +52,33 @@ def representation(accept: str) -> Representation:
     raise errors.not_acceptable()
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A decoded request body and the keys that it says twice, as paths."""
-
-    value: Any
-    duplicates: tuple[str, ...] = ()
-
-
 def media_type(content_type: str) -> str:
     """Return a ``Content-Type`` without its parameters; nothing said means JSON."""
+    if content_type == JSON:
+        return JSON
     return content_type.split(";")[0].strip().lower() or JSON
 
 
-def decode(content: bytes, content_type: str, *, strict: bool = False) -> Body:
-    """Read a JSON or YAML body. 400 when it is malformed, 415 for other content types.
-
-    *strict* also looks for duplicate keys, which a decoder passes over in silence.
-    """
+def as_json(content: bytes, content_type: str) -> bytes:
+    """Return a JSON or YAML body as JSON. 400 for malformed YAML, 415 for other content types."""
     kind = media_type(content_type)
     if kind == JSON:
-        return decode_json(content, strict=strict)
-    if kind == YAML:
-        return _decode_yaml(content)
-    raise errors.unsupported_media_type([JSON, YAML])
-
-
-def decode_json(content: bytes, *, strict: bool = False) -> Body:
-    """Read JSON, whatever the content type says it means."""
+        return content
+    if kind != YAML:
+        found = f"the body of the request was in an unknown format ({kind})"
+        raise errors.unsupported_media_type([JSON, YAML], found=found)
     try:
-        value = msgspec.json.decode(content)
+        return msgspec.json.encode(yaml.load(content, _Loader))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, TypeError) as exc:
+        raise errors.bad_request(f"error converting YAML to JSON: {exc}") from exc
+
+
+def decode_json(content: bytes) -> Any:
+    """Return what JSON says; 400 when it is malformed."""
+    try:
+        return msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise errors.bad_request(f"the object provided is unrecognized: {exc}") from exc
-    return Body(value, tuple(_duplicates(content)) if strict else ())
-
-
-def _decode_yaml(content: bytes) -> Body:
-    try:
-        return Body(yaml.load(content, _Loader))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as exc:
-        raise errors.bad_request(f"error converting YAML to JSON: {exc}") from exc
 
 
 class _Loader(yaml.SafeLoader):
@@ -107,8 +95,8 @@ class _Members(list[tuple[str, Any]]):
     """A JSON object with every member as written: the only way to see a key twice."""
 
 
-def _duplicates(content: bytes) -> list[str]:
-    """Return the paths of repeated keys. Three times slower than decoding; asked for by name."""
+def duplicates(content: bytes) -> list[str]:
+    """Return the paths of keys that an object in *content*, which is JSON, has more than once."""
     found: list[str] = []
     stack: list[tuple[str, Any]] = [("", json.loads(content, object_pairs_hook=_Members))]
     while stack:

@@ -2,8 +2,8 @@
 
 One document per group and version (``/openapi/v3``), and all in one in the older form
 (``/openapi/v2``), which is derived from the same. kubectl reads from them which fields there are,
-how lists merge, and that the server validates fields itself. JSON only: 406 to clients that insist
-on protobuf.
+how lists merge, and that the server validates fields itself. JSON, but for an empty document in
+protobuf (see :mod:`app.cluster.swagger`); else 406.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,8 +76,13 @@ def routes(resources: Sequence[ResourceType]) -> list[Route]:
             for path, body in documents.items()
         }
     }
+    whole = document(resources)
     return [
-        _route("/openapi/v2", msgspec.json.encode(swagger.from_v3(document(resources)))),
+        _route(
+            "/openapi/v2",
+            msgspec.json.encode(swagger.from_v3(whole)),
+            protobuf=swagger.empty_protobuf(whole["info"]),
+        ),
         _route("/openapi/v3", msgspec.json.encode(index), content_type=INDEX_TYPE),
         *(_route(_url(path), body) for path, body in documents.items()),
     ]
@@ -221,13 +226,25 @@ def _url(path: str) -> str:
     return f"/openapi/v3{path}"
 
 
-def _route(path: str, body: bytes, *, content_type: str = "application/json") -> Route:
-    """Serve a document; for ever to those who ask for it by its hash, as the index says."""
+def _route(
+    path: str,
+    body: bytes,
+    *,
+    content_type: str = "application/json",
+    protobuf: bytes | None = None,
+) -> Route:
+    """Serve a document; for ever to those who ask for it by its hash, as the index says.
+
+    *protobuf* is for those who take :data:`app.cluster.swagger.PROTOBUF_TYPES` only.
+    """
     current = content_hash(body)
 
     async def answer(request: Request) -> Response:
         accept = request.headers.get("accept", "*/*")
-        if not any(offer.split(";")[0].strip() in JSON_TYPES for offer in accept.split(",")):
+        offers = {offer.split(";")[0].strip() for offer in accept.split(",")}
+        if offers.isdisjoint(JSON_TYPES):
+            if protobuf is not None and not offers.isdisjoint(swagger.PROTOBUF_TYPES):
+                return cacheable(request, protobuf, swagger.PROTOBUF_TYPES[0])
             refusal = msgspec.json.encode(errors.not_acceptable().status())
             return Response(refusal, 406, media_type="application/json")
         asked = request.query_params.get("hash")

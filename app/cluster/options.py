@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from app.cluster import errors
@@ -38,15 +39,25 @@ def dry_run(query: Query, body: Mapping[str, Any] | None = None) -> bool:
     return bool(said)
 
 
-def field_validation(query: Query) -> str:
-    """Return ``Strict``, ``Warn`` (the default) or ``Ignore``."""
-    said = query.get("fieldValidation") or "Warn"
-    if said not in ("Strict", "Warn", "Ignore"):
+class FieldValidation(StrEnum):
+    """What happens to fields that nobody knows."""
+
+    IGNORE = "Ignore"
+    STRICT = "Strict"
+    UNSAID = ""
+    """Like Warn, but without the work of finding repeated fields."""
+    WARN = "Warn"
+
+
+def field_validation(query: Query) -> FieldValidation:
+    said = query.get("fieldValidation", "")
+    try:
+        return FieldValidation(said)
+    except ValueError:
         raise errors.bad_request(
             f'fieldValidation: Unsupported value: "{said}": '
             'supported values: "Ignore", "Strict", "Warn"'
-        )
-    return said
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

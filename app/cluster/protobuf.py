@@ -10,6 +10,7 @@ from typing import Any
 
 from app.clock import rfc3339
 from app.cluster import errors, schema
+from app.cluster.negotiation import JSON, YAML
 from app.cluster.resources import Object
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
@@ -220,11 +221,11 @@ def _value(value: Any, field_type: schema.Type) -> Any:
 
 
 def _unknown(what: str) -> errors.StatusError:
-    message = (
-        f"{what} is not read from protobuf by the embedded cluster - "
-        "accepted media types include: application/json, application/yaml"
+    found = (
+        f"{what} is not read from protobuf by the embedded cluster; "
+        f"the client's contentType should be {JSON}"
     )
-    return errors.StatusError(415, "UnsupportedMediaType", message, details={})
+    return errors.unsupported_media_type([JSON, YAML], found=found)
 
 
 def _text(value: Any) -> str:

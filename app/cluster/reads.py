@@ -32,6 +32,11 @@ class Selection:
         """Whether there is no selector."""
         return self.labels is None and not self.fields.requirements
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether there is no limit at all."""
+        return self.is_all and not self.namespace
+
     def takes(self, stored: Stored) -> bool:
         """Whether an object, in the state that is given, is among them."""
         if self.namespace and stored.key[0] != self.namespace:
@@ -40,7 +45,7 @@ class Selection:
             return False
         if not self.fields.requirements:
             return True
-        return self.fields.matches(views.fields_of(self.resource, stored))
+        return self.fields.matches(views.fields_of(self.resource, stored, self.fields.names))
 
 
 def selection(resource: ResourceType, namespace: str, query: Query) -> Selection:

@@ -10,7 +10,7 @@ from app.cluster.columns import priority_class as priority_class_columns
 from app.cluster.columns import service as service_columns
 from app.cluster.columns import workloads as workload_columns
 from app.cluster.events_view import core_column, core_strategy, from_core, to_core
-from app.cluster.resources import ResourceType
+from app.cluster.resources import VERBS, ResourceType
 from app.cluster.strategies.deployment import DEPLOYMENT
 from app.cluster.strategies.event import EVENT
 from app.cluster.strategies.lease import LEASE
@@ -19,7 +19,9 @@ from app.cluster.strategies.node import NODE
 from app.cluster.strategies.pod import POD
 from app.cluster.strategies.priority_class import PRIORITY_CLASS
 from app.cluster.strategies.replica_set import REPLICA_SET
+from app.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
 from app.cluster.strategies.service import SERVICE
+from app.cluster.strategies.stateful_set import STATEFUL_SET
 
 RESOURCES: tuple[ResourceType, ...] = (
     ResourceType(
@@ -42,6 +44,7 @@ RESOURCES: tuple[ResourceType, ...] = (
         singular="namespace",
         namespaced=False,
         short_names=("ns",),
+        verbs=tuple(verb for verb in VERBS if verb != "deletecollection"),
         subresources=("finalize", "status"),
         strategy=NAMESPACE,
         columns=namespace_columns.COLUMNS,
@@ -70,9 +73,27 @@ RESOURCES: tuple[ResourceType, ...] = (
         short_names=("po",),
         categories=("all",),
         subresources=("binding", "status"),
+        refused_subresources={
+            "eviction": "eviction is not served by the embedded cluster: delete the pod instead"
+        },
+        returned_when_gone=True,
         strategy=POD,
         columns=pod_columns.COLUMNS,
         selectable_fields=selectable_fields.POD,
+    ),
+    ResourceType(
+        group="",
+        version="v1",
+        kind="ReplicationController",
+        plural="replicationcontrollers",
+        singular="replicationcontroller",
+        namespaced=True,
+        short_names=("rc",),
+        categories=("all",),
+        subresources=("scale", "status"),
+        selects_by_map=True,
+        strategy=REPLICATION_CONTROLLER,
+        columns=workload_columns.REPLICATION_CONTROLLER_COLUMNS,
     ),
     ResourceType(
         group="",
@@ -84,6 +105,7 @@ RESOURCES: tuple[ResourceType, ...] = (
         short_names=("svc",),
         categories=("all",),
         subresources=("status",),
+        returned_when_gone=True,
         strategy=SERVICE,
         columns=service_columns.COLUMNS,
         selectable_fields=selectable_fields.SERVICE,
@@ -113,6 +135,19 @@ RESOURCES: tuple[ResourceType, ...] = (
         subresources=("scale", "status"),
         strategy=REPLICA_SET,
         columns=workload_columns.REPLICA_SET_COLUMNS,
+    ),
+    ResourceType(
+        group="apps",
+        version="v1",
+        kind="StatefulSet",
+        plural="statefulsets",
+        singular="statefulset",
+        namespaced=True,
+        short_names=("sts",),
+        categories=("all",),
+        subresources=("scale", "status"),
+        strategy=STATEFUL_SET,
+        columns=workload_columns.STATEFUL_SET_COLUMNS,
     ),
     ResourceType(
         group="events.k8s.io",

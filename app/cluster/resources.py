@@ -85,6 +85,9 @@ class Column:
     """0: always; 1: only with ``-o wide``."""
 
 
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceType:
     """One kind at one group and version, as discovery announces it."""
@@ -98,8 +101,17 @@ class ResourceType:
     namespaced: bool
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = VERBS
     subresources: tuple[str, ...] = ()
-    """Of ``status``, ``scale``, ``binding``, ``eviction``."""
+    """Of ``binding``, ``finalize``, ``scale``, ``status``."""
+    refused_subresources: Mapping[str, str] = field(default_factory=dict)
+    """Subresources that a real server has and this one has not, with what is said instead: 405.
+    They are not announced."""
+    returned_when_gone: bool = False
+    """Whether a DELETE answers with the object also when it is gone at once, and not with a Status.
+    """
+    selects_by_map: bool = False
+    """``spec.selector`` is a map of labels, as it was before there were label selectors."""
     strategy: Strategy = field(default_factory=Strategy)
     columns: tuple[Column, ...] = ()
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)

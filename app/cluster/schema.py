@@ -131,6 +131,8 @@ MERGES: Mapping[str, Mapping[str, Merge]] = {
     "V1DeploymentSpec": {"strategy": Merge("retainKeys")},
     "V1DeploymentStatus": CONDITION_MERGES,
     "V1ReplicaSetStatus": CONDITION_MERGES,
+    "V1ReplicationControllerStatus": CONDITION_MERGES,
+    "V1StatefulSetStatus": CONDITION_MERGES,
 }
 """By model and field, as the API's types declare it (``patchStrategy``, ``patchMergeKey``)."""
 
@@ -154,6 +156,7 @@ def model_of(resource: ResourceType) -> str:
     return model_named(resource.group, resource.version, resource.kind)
 
 
+@cache
 def model_named(group: str, version: str, kind: str) -> str:
     """Return what a kind's model is called; it need not exist.
 

@@ -3,38 +3,31 @@
 import asyncio
 import random
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import msgspec
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from app.clock import Clock
 from app.cluster import discovery, errors, openapi
 from app.cluster.deletion import Deletions
-from app.cluster.endpoints import Endpoints, json_response, status_response
+from app.cluster.endpoints import Endpoints
+from app.cluster.http_server import HttpServer
 from app.cluster.identities import Identities
-from app.cluster.paths import Paths
+from app.cluster.negotiation import JSON
+from app.cluster.paths import Paths, is_below_version
 from app.cluster.resources import Object, ResourceType
 from app.cluster.store import Store
 from app.cluster.writes import Admission, Writes
 from app.tasks import forever
 
-METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-
 TICK_SECONDS = 1.0
 """How often watches look at the clock: they end and send bookmarks to the second."""
-
-KEEP_ALIVE_SECONDS = 120
-"""Longer than clients keep idle connections, so that it is they who close them."""
-
-SHUTDOWN_SECONDS = 2
-"""How long requests may take to finish when the server stops."""
 
 VERSION: Object = {
     "major": "1",
@@ -54,7 +47,10 @@ VERSION: Object = {
 
 
 class ApiServer:
-    """Serves *resources* from *store*. Make one, :meth:`start` it, and :meth:`stop` it once."""
+    """Serves *resources* from *store*.
+
+    Make one, :meth:`start` it, have :meth:`run` awaited while it is needed, :meth:`stop` it once.
+    """
 
     def __init__(
         self,
@@ -75,9 +71,17 @@ class ApiServer:
         self._store = store
         self._clock = clock
         self._endpoints = Endpoints(Paths(resources), store, self.writes, clock=clock)
-        self.app = self._application(resources)
-        self._server: _Server | None = None
+        self._pages = _pages(resources)
+        self._server: HttpServer | None = None
         self._tasks: list[asyncio.Task[None]] = []
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request: an ASGI application."""
+        path = scope["path"]
+        if is_below_version(path) and path != ACCESS_REVIEWS:
+            await self._endpoints.serve(scope, receive, send)
+        else:
+            await self._pages(scope, receive, send)
 
     async def start(self, host: str, port: int) -> int:
         """Listen; return the port, which the system chooses when *port* is 0.
@@ -86,18 +90,7 @@ class ApiServer:
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=2048)
-        config = uvicorn.Config(
-            self.app,
-            http="httptools",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        )
-        self._server = _Server(config)
+        self._server = HttpServer(self.app)
         self._tasks = [
             asyncio.create_task(self._server.serve([listener]), name="cluster-api-server"),
             asyncio.create_task(
@@ -105,6 +98,18 @@ class ApiServer:
             ),
         ]
         return int(listener.getsockname()[1])
+
+    async def run(self) -> None:
+        """Wait until the server is stopped; raise what it dies of before.
+
+        Whoever starts the server owns this: nobody else would notice.
+        """
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        if self._server is not None and self._server.should_exit:
+            return
+        for task in done:
+            await task
+        raise RuntimeError("the API server has ended")
 
     async def stop(self) -> None:
         """End all watches, let requests finish, and close the connections."""
@@ -114,40 +119,30 @@ class ApiServer:
         serving, ticking = self._tasks
         self._server.should_exit = True
         ticking.cancel()
-        await asyncio.wait([ticking])
-        await serving
+        await asyncio.wait([serving, ticking])
 
     async def _tick(self) -> None:
         while True:
             await self._clock.sleep(TICK_SECONDS)
             self._store.wake()
 
-    def _application(self, resources: Sequence[ResourceType]) -> Starlette:
-        answer = self._endpoints.answer
-        return Starlette(
-            routes=[
-                Route(ACCESS_REVIEWS, _review_access, methods=["POST"]),
-                Route("/api/v1/{path:path}", answer, methods=METHODS),
-                Route("/apis/{group}/{version}/{path:path}", answer, methods=METHODS),
-                *discovery.routes(resources),
-                *openapi.routes(resources),
-                Route("/version", _version),
-                *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),
-            ],
-            exception_handlers={HTTPException: _refused},
-        )
 
-
-class _Server(uvicorn.Server):
-    """An HTTP server that is a guest in its process: signals are not its business."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+def _pages(resources: Sequence[ResourceType]) -> Starlette:
+    """Return what serves all that is not a resource: it hardly changes, and is hardly asked."""
+    return Starlette(
+        routes=[
+            Route(ACCESS_REVIEWS, _review_access, methods=["POST"]),
+            *discovery.routes(resources),
+            *openapi.routes(resources),
+            Route("/version", _version),
+            *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),
+        ],
+        exception_handlers={HTTPException: _refused},
+    )
 
 
 async def _version(_request: Request) -> Response:
-    return json_response(msgspec.json.encode(VERSION))
+    return Response(msgspec.json.encode(VERSION), media_type=JSON)
 
 
 async def _healthy(_request: Request) -> Response:
@@ -166,10 +161,11 @@ async def _review_access(_request: Request) -> Response:
         "spec": {},
         "status": {"allowed": True},
     }
-    return json_response(msgspec.json.encode(review), 201)
+    return Response(msgspec.json.encode(review), 201, media_type=JSON)
 
 
 async def _refused(_request: Request, exc: Exception) -> Response:
     """Answer what no route does: the router says only 404 and 405."""
     code = exc.status_code if isinstance(exc, HTTPException) else 404
-    return status_response(errors.method_not_allowed() if code == 405 else errors.path_not_found())
+    error = errors.method_not_allowed() if code == 405 else errors.path_not_found()
+    return Response(msgspec.json.encode(error.status()), error.code, media_type=JSON)

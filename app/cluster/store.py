@@ -9,7 +9,7 @@ again.
 
 import asyncio
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -66,7 +66,7 @@ class Stored:
     are for selectors and belong to the store.
     """
 
-    __slots__ = ("attributes", "body", "key", "labels", "uid", "version")
+    __slots__ = ("body", "fields", "key", "labels", "uid", "version")
 
     def __init__(self, obj: Object, version: int) -> None:
         metadata = obj["metadata"]
@@ -76,8 +76,8 @@ class Stored:
         self.version = version
         self.labels: dict[str, str] = dict(metadata.get("labels") or {})
         self.body = _encode({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
-        self.attributes: dict[str, Any] = {}
-        """What readers derived from the object, kept because it cannot change."""
+        self.fields: dict[tuple[str, tuple[str, ...]], Mapping[str, str]] = {}
+        """Values of fields that selectors asked for: kept by readers, as they cannot change."""
 
     @property
     def name(self) -> str:

@@ -10,7 +10,8 @@ What ``kubectl apply``, ``patch``, ``taint``, ``cordon`` and ``edit`` send. Dire
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from app.cluster import schema
@@ -20,6 +21,7 @@ DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
 SET_ORDER = "$setElementOrder/"
 DELETE_VALUES = "$deleteFromPrimitiveList/"
+REPLACE = {DIRECTIVE: "replace"}
 
 JsonObject = dict[str, Any]
 Identity = Callable[[Json], Json]
@@ -29,7 +31,7 @@ def strategic_merge(document: JsonObject, patch: Json, model: str) -> JsonObject
     """Apply *patch*, merging lists as :mod:`app.cluster.schema` says of *model*."""
     if not isinstance(patch, dict):
         raise PatchError("a strategic merge patch is an object")
-    return _merge_object(document, patch, _Place(model))
+    return _merge_object(document, patch, _root(model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +39,31 @@ class _Place:
     """A field being merged: the model of its objects, if they have one, and how it merges."""
 
     model: str | None = None
-    declared: schema.Merge | None = None
+    key: str = ""
+    """What identifies an element; empty: the list is atomic or a set."""
+    is_set: bool = False
+    known: dict[str, "_Place"] = field(default_factory=dict)
+    """The places below, as far as anybody went there."""
 
-    @property
-    def key(self) -> str:
-        """What identifies an element; empty: the list is atomic or a set."""
-        return self.declared.key if self.declared else ""
-
-    @property
-    def is_set(self) -> bool:
-        return self.declared is not None and self.declared == schema.Merge("merge")
-
-    def below(self, field: str) -> "_Place":
-        if self.model is None:
+    def below(self, name: str) -> "_Place":
+        place = self.known.get(name)
+        if place is not None:
+            return place
+        found = schema.schema(self.model).fields.get(name) if self.model else None
+        if found is None:  # and not remembered: there is no end of such names
             return NOWHERE
-        found = schema.schema(self.model).fields.get(field)
-        return NOWHERE if found is None else _Place(_model(found.type), found.merge)
+        key = found.merge.key if found.merge else ""
+        is_set = found.merge == schema.Merge("merge")
+        place = self.known[name] = _Place(_model(found.type), key, is_set)
+        return place
 
 
 NOWHERE = _Place()
+
+
+@cache
+def _root(model: str) -> _Place:
+    return _Place(model)
 
 
 def _model(each: schema.Type) -> str | None:
@@ -66,58 +74,69 @@ def _model(each: schema.Type) -> str | None:
             return None
 
 
-def _merge_object(original: JsonObject, patch: JsonObject, merge: _Place) -> JsonObject:
-    match patch.get(DIRECTIVE):
-        case None | "merge":
-            pass
-        case "replace":
-            return {key: value for key, value in patch.items() if key != DIRECTIVE}
-        case "delete":
-            return {}
-        case unknown:
-            raise PatchError(f"unrecognized {DIRECTIVE} directive: {unknown!r}")
-    merged = _retained(original, patch)
-    for key in _list_fields(patch):
-        result = _merge_list(
-            merged.get(key),
-            patch.get(key),
-            merge=merge.below(key),
-            order=_list_of(patch, SET_ORDER + key),
-            without=_list_of(patch, DELETE_VALUES + key) or (),
-        )
-        if result is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = result
+@dataclass(frozen=True, slots=True)
+class _Arrangement:
+    """What the directives beside a list say of it."""
+
+    order: list[Json] | None = None
+    without: Sequence[Json] = ()
+
+
+AS_IT_COMES = _Arrangement()
+
+
+def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> JsonObject:
+    directives = [key for key in patch if key.startswith("$")]
+    if not directives:
+        merged = original.copy()
+    else:
+        match patch.get(DIRECTIVE):
+            case None | "merge":
+                merged = _retained(original, patch)
+            case "replace":
+                return {key: value for key, value in patch.items() if key != DIRECTIVE}
+            case "delete":
+                return {}
+            case unknown:
+                raise PatchError(f"unrecognized {DIRECTIVE} directive: {unknown!r}")
+    arrangements = _arrangements(patch, directives) if directives else {}
     for key, value in patch.items():
-        if key.startswith("$") or isinstance(value, list):
-            continue
-        if value is None:
-            merged.pop(key, None)
-        elif isinstance(value, dict):
-            before = merged.get(key)
-            below = merge.below(key)
+        if isinstance(value, dict):
             if value.get(DIRECTIVE) == "delete":
                 merged.pop(key, None)
             else:
-                merged[key] = _merge_object(
-                    before if isinstance(before, dict) else {}, value, below
-                )
+                before = merged.get(key)
+                before = before if isinstance(before, dict) else {}
+                merged[key] = _merge_object(before, value, place.below(key))
+        elif value is None:
+            merged.pop(key, None)
+        elif key in directives:
+            pass
+        elif isinstance(value, list):
+            arrangement = arrangements.pop(key, AS_IT_COMES)
+            merged[key] = _merge_list(merged.get(key), value, place.below(key), arrangement)
         else:
             merged[key] = value
+    for key, arrangement in arrangements.items():
+        if key in merged:  # lists that the patch arranges only
+            merged[key] = _merge_list(merged[key], None, place.below(key), arrangement)
     return merged
 
 
-def _list_fields(patch: JsonObject) -> list[str]:
-    """Return the fields that the patch says something about as lists, each once."""
-    names: dict[str, None] = {}
-    for key, value in patch.items():
-        if isinstance(value, list) and not key.startswith("$"):
-            names[key] = None
-        for prefix in (SET_ORDER, DELETE_VALUES):
-            if key.startswith(prefix):
-                names[key.removeprefix(prefix)] = None
-    return list(names)
+def _arrangements(patch: JsonObject, directives: Sequence[str]) -> dict[str, _Arrangement]:
+    """Return what *directives* say, by the lists that they speak of."""
+    names = {
+        key.removeprefix(prefix)
+        for key in directives
+        for prefix in (SET_ORDER, DELETE_VALUES)
+        if key.startswith(prefix)
+    }
+    return {
+        name: _Arrangement(
+            _list_of(patch, SET_ORDER + name), _list_of(patch, DELETE_VALUES + name) or ()
+        )
+        for name in names
+    }
 
 
 def _list_of(patch: JsonObject, key: str) -> list[Json] | None:
@@ -130,7 +149,7 @@ def _list_of(patch: JsonObject, key: str) -> list[Json] | None:
 def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
     keep = _list_of(patch, RETAIN_KEYS)
     if keep is None:
-        return dict(original)
+        return original.copy()
     for key, value in patch.items():
         if not key.startswith("$") and value is not None and key not in keep:
             raise PatchError(f"{RETAIN_KEYS} lists {keep}, the patch sets {key!r} too")
@@ -138,58 +157,52 @@ def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 def _merge_list(
-    original: Json,
-    patch: Json,
-    *,
-    merge: _Place,
-    order: list[Json] | None,
-    without: Sequence[Json],
-) -> list[Json] | None:
+    original: Json, patch: list[Json] | None, place: _Place, arrangement: _Arrangement
+) -> list[Json]:
+    """Merge one list; *patch* is None when there is only an *arrangement*."""
     before: list[Json] = original if isinstance(original, list) else []
-    if merge.is_set:
-        known = list(before) + [value for value in patch or [] if value not in before]
-        merged = [value for value in known if value not in without]
-        return _ordered(merged, before, order, lambda value: value)
-    if not merge.key:
-        if patch is None:
-            return None if original is None else before
-        return [_plain(item) for item in patch]
-    merged = _merge_elements(before, patch or [], merge)
+    if place.is_set:
+        known = before + [value for value in patch or () if value not in before]
+        merged = [value for value in known if value not in arrangement.without]
+        return _ordered(merged, before, arrangement.order, lambda value: value)
+    if not place.key:
+        return before if patch is None else [_plain(item) for item in patch]
+    merged = _merge_elements(before, patch or [], place)
 
     def identity(item: Json) -> Json:
-        return item.get(merge.key) if isinstance(item, dict) else None
+        return item.get(place.key) if isinstance(item, dict) else None
 
-    return _ordered(merged, before, order, identity)
+    return _ordered(merged, before, arrangement.order, identity)
 
 
-def _merge_elements(before: list[Json], patch: list[Json], merge: _Place) -> list[Json]:
-    if any(item == {DIRECTIVE: "replace"} for item in patch):
-        return [_plain(item) for item in patch if item != {DIRECTIVE: "replace"}]
-    merged = list(before)
+def _merge_elements(before: list[Json], patch: list[Json], place: _Place) -> list[Json]:
+    if REPLACE in patch:
+        return [_plain(item) for item in patch if item != REPLACE]
+    merged = before.copy()
     for change in patch:
         if not isinstance(change, dict):
-            raise PatchError(f"expected an object in a list merged by {merge.key!r}: {change!r}")
-        if merge.key not in change:
-            raise PatchMismatchError(f"{change} does not contain declared merge key: {merge.key}")
-        at = _position(merged, merge.key, change[merge.key])
+            raise PatchError(f"expected an object in a list merged by {place.key!r}: {change!r}")
+        if place.key not in change:
+            raise PatchMismatchError(f"{change} does not contain declared merge key: {place.key}")
+        at = _position(merged, place.key, change[place.key])
         if change.get(DIRECTIVE) == "delete":
             merged = [
                 item
                 for item in merged
-                if not (isinstance(item, dict) and item.get(merge.key) == change[merge.key])
+                if not (isinstance(item, dict) and item.get(place.key) == change[place.key])
             ]
         elif at is None:
-            merged.append(_merge_object({}, change, merge))
+            merged.append(_merge_object({}, change, place))
         else:
-            merged[at] = _merge_object(merged[at], change, merge)
+            merged[at] = _merge_object(merged[at], change, place)
     return merged
 
 
 def _position(items: list[Json], key: str, value: Json) -> int | None:
-    return next(
-        (i for i, item in enumerate(items) if isinstance(item, dict) and item.get(key) == value),
-        None,
-    )
+    for index, item in enumerate(items):
+        if isinstance(item, dict) and item.get(key) == value:
+            return index
+    return None
 
 
 def _plain(item: Json) -> Json:

@@ -4,6 +4,7 @@ from typing import Any
 
 from app.clock import Clock, rfc3339
 from app.cluster import errors, views
+from app.cluster.columns.cells import labels_text, selector_text
 from app.cluster.resources import FieldError, Object, ResourceType
 from app.cluster.store import NotFoundError, Store, Stored
 
@@ -118,18 +119,19 @@ SCALE = ResourceType("autoscaling", "v1", "Scale", "scales", "scale", namespaced
 """How a workload looks to those who only want to change its size."""
 
 
-def scale_of(obj: Object) -> Object:
-    """Return the Scale of a Deployment or ReplicaSet."""
+def scale_of(resource: ResourceType, obj: Object) -> Object:
+    """Return the Scale of a workload."""
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    write_selector = labels_text if resource.selects_by_map else selector_text
     return {
         **views.type_of(SCALE),
         "metadata": {key: metadata[key] for key in kept if key in metadata},
         "spec": {"replicas": spec.get("replicas") or 0},
         "status": {
             "replicas": status.get("replicas") or 0,
-            "selector": _selector_text(spec.get("selector") or {}),
+            "selector": write_selector(spec.get("selector")),
         },
     }
 
@@ -155,15 +157,3 @@ def rescaled(obj: Object, scale: Any) -> Object:
         "metadata": {**current, **kept},
         "spec": {**(obj.get("spec") or {}), "replicas": replicas},
     }
-
-
-_OPERATORS = {"In": "{} in ({})", "NotIn": "{} notin ({})", "Exists": "{}", "DoesNotExist": "!{}"}
-
-
-def _selector_text(selector: Object) -> str:
-    """Write a LabelSelector as a client would put it into ``labelSelector``."""
-    terms = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    for term in selector.get("matchExpressions") or []:
-        values = ",".join(sorted(term.get("values") or []))
-        terms.append(_OPERATORS[term["operator"]].format(term["key"], values))
-    return ",".join(sorted(terms))

@@ -1,8 +1,31 @@
-"""OpenAPI 3.0 documents in the older form, Swagger 2.0."""
+"""OpenAPI 3.0 documents in the older form, Swagger 2.0: as JSON whole, as protobuf an empty one.
 
+Of clients that take it as protobuf only, the one that matters is kubectl, about kinds that the
+newer documents do not have. It wants a document; that the kind is not in it either is the answer.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 from app.cluster.resources import Object
+
+PROTOBUF_TYPES = (
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
+"""Two names for the same. kubectl asks by the second, which is not a valid media type, and can read
+an answer only under the first."""
+
+
+def empty_protobuf(info: Mapping[str, str]) -> bytes:
+    """Return a Document of ``openapi.v2`` (gnostic's proto) that has no paths."""
+    title_and_version = _field(1, info["title"].encode()) + _field(2, info["version"].encode())
+    return _field(1, b"2.0") + _field(2, title_and_version) + _field(8, b"")
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """Encode a field of less than 128 bytes."""
+    return bytes((number << 3 | 2, len(content))) + content
 
 
 def from_v3(document: Object) -> Object:

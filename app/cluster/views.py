@@ -4,6 +4,7 @@ The store keeps objects without ``kind`` and ``apiVersion``; a resource type put
 and, where it is a second view of shared storage, converts.
 """
 
+from collections.abc import Mapping
 from functools import cache
 
 import msgspec
@@ -26,11 +27,7 @@ def as_item(resource: ResourceType, stored: Stored) -> bytes:
     """Return the JSON without its type: what a list holds."""
     if resource.from_storage is same:
         return stored.body
-    cached = stored.attributes.get(resource.group_version)
-    if cached is None:
-        cached = msgspec.json.encode(_body(resource, stored))
-        stored.attributes[resource.group_version] = cached
-    return bytes(cached)
+    return msgspec.json.encode(_body(resource, stored))
 
 
 def type_of(resource: ResourceType) -> Object:
@@ -38,17 +35,26 @@ def type_of(resource: ResourceType) -> Object:
     return {"kind": resource.kind, "apiVersion": resource.group_version}
 
 
-def fields_of(resource: ResourceType, stored: Stored) -> dict[str, str]:
-    """Return the values of the fields that field selectors may name; derived once per write."""
-    key = "fields/" + resource.group_version
-    cached: dict[str, str] | None = stored.attributes.get(key)
-    if cached is None:
-        obj = _body(resource, stored) if resource.selectable_fields else {}
-        cached = {name: value(obj) for name, value in resource.selectable_fields.items()}
+def fields_of(resource: ResourceType, stored: Stored, names: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the values of selectable fields.
+
+    Kept with the object: a watch asks at least twice, about an object and its successor.
+    """
+    key = (resource.group_version, names)
+    known = stored.fields.get(key)
+    if known is None:
+        obj = _body(resource, stored)
         namespace, name = stored.key
-        cached |= {"metadata.name": name, "metadata.namespace": namespace}
-        stored.attributes[key] = cached
-    return cached
+        known = stored.fields[key] = {
+            "metadata.name": name,
+            "metadata.namespace": namespace,
+            **{
+                each: resource.selectable_fields[each](obj)
+                for each in names
+                if each in resource.selectable_fields
+            },
+        }
+    return known
 
 
 def selectable(resource: ResourceType) -> set[str]:

@@ -5,7 +5,7 @@ patch never loses a race. HTTP is not known here; refusals are StatusErrors.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from app.clock import Clock, rfc3339
 from app.cluster import errors, views
@@ -30,8 +30,9 @@ KEPT_METADATA = (
 DROPPED_METADATA = ("managedFields", "selfLink")
 """Not kept: there is no server-side apply yet, and nobody fills selfLink any more."""
 
-Change = Callable[[Object], Any]
-"""Makes the proposed object from a private copy of the current one: a PUT's body, a patch."""
+Change = Callable[[Object], Object]
+"""Makes the proposed object, which says its type, of the current one: a PUT's body, a patch. The
+current one may become part of it."""
 
 
 class Admission(Protocol):
@@ -69,11 +70,14 @@ class Writes:
         self._identities = identities
 
     def create(
-        self, resource: ResourceType, namespace: str, body: Any, *, dry_run: bool = False
+        self, resource: ResourceType, namespace: str, body: Object, *, dry_run: bool = False
     ) -> Stored:
-        """Create the object that a POST to *namespace* ("" when cluster-scoped) carries."""
-        obj = typed(resource, body)
-        metadata = obj["metadata"]
+        """Create the object that a POST to *namespace* ("" when cluster-scoped) carries.
+
+        *body* has metadata and becomes part of the object.
+        """
+        metadata = dict(body["metadata"])
+        obj = {**body, **views.type_of(resource), "metadata": metadata}
         if metadata.get("resourceVersion"):
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
         _take_namespace(resource, metadata, namespace)
@@ -119,7 +123,7 @@ class Writes:
         """
         stored = self.get(resource, namespace, name)
         old = views.as_object(resource, stored)
-        new = typed(resource, change(views.as_object(resource, stored)))
+        new = change(views.as_object(resource, stored))
         _check_same(resource, new["metadata"], stored)
         new = _confined(resource, new, old, subresource)
         strategy = resource.strategy
@@ -171,40 +175,6 @@ class Writes:
                 self._store.get(resource.storage_key, namespace, metadata["name"])
             except NotFoundError:
                 return
-
-
-def typed(resource: ResourceType, body: Any) -> Object:
-    """Return a body as an object of *resource* that says so, with metadata, or raise a 400."""
-    if not isinstance(body, dict):
-        raise errors.bad_request(
-            f"the object provided is unrecognized (must be a {resource.kind}): {body!r:.100}"
-        )
-    said = body.get("apiVersion") or resource.group_version
-    if said != resource.group_version:
-        raise errors.bad_request(
-            f"the API version in the data ({said}) does not match "
-            f"the expected API version ({resource.group_version})"
-        )
-    kind = body.get("kind") or resource.kind
-    if kind != resource.kind:
-        raise errors.bad_request(
-            f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
-        )
-    metadata = {} if body.get("metadata") is None else body["metadata"]
-    if not isinstance(metadata, dict):
-        raise _wrong_type(resource, "metadata")
-    metadata = {key: value for key, value in metadata.items() if value is not None}
-    for field in ("name", "generateName", "namespace", "resourceVersion", "uid"):
-        if not isinstance(metadata.get(field, ""), str):
-            raise _wrong_type(resource, f"metadata.{field}")
-    return {**body, **views.type_of(resource), "metadata": metadata}
-
-
-def _wrong_type(resource: ResourceType, field: str) -> errors.StatusError:
-    return errors.bad_request(
-        f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-        f"{resource.kind}: json: {field} has the wrong type"
-    )
 
 
 def _take_namespace(resource: ResourceType, metadata: Object, namespace: str) -> None:

@@ -14,7 +14,7 @@ class CycleState:
     (AddPod, RemovePod) must offer ``clone()``, which :meth:`clone` calls.
     """
 
-    __slots__ = ("_data", "feasible", "skip_filter", "skip_score")
+    __slots__ = ("_data", "feasible", "is_sampled", "skip_filter", "skip_score")
 
     def __init__(self, feasible: NDArray[np.bool_] | None = None) -> None:
         self._data: dict[str, Any] = {}
@@ -25,6 +25,8 @@ class CycleState:
         self.feasible: NDArray[np.bool_] = np.empty(0, bool) if feasible is None else feasible
         """One flag per table row: nobody has rejected it yet. Scalar adapters judge only these;
         at PreScore and Score it marks the nodes that passed all filters. Kept by the runtime."""
+        self.is_sampled = False
+        """Whether each plugin is timed in this cycle (spec §2.1)."""
 
     def write(self, key: str, value: Any) -> None:
         self._data[key] = value

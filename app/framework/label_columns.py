@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from app.framework.verdict import Mask
 from app.objects.node import Node
 
-Ids = NDArray[np.int32]
+Ids = NDArray[np.intp]
+"""Value ids. As wide as NumPy's own indexes: narrower ones are converted at every gather."""
 
 
 class _Column:
@@ -87,7 +88,7 @@ class LabelColumns:
         """Make room for one more row; the caller has appended to the list of nodes."""
         for column in self._columns.values():
             if len(column.ids) < len(self._nodes):
-                column.ids = np.concatenate([column.ids, np.zeros(len(column.ids) + 16, np.int32)])
+                column.ids = np.concatenate([column.ids, np.zeros(len(column.ids) + 16, np.intp)])
 
     def set_row(self, row: int, labels: Mapping[str, str]) -> None:
         for key, column in self._columns.items():
@@ -108,7 +109,7 @@ class LabelColumns:
             whole = self._parent._column(key)
             column = _Column(whole.values, whole.id_of, whole.ids[self._rows])
         else:
-            column = _Column([None], {}, np.zeros(len(self._nodes) + 16, np.int32))
+            column = _Column([None], {}, np.zeros(len(self._nodes) + 16, np.intp))
             for row, node in enumerate(self._nodes):
                 if node is not None:
                     column.ids[row] = column.intern(node.metadata.labels.get(key))

@@ -1,9 +1,12 @@
 """Objects that plugins look up, by kind and namespace."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+from app.framework.devices.claims import ResourceClaims
+from app.framework.devices.classes import DeviceClasses
+from app.framework.devices.pools import ResourceSlices
 from app.objects.cluster import (
     Namespace,
     ReplicaSet,
@@ -13,6 +16,15 @@ from app.objects.cluster import (
 )
 from app.objects.meta import ObjectMeta
 from app.objects.policy import PodDisruptionBudget
+from app.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 
 
 class ApiObject(Protocol):
@@ -31,10 +43,11 @@ class Lister(Generic[T]):
     It has the shape of an informer's handler, so that a watch can feed it directly.
     """
 
-    __slots__ = ("_by_namespace", "version")
+    __slots__ = ("_by_namespace", "_followers", "version")
 
     def __init__(self, objects: Iterable[T] = ()) -> None:
         self._by_namespace: dict[str, dict[str, T]] = {}
+        self._followers: list[Callable[[T | None, T | None], None]] = []
         self.version = 0
         """Changes with every change, so that what follows from the objects can be kept."""
         for obj in objects:
@@ -44,21 +57,47 @@ class Lister(Generic[T]):
         """Return one object; *namespace* is "" for cluster-scoped kinds."""
         return self._by_namespace.get(namespace, {}).get(name)
 
+    @property
+    def is_empty(self) -> bool:
+        return not any(self._by_namespace.values())
+
     def in_namespace(self, namespace: str = "") -> Mapping[str, T]:
         """Return the objects of a namespace (or all of a cluster-scoped kind) by name."""
         return self._by_namespace.get(namespace, {})
 
+    def __iter__(self) -> Iterator[T]:
+        """Iterate over the objects of all namespaces."""
+        for objects in self._by_namespace.values():
+            yield from objects.values()
+
+    def follow(self, change: Callable[[T | None, T | None], None]) -> None:
+        """Call ``change(None, obj)`` for every object there is, and from now on at every change.
+
+        With the old and the new object, None where there is none. For what is worked out from all
+        objects and is too dear to be worked out again when one of them changes.
+        """
+        self._followers.append(change)
+        for obj in self:
+            change(None, obj)
+
     def on_add(self, obj: T) -> None:
         meta = obj.metadata
-        self._by_namespace.setdefault(meta.namespace, {})[meta.name] = obj
-        self.version += 1
+        objects = self._by_namespace.setdefault(meta.namespace, {})
+        old = objects.get(meta.name)
+        objects[meta.name] = obj
+        self._changed(old, obj)
 
     def on_update(self, _old: T, new: T) -> None:
         self.on_add(new)
 
     def on_delete(self, obj: T) -> None:
-        self._by_namespace.get(obj.metadata.namespace, {}).pop(obj.metadata.name, None)
+        old = self._by_namespace.get(obj.metadata.namespace, {}).pop(obj.metadata.name, None)
+        self._changed(old, None)
+
+    def _changed(self, old: T | None, new: T | None) -> None:
         self.version += 1
+        for change in self._followers:
+            change(old, new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +110,13 @@ class Listers:
     replica_sets: Lister[ReplicaSet] = field(default_factory=Lister)
     stateful_sets: Lister[StatefulSet] = field(default_factory=Lister)
     pod_disruption_budgets: Lister[PodDisruptionBudget] = field(default_factory=Lister)
+    persistent_volumes: Lister[PersistentVolume] = field(default_factory=Lister)
+    persistent_volume_claims: Lister[PersistentVolumeClaim] = field(default_factory=Lister)
+    storage_classes: Lister[StorageClass] = field(default_factory=Lister)
+    csi_nodes: Lister[CSINode] = field(default_factory=Lister)
+    csi_drivers: Lister[CSIDriver] = field(default_factory=Lister)
+    csi_storage_capacities: Lister[CSIStorageCapacity] = field(default_factory=Lister)
+    volume_attachments: Lister[VolumeAttachment] = field(default_factory=Lister)
+    resource_claims: ResourceClaims = field(default_factory=ResourceClaims)
+    resource_slices: ResourceSlices = field(default_factory=ResourceSlices)
+    device_classes: DeviceClasses = field(default_factory=DeviceClasses)

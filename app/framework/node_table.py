@@ -72,7 +72,7 @@ class NodeTable:
         for name, shape, dtype in (
             ("_exists", (capacity,), np.bool_),
             ("_unschedulable", (capacity,), np.bool_),
-            ("_taint_set", (capacity,), np.int32),
+            ("_taint_set", (capacity,), np.intp),
             ("_allocatable", (kinds, capacity), np.int64),
             ("_requested", (kinds, capacity), np.int64),
             ("_non_zero_requested", (2, capacity), np.int64),
@@ -90,7 +90,7 @@ class NodeTable:
 
     _exists: Mask
     _unschedulable: Mask
-    _taint_set: NDArray[np.int32]
+    _taint_set: NDArray[np.intp]
     _allocatable: Ints
     _requested: Ints
     _non_zero_requested: Ints
@@ -108,7 +108,7 @@ class NodeTable:
         return self._unschedulable[: self.size]
 
     @property
-    def taint_set(self) -> NDArray[np.int32]:
+    def taint_set(self) -> NDArray[np.intp]:
         """Index of the node's taints in ``taint_sets``."""
         return self._taint_set[: self.size]
 
@@ -247,45 +247,59 @@ class NodeTable:
         self.pods[row][pod.uid] = pod
         self._count(row, pod, 1)
 
+    def update_pod(self, row: int, pod: PodInfo) -> None:
+        """Take over a new version of a pod on the node in *row*; KeyError if it is not there.
+
+        Most updates are of the status, or say what was assumed: then nothing is counted again.
+        """
+        known = self.pods[row][pod.uid]
+        self.pods[row][pod.uid] = pod
+        if known.template is pod.template and known.is_terminating == pod.is_terminating:
+            return
+        self._count(row, known, -1)
+        self._count(row, pod, 1)
+
     def remove_pod(self, row: int, pod: PodInfo) -> None:
         """Take *pod* off the node in *row*; KeyError if it is not there."""
         known = self.pods[row].pop(pod.uid)
         self._count(row, known, -1)
 
-    def add_pods(self, placed: Sequence[tuple[int, PodInfo]]) -> None:
-        """Count pods on their rows, as :meth:`add_pod` would one after the other."""
-        for row, pod in placed:
+    def add_pods(self, rows: Sequence[int], pods: Sequence[PodInfo]) -> None:
+        """Count each of *pods* on its row, as :meth:`add_pod` would one after the other."""
+        for row, pod in zip(rows, pods, strict=True):
             self.pods[row][pod.uid] = pod
-        self._count_all(placed, 1)
+        self._count_all(rows, pods, 1)
 
-    def remove_pods(self, placed: Sequence[tuple[int, PodInfo]]) -> None:
+    def remove_pods(self, rows: Sequence[int], pods: Sequence[PodInfo]) -> None:
         """Take pods off their rows, as :meth:`remove_pod` would; KeyError if one is not there."""
-        self._count_all([(row, self.pods[row].pop(pod.uid)) for row, pod in placed], -1)
+        on = self.pods
+        self._count_all(rows, [on[r].pop(p.uid) for r, p in zip(rows, pods, strict=True)], -1)
 
-    def _count_all(self, placed: Sequence[tuple[int, PodInfo]], sign: int) -> None:
+    def _count_all(self, rows: Sequence[int], pods: Sequence[PodInfo], sign: int) -> None:
         """Count each pod as :meth:`_count` does, at a fraction of its cost when they are many."""
-        if len(placed) < _MANY:
-            for row, pod in placed:
+        if len(pods) < _MANY:
+            for row, pod in zip(rows, pods, strict=True):
                 self._count(row, pod, sign)
             return
         which: dict[PodTemplate, int] = {}
-        of_pod = [which.setdefault(pod.template, len(which)) for _, pod in placed]
-        rows = np.fromiter((row for row, _ in placed), np.intp, len(placed))
+        of_pod = [which.setdefault(pod.template, len(which)) for pod in pods]
+        index = np.array(rows, np.intp)
         columns = [template.columns for template in which]
         native = np.array([native for native, _ in columns]) * sign
         non_zero = np.array([non_zero for _, non_zero in columns]) * sign
-        np.add.at(self._requested[:3].T, rows, native[of_pod])
-        np.add.at(self._non_zero_requested.T, rows, non_zero[of_pod])
-        np.add.at(self._pod_count, rows, sign)
+        np.add.at(self._requested[:3].T, index, native[of_pod])
+        np.add.at(self._non_zero_requested.T, index, non_zero[of_pod])
+        np.add.at(self._pod_count, index, sign)
         special = {t for t in which if t.requested.scalars or t.host_ports}
         if special:
-            for row, pod in placed:
+            for row, pod in zip(rows, pods, strict=True):
                 if pod.template in special:
                     self._count_special(row, pod.template, sign)
-        count = self.pod_counters.add if sign > 0 else self.pod_counters.remove
-        for row, pod in placed:
-            count(row, pod)
-        self._generation[rows] = np.arange(len(rows)) + (self.last_generation + 1)
+        if self.pod_counters.is_counting:
+            count = self.pod_counters.add if sign > 0 else self.pod_counters.remove
+            for row, pod in zip(rows, pods, strict=True):
+                count(row, pod)
+        self._generation[index] = np.arange(len(rows)) + (self.last_generation + 1)
         self.last_generation += len(rows)
 
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:

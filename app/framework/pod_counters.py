@@ -105,6 +105,11 @@ class PodCounters:
             if held.term.matches(namespace, labels, namespace_labels=namespace_labels)
         ]
 
+    @property
+    def is_counting(self) -> bool:
+        """Whether changes are of any interest yet."""
+        return self._is_built
+
     # Changes. Only the table calls these.
 
     def add(self, row: int, pod: PodInfo) -> None:

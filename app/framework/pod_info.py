@@ -156,6 +156,10 @@ class PodInfo:
     def labels(self) -> dict[str, str]:
         return self.pod.metadata.labels
 
+    @property
+    def is_terminating(self) -> bool:
+        return self.pod.metadata.deletion_timestamp is not None
+
     def on_node(self, node_name: str) -> "PodInfo":
         """Return this pod as if it were bound to *node_name*; nothing is compiled again."""
         twin = object.__new__(PodInfo)

@@ -67,7 +67,7 @@ class HardDomains:
         others = [(count, other) for count, other in self.fewest if other != domain]
         self.fewest = sorted([changed, *others])[:2]
 
-    def skews(self, ids: NDArray[np.int32]) -> Ints:
+    def skews(self, ids: NDArray[np.intp]) -> Ints:
         """Return what the skew would be with the pod in each of the domains *ids*.
 
         With fewer than ``minDomains`` domains there might as well be one without pods.
@@ -123,7 +123,7 @@ def _weight(domains: int) -> float:
     return math.log(domains + 2)
 
 
-def _sums(ids: NDArray[np.int32], amounts: Ints, values: int) -> Ints:
+def _sums(ids: NDArray[np.intp], amounts: Ints, values: int) -> Ints:
     """Add up *amounts*, one per row, by the ids of their domains."""
     # In floats, which is exact up to 2**53.
     return np.bincount(ids, weights=amounts, minlength=values).astype(np.int64)

@@ -49,6 +49,17 @@ class Verdict:
         union: Mask = np.logical_or.reduce([rejection.where for rejection in self.rejections])
         return union
 
+    def rows_with(self, code: Code) -> Mask:
+        """Return the rows whose code is *code*; any rejection must be listed."""
+        shape = self.rejections[0].where.shape
+        found, graver = np.zeros(shape, bool), np.zeros(shape, bool)
+        for rejection in self.rejections:
+            if rejection.code is code:
+                found |= rejection.where
+            elif _GRAVITY[rejection.code] > _GRAVITY[code]:
+                graver |= rejection.where
+        return found & ~graver
+
     def within(self, rows: Mask) -> "Verdict":
         """Return this verdict for *rows* only, without the reasons that hold for none of them."""
         kept = (Rejection(r.reason, r.code, r.where & rows) for r in self.rejections)

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from app.framework.pod_info import PodInfo, PodTemplate
-from app.objects.meta import ObjectMeta
-from app.objects.pod import Pod, Volume
+from app.framework.pod_info import PodTemplate
+from app.objects.pod import Pod
 from app.objects.storage import PersistentVolumeClaim
 
 
@@ -51,6 +50,4 @@ def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str:
     owner = claim.metadata.controller
     if owner is not None and owner.uid == pod.metadata.uid:
         return ""
-    return (
-        f"PVC {claim.metadata.key} was not created for pod {pod.key} (pod is not owner)"
-    )
+    return f"PVC {claim.metadata.key} was not created for pod {pod.key} (pod is not owner)"

@@ -48,9 +48,7 @@ GCE_PD: Final = InTreeKind(
     "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", topology_key="topology.gke.io/zone"
 )
 AZURE_DISK: Final = InTreeKind("kubernetes.io/azure-disk", "disk.csi.azure.com")
-AZURE_FILE: Final = InTreeKind(
-    "kubernetes.io/azure-file", "file.csi.azure.com", is_migrated=False
-)
+AZURE_FILE: Final = InTreeKind("kubernetes.io/azure-file", "file.csi.azure.com", is_migrated=False)
 CINDER: Final = InTreeKind(
     "kubernetes.io/cinder",
     "cinder.csi.openstack.org",
@@ -162,7 +160,9 @@ def translated(volume: PersistentVolume) -> PersistentVolume:
     terms = required.node_selector_terms if required else ()
     labels = volume.metadata.labels
     keys = {expression.key for term in terms for expression in term.match_expressions}
-    is_beta = ZONE not in keys and (BETA_ZONE in keys or (ZONE not in labels and BETA_ZONE in labels))
+    is_beta = ZONE not in keys and (
+        BETA_ZONE in keys or (ZONE not in labels and BETA_ZONE in labels)
+    )
     zone = BETA_ZONE if is_beta else ZONE
     renamed = {zone: kind.topology_key} if _values(terms, zone) else {}
     if not renamed and zone in labels:
@@ -170,9 +170,7 @@ def translated(volume: PersistentVolume) -> PersistentVolume:
         if zones:
             within = NodeSelectorRequirement(kind.topology_key, "In", tuple(zones))
             terms = tuple(
-                msgspec.structs.replace(
-                    term, match_expressions=(*term.match_expressions, within)
-                )
+                msgspec.structs.replace(term, match_expressions=(*term.match_expressions, within))
                 for term in terms or (NodeSelectorTerm(),)
             )
     if is_beta and _values(terms, BETA_REGION):

@@ -95,18 +95,18 @@ class Counter(KubeStruct, frozen=True, gc=False):
 
 class CounterSet(KubeStruct, frozen=True, gc=False):
     name: str
-    counters: dict[str, Counter] = {}
+    counters: dict[str, Counter] = msgspec.field(default_factory=dict)
 
 
 class DeviceCounterConsumption(KubeStruct, frozen=True, gc=False):
     counter_set: str
-    counters: dict[str, Counter] = {}
+    counters: dict[str, Counter] = msgspec.field(default_factory=dict)
 
 
 class Device(KubeStruct, frozen=True, gc=False):
     name: str
-    attributes: dict[str, DeviceAttribute] = {}
-    capacity: dict[str, DeviceCapacity] = {}
+    attributes: dict[str, DeviceAttribute] = msgspec.field(default_factory=dict)
+    capacity: dict[str, DeviceCapacity] = msgspec.field(default_factory=dict)
     consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
     node_name: str | None = None
     node_selector: NodeSelector | None = None
@@ -170,7 +170,7 @@ class DeviceToleration(Toleration, frozen=True, gc=False):
 
 
 class CapacityRequirements(KubeStruct, frozen=True, gc=False):
-    requests: Quantities = {}
+    requests: Quantities = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_quantities("requests", self.requests)
@@ -231,7 +231,7 @@ class DeviceRequestAllocationResult(KubeStruct, frozen=True, gc=False):
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = msgspec.field(default=None, name="shareID")
-    consumed_capacity: Quantities = {}
+    consumed_capacity: Quantities = msgspec.field(default_factory=dict)
 
     @property
     def id(self) -> DeviceId:
@@ -307,9 +307,38 @@ class ResourceClaimTemplate(KubeStruct, frozen=True, gc=False):
     spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
 
 
+# What is written back.
+
 _decode_claim = msgspec.json.Decoder(ResourceClaim).decode
 
 
 def decode_claim(data: bytes) -> ResourceClaim:
-    """Decode a claim and keep its bytes: an update must not lose fields that we do not know."""
+    """Decode a claim and keep its JSON in ``raw``: an update must send all of it."""
     return msgspec.structs.replace(_decode_claim(data), raw=bytes(data))
+
+
+def claim_body(claim: ResourceClaim) -> dict[str, Any]:
+    """Return the object that *claim* was decoded from, to be changed and written back.
+
+    ``ValueError`` if *claim* was not made by :func:`decode_claim`.
+    """
+    if not claim.raw:
+        raise ValueError(f"ResourceClaim {claim.metadata.key}: not decoded from the API")
+    body: dict[str, Any] = msgspec.json.decode(claim.raw)
+    return body | _HEAD  # items of lists come without
+
+
+def new_claim_body(claim: ResourceClaim, *, generate_name: str) -> dict[str, Any]:
+    """Return a claim to be created, which gives it a name that begins with *generate_name*."""
+    body: dict[str, Any] = msgspec.to_builtins(claim)
+    meta = body["metadata"]
+    return _HEAD | {
+        "metadata": {
+            "generateName": generate_name,
+            **{key: meta[key] for key in ("namespace", "annotations", "ownerReferences")},
+        },
+        "spec": body["spec"],
+    }
+
+
+_HEAD: Final = {"kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1"}

@@ -269,6 +269,12 @@ class Pod(KubeStruct, frozen=True, gc=False):
         """``spec.priority``, 0 when unset."""
         return self.spec.priority or 0
 
+    def assigned_to(self, node_name: str) -> "Pod":
+        """Return this pod as it will be once it is bound."""
+        return msgspec.structs.replace(
+            self, spec=msgspec.structs.replace(self.spec, node_name=node_name)
+        )
+
     @property
     def is_terminated(self) -> bool:
         """Whether the pod has finished; the scheduler does not see such pods (spec §11.1)."""

@@ -6,11 +6,11 @@ units that scheduling compares: milli-CPU, bytes, and whole pieces of everything
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from app.objects.names import is_qualified_name
 from app.objects.node import Node
-from app.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from app.objects.pod import Container, Pod, ResourceRequirements
 from app.objects.quantity import NANO, Quantities, milli_value, parse, value
 
 CPU: Final = "cpu"
@@ -148,7 +148,8 @@ def _container_requests(pod: Pod, *, use_status: bool, defaults: Mapping[str, in
     status_of = {of_container.name: of_container for of_container in statuses}
     infeasible = _is_resize_infeasible(pod)
 
-    def need(container: Container, of_container: ContainerStatus | None) -> Nanos:
+    def need(container: Container, *, keeps_running: bool) -> Nanos:
+        of_container = status_of.get(container.name) if keeps_running else None
         requests = _effective_requests(
             container.resources.requests,
             actuated=of_container.resources if of_container else None,
@@ -157,28 +158,62 @@ def _container_requests(pod: Pod, *, use_status: bool, defaults: Mapping[str, in
         )
         return {**defaults, **requests}
 
+    return _most_at_once(pod, need)
+
+
+def pod_limits(pod: Pod) -> Nanos:
+    """Return the limits of *pod* as a whole in nano units (spec §8).
+
+    The most that its containers may use at once; what is written for the pod stands in for that;
+    overhead widens limits that there are.
+    """
+
+    def allowed(container: Container, *, keeps_running: bool) -> Nanos:
+        return _parsed(container.resources.limits)
+
+    limits = _most_at_once(pod, allowed)
+    if pod.spec.resources is not None:
+        limits.update(_parsed(_pod_level(pod.spec.resources.limits)))
+    for name, amount in _parsed(pod.spec.overhead).items():
+        if limits.get(name):
+            limits[name] += amount
+    return limits
+
+
+class _OfContainer(Protocol):
+    """Says what one container has a right to, in a dict that may be changed."""
+
+    def __call__(self, container: Container, *, keeps_running: bool) -> Nanos: ...
+
+
+def _most_at_once(pod: Pod, of_container: _OfContainer) -> Nanos:
+    """Return the most that the containers come to at once, while initialising or running."""
     running: Nanos = {}
     sidecars: Nanos = {}
     initialising: Nanos = {}
     for container in pod.spec.containers:
-        _add(running, need(container, status_of.get(container.name)))
+        _add(running, of_container(container, keeps_running=True))
     for container in pod.spec.init_containers:
-        if container.restart_policy == "Always":
-            requests = need(container, status_of.get(container.name))
-            _add(running, requests)
-            _add(sidecars, requests)
+        sidecar = container.restart_policy == "Always"
+        amounts = of_container(container, keeps_running=sidecar)
+        if sidecar:
+            _add(running, amounts)
+            _add(sidecars, amounts)
             _raise_to(initialising, sidecars)
         else:
-            requests = need(container, None)
-            _add(requests, sidecars)
-            _raise_to(initialising, requests)
+            _add(amounts, sidecars)
+            _raise_to(initialising, amounts)
     _raise_to(running, initialising)
     return running
 
 
 def _pod_level_requests(pod: Pod) -> Quantities:
-    """Return the requests of the pod as a whole, of the resources that may have such."""
-    written = pod.spec.resources.requests if pod.spec.resources else {}
+    """Return the requests of the pod as a whole."""
+    return _pod_level(pod.spec.resources.requests) if pod.spec.resources else {}
+
+
+def _pod_level(written: Quantities) -> Quantities:
+    """Return what counts of amounts *written* for a pod as a whole."""
     return {
         name: quantity
         for name, quantity in written.items()

@@ -260,19 +260,29 @@ def decoder(kind: type[Writable]) -> Callable[[bytes], Writable]:
     return decode_with_raw
 
 
-def update_body(obj: Writable) -> bytes:
-    """Return the JSON of *obj* for a PUT: what it was decoded from, with what we change in it.
+def volume_body(volume: PersistentVolume) -> bytes:
+    """Return the JSON of *volume* for a PUT: what it was decoded from, with what we change in it.
 
-    That is the annotations and, of a volume, its claim. ``metadata.resourceVersion`` is that of
-    the version that was read, so a change of somebody else's meanwhile makes the API refuse.
-    ``ValueError`` if *obj* was not made by :func:`decoder`.
+    That is the annotations and the claim. ``metadata.resourceVersion`` is that of the version that
+    was read, so that the API refuses if somebody else changed it meanwhile. ``ValueError`` if
+    *volume* was not made by :func:`decoder`.
     """
+    body = _body(volume)
+    if volume.spec.claim_ref is not None:
+        body["spec"]["claimRef"] = msgspec.to_builtins(volume.spec.claim_ref)
+    return msgspec.json.encode(body)
+
+
+def claim_body(claim: PersistentVolumeClaim) -> bytes:
+    """Return the JSON of *claim* for a PUT, as :func:`volume_body`; we change the annotations."""
+    return msgspec.json.encode(_body(claim))
+
+
+def _body(obj: PersistentVolume | PersistentVolumeClaim) -> dict[str, Any]:
     if not obj.raw:
         raise ValueError(f"{type(obj).__name__} {obj.metadata.key}: not decoded from the API")
     body: dict[str, Any] = msgspec.json.decode(obj.raw)
     body |= {"kind": type(obj).__name__, "apiVersion": "v1"}  # items of lists come without
     if obj.metadata.annotations:
         body["metadata"]["annotations"] = obj.metadata.annotations
-    if isinstance(obj, PersistentVolume) and obj.spec.claim_ref is not None:
-        body["spec"]["claimRef"] = msgspec.to_builtins(obj.spec.claim_ref)
-    return msgspec.json.encode(body)
+    return body

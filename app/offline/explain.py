@@ -1,26 +1,34 @@
 """One scenario in, one decision out, in the shape of the recordings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from app.config.defaults import DEFAULT_SCHEDULER_NAME
 from app.config.load import default_configuration, from_object
-from app.config.types import KubeSchedulerConfiguration
+from app.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile, PluginConfig
 from app.framework.cycle_state import CycleState
+from app.framework.devices.allocator import Pick
+from app.framework.devices.capacity import canonical
+from app.framework.devices.cycle import KEY as DEVICES
+from app.framework.devices.cycle import DevicesOfPod
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
+from app.framework.preemption.candidate import Candidate
 from app.framework.status import Code, Status
 from app.objects.pod import Pod
 from app.offline.scenario import OfflineHandle, Scenario, ScenarioError, read, smallest_name
 from app.offline.unsupported import unjudged
 from app.profile.build import Registry, args_models, build_profiles, missing_plugins
+from app.profile.profile import Profile
 from app.scheduler.decision import Decision
 from app.scheduler.find_node import NodeFinder
 
 ALL_NODES = 100
 """Recordings look at all nodes, whatever percentageOfNodesToScore says."""
+PREEMPTION = "DefaultPreemption"
 
 
 def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
@@ -30,8 +38,37 @@ def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     ScenarioError or ConfigError when the scenario is malformed.
     """
     identity = scenario.get("id")
+    asked = question(scenario, registry)
+    if isinstance(asked, str):
+        return {"id": identity, "unsupported": asked}
+    nodes, nominated = asked.nodes, asked.nominated
+    finder = NodeFinder(nodes, select=smallest_name(nodes))
+    state = CycleState()
+    decision = finder.find(
+        asked.profile, asked.pod, state=state, nominated=nominated, look_at_all=True
+    )
+    if decision.status is not None:
+        finder.make_room(asked.profile, decision, state=state, nominated=nominated)
+    return {"id": identity} | describe(decision, nodes) | devices_found(state, decision, nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One pod, the cluster that it is to be placed in, and who decides."""
+
+    pod: PodInfo
+    profile: Profile
+    nodes: NodeTable
+    nominated: Mapping[str, Sequence[PodInfo]]
+
+
+def question(scenario: Mapping[str, Any], registry: Registry) -> Question | str:
+    """Read what a scenario asks; or say why berth cannot judge it.
+
+    Raises ScenarioError or ConfigError when the scenario is malformed.
+    """
     if "pod" not in scenario:
-        return {"id": identity, "unsupported": "a sequence of pods; explain takes one pod"}
+        return "a sequence of pods; explain takes one pod"
     config = configuration(scenario, registry)
     cluster = Scenario.of(scenario.get("objects", ()))
     pod: Pod = read(scenario["pod"], Pod)
@@ -39,27 +76,21 @@ def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     kinds = {kind: len(found) for kind, found in cluster.objects.items()} | cluster.unread
     why = unjudged(pod, nodes=nodes, missing=missing_plugins(registry), kinds=kinds)
     if why:
-        return {"id": identity, "unsupported": why}
+        return why
 
-    profiles = build_profiles(config, registry, OfflineHandle(nodes, listers=cluster.listers))
+    pods = {**cluster.objects.get("Pod", {}), pod.key: pod}
+    handle = OfflineHandle(nodes, listers=cluster.listers, pods=pods)
+    profiles = build_profiles(config, registry, handle)
     name = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
     if name not in profiles:
         raise ScenarioError(f"pod {pod.key}: spec.schedulerName: no profile {name!r}")
-    finder = NodeFinder(nodes, select=smallest_name(nodes))
-    decision = finder.find(
-        profiles[name],
-        PodInfo(pod),
-        state=CycleState(),
-        nominated=cluster.nominated,
-        look_at_all=True,
-    )
-    return {"id": identity} | describe(decision, nodes)
+    return Question(PodInfo(pod), profiles[name], nodes, cluster.nominated)
 
 
 def configuration(scenario: Mapping[str, Any], registry: Registry) -> KubeSchedulerConfiguration:
     """Return the scenario's configuration, which looks at all nodes; the default if it has none.
 
-    Raises ConfigError.
+    Preemption looks at all that it could help on, too. Raises ConfigError.
     """
     models = args_models(registry)
     written = scenario.get("config")
@@ -68,11 +99,19 @@ def configuration(scenario: Mapping[str, Any], registry: Registry) -> KubeSchedu
         if written is None
         else from_object(written, source=f"scenario {scenario.get('id')}", args_models=models)
     )
-    profiles = tuple(
-        profile.model_copy(update={"percentage_of_nodes_to_score": ALL_NODES})
-        for profile in config.profiles
-    )
+    profiles = tuple(map(_looking_at_all, config.profiles))
     return config.model_copy(update={"profiles": profiles})
+
+
+def _looking_at_all(profile: KubeSchedulerProfile) -> KubeSchedulerProfile:
+    args = {**profile.args(PREEMPTION), "minCandidateNodesPercentage": ALL_NODES}
+    others = tuple(config for config in profile.plugin_config if config.name != PREEMPTION)
+    return profile.model_copy(
+        update={
+            "percentage_of_nodes_to_score": ALL_NODES,
+            "plugin_config": (*others, PluginConfig(name=PREEMPTION, args=args)),
+        }
+    )
 
 
 def describe(decision: Decision, nodes: NodeTable) -> dict[str, Any]:
@@ -92,6 +131,7 @@ def describe(decision: Decision, nodes: NodeTable) -> dict[str, Any]:
         "scores": _scores(decision, nodes),
         "best": sorted(nodes.names(decision.best)) if decision.scores else [],
         "fitError": decision.message if rejected else "",
+        "preemption": _preemption(decision, nodes),
     }
     if decision.nominated_used:
         answer["nominatedUsed"] = True
@@ -111,6 +151,76 @@ def _verdict(status: Status | None) -> dict[str, Any]:
     if status.plugin:
         verdict["plugin"] = status.plugin
     return verdict | {"reasons": sorted(status.reasons)}
+
+
+def _preemption(decision: Decision, nodes: NodeTable) -> dict[str, Any] | None:
+    """Tell what PostFilter found; of nodes that are equally good the recordings name the first."""
+    result = decision.post_filter
+    if result is None:
+        return None
+    found = result.preemption
+    equals = sorted(found.equals, key=lambda best: best.node) if found is not None else []
+    best = equals[0] if equals else None
+    answer: dict[str, Any] = {
+        "code": (result.status.code if result.status else Code.SUCCESS).label,
+        "nominatedNode": best.node if best else result.nominated_node or "",
+        "victims": _keys(best) if best else [],
+        "pdbViolations": best.pdb_violations if best else 0,
+        "message": decision.post_filter_message,
+    }
+    if len(equals) > 1:
+        answer["ties"] = [candidate.node for candidate in equals]
+    if found is not None and found.candidates:
+        answer["candidates"] = {
+            candidate.node: {
+                "victims": _keys(candidate),
+                "pdbViolations": candidate.pdb_violations,
+            }
+            for candidate in found.candidates
+        }
+    if found is not None:
+        rows = np.flatnonzero(found.rejected.rejected(nodes)).tolist()
+        if rows:
+            rejected = found.rejected
+            answer["rejected"] = {nodes.name(r): _verdict(rejected.status_of(r)) for r in rows}
+    return answer
+
+
+def _keys(candidate: Candidate) -> list[str]:
+    return sorted(victim.key for victim in candidate.victims)
+
+
+def devices_found(state: CycleState, decision: Decision, nodes: NodeTable) -> dict[str, Any]:
+    """Tell which devices each feasible node would give, if claims are to be allocated."""
+    devices: DevicesOfPod | None = state.get(DEVICES)
+    if devices is None or decision.status is not None:
+        return {}
+    names = nodes.names(np.flatnonzero(decision.feasible))
+    finds = {name: devices.found[name] for name in names if name in devices.found}
+    answer = {
+        name: {
+            claim.name: [_device(pick) for pick in picks.picks]
+            for claim, picks in zip(find.claims, find.picks, strict=True)
+        }
+        for name, find in finds.items()
+        if find.claims
+    }
+    return {"devices": answer} if answer else {}
+
+
+def _device(pick: Pick) -> dict[str, Any]:
+    id_ = pick.found.id
+    device: dict[str, Any] = {
+        "request": str(pick.request.name),
+        "driver": id_.driver,
+        "pool": id_.pool,
+        "device": id_.device,
+    }
+    if pick.request.has_admin_access:
+        device["adminAccess"] = True
+    if pick.share:
+        device["consumedCapacity"] = {name: canonical(pick.share[name]) for name in pick.share}
+    return device
 
 
 def _scores(decision: Decision, nodes: NodeTable) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A cluster read from plain API objects, and the profiles that decide on it."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,9 +9,11 @@ import msgspec
 
 from app.cache.cache import Cache
 from app.clock import Clock, FakeClock
-from app.framework.listers import Lister, Listers
+from app.framework.devices.commitment import ClaimWriter
+from app.framework.listers import Listers
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
+from app.informer.store import Handler
 from app.objects.cluster import (
     Namespace,
     ReplicaSet,
@@ -19,17 +21,39 @@ from app.objects.cluster import (
     Service,
     StatefulSet,
 )
+from app.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from app.objects.node import Node
 from app.objects.pod import Pod
+from app.objects.policy import PodDisruptionBudget
+from app.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 
 KINDS: Mapping[str, type[msgspec.Struct]] = {
+    "CSIDriver": CSIDriver,
+    "CSINode": CSINode,
+    "CSIStorageCapacity": CSIStorageCapacity,
+    "DeviceClass": DeviceClass,
     "Namespace": Namespace,
     "Node": Node,
+    "PersistentVolume": PersistentVolume,
+    "PersistentVolumeClaim": PersistentVolumeClaim,
     "Pod": Pod,
+    "PodDisruptionBudget": PodDisruptionBudget,
     "ReplicaSet": ReplicaSet,
     "ReplicationController": ReplicationController,
+    "ResourceClaim": ResourceClaim,
+    "ResourceSlice": ResourceSlice,
     "Service": Service,
     "StatefulSet": StatefulSet,
+    "StorageClass": StorageClass,
+    "VolumeAttachment": VolumeAttachment,
 }
 """The kinds that decide something so far; objects of others are counted, not read."""
 
@@ -70,23 +94,47 @@ class Scenario:
             elif obj.status.nominated_node_name:
                 self.nominated.setdefault(obj.status.nominated_node_name, []).append(info)
 
-    def _lister(self, kind: str) -> Lister[Any] | None:
-        by_kind: Mapping[str, Lister[Any]] = {
+    def _lister(self, kind: str) -> Handler[Any] | None:
+        by_kind: Mapping[str, Handler[Any]] = {
+            "CSIDriver": self.listers.csi_drivers,
+            "CSINode": self.listers.csi_nodes,
+            "CSIStorageCapacity": self.listers.csi_storage_capacities,
+            "DeviceClass": self.listers.device_classes,
             "Namespace": self.listers.namespaces,
+            "PersistentVolume": self.listers.persistent_volumes,
+            "PersistentVolumeClaim": self.listers.persistent_volume_claims,
+            "PodDisruptionBudget": self.listers.pod_disruption_budgets,
             "ReplicaSet": self.listers.replica_sets,
             "ReplicationController": self.listers.replication_controllers,
+            "ResourceClaim": self.listers.resource_claims,
+            "ResourceSlice": self.listers.resource_slices,
             "Service": self.listers.services,
             "StatefulSet": self.listers.stateful_sets,
+            "StorageClass": self.listers.storage_classes,
+            "VolumeAttachment": self.listers.volume_attachments,
         }
         return by_kind.get(kind)
 
     @classmethod
     def of(cls, objects: Iterable[Mapping[str, Any]]) -> "Scenario":
+        """Take in *objects* as an API server would list them: by namespace and name.
+
+        The order in which pods came decides where nothing else does, as between victims that are
+        equally important.
+        """
         scenario = cls()
-        for raw in objects:
+        for raw in sorted(objects, key=_key):
             scenario.add(raw)
         scenario.cache.refresh_order()
         return scenario
+
+
+def _key(raw: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what an object is listed by; what is malformed is complained of when it is read."""
+    meta = raw.get("metadata")
+    if not isinstance(meta, Mapping):
+        return "", ""
+    return str(meta.get("namespace", "")), str(meta.get("name", ""))
 
 
 def read(raw: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
@@ -107,9 +155,38 @@ class OfflineHandle:
     clock: Clock = field(default_factory=FakeClock)
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     listers: Listers = field(default_factory=Listers)
+    pods: Mapping[str, Pod] = field(default_factory=dict)
+    """All pods by namespace/name, the pending one among them."""
+
+    def pod(self, key: str) -> Pod | None:
+        return self.pods.get(key)
+
+    def is_preempting(self, uid: str) -> bool:
+        return False
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         raise ScenarioError(f"pod {pod.key} cannot be bound to {node_name}: there is no cluster")
+
+    @property
+    def claim_writer(self) -> ClaimWriter:
+        raise ScenarioError("resource claims cannot be written: there is no cluster")
+
+    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        raise ScenarioError(f"pod {pod.key} cannot be changed: there is no cluster")
+
+    def event(self, pod: Pod, *, type: str, reason: str, action: str, note: str) -> None:
+        """Nobody reads events here."""
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """What follows from a decision is not carried out."""
+
+    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
+        raise ScenarioError(f"volume {volume.metadata.key} cannot be bound: there is no cluster")
+
+    async def update_persistent_volume_claim(
+        self, claim: PersistentVolumeClaim
+    ) -> PersistentVolumeClaim:
+        raise ScenarioError(f"claim {claim.metadata.key} cannot be bound: there is no cluster")
 
 
 def smallest_name(nodes: NodeTable) -> Callable[[Iterable[int]], int]:

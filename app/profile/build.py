@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from app.config.defaults import DEFAULT_PLUGINS, read_args
 from app.config.plugin_sets import Implements, expand_profiles
@@ -14,6 +15,8 @@ from app.config.types import (
 )
 from app.framework.handle import Handle
 from app.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
+from app.framework.plugin_observer import PluginObserver
+from app.profile.observed import ObservedProfile
 from app.profile.profile import Profile
 
 log = logging.getLogger(__name__)
@@ -33,10 +36,15 @@ def missing_plugins(registry: Registry) -> frozenset[str]:
 
 
 def build_profiles(
-    config: KubeSchedulerConfiguration, registry: Registry, handle: Handle
+    config: KubeSchedulerConfiguration,
+    registry: Registry,
+    handle: Handle,
+    *,
+    observers: Mapping[str, PluginObserver] | None = None,
 ) -> dict[str, Profile]:
     """Make every profile of *config*, by scheduler name, with plugins of its own.
 
+    *observers* look on, each at the profile of that name; nobody does by default.
     Default plugins that *registry* lacks are left out with a warning. Raises ConfigError for
     plugins that are unknown, enabled where they do nothing, or do not fit together.
     """
@@ -50,7 +58,9 @@ def build_profiles(
         points = expanded[profile.scheduler_name]
         names = dict.fromkeys(name for entries in points.values() for name, _ in entries)
         made = {name: _make(registry[name], profile, handle) for name in names}
-        profiles[profile.scheduler_name] = Profile(
+        observer = (observers or {}).get(profile.scheduler_name)
+        make = Profile if observer is None else partial(ObservedProfile, observer=observer)
+        profiles[profile.scheduler_name] = make(
             profile.scheduler_name,
             {p.value: [made[n] for n, _ in points[p]] for p in points if p in EXTENSION_POINTS},
             weights=dict(points[ExtensionPoint.SCORE]),

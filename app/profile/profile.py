@@ -1,6 +1,7 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -22,6 +23,7 @@ from app.framework.interface import (
     BindPlugin,
     EnqueueExtensions,
     FilterPlugin,
+    FilterRunner,
     PermitPlugin,
     Plugin,
     PostBindPlugin,
@@ -43,6 +45,7 @@ from app.framework.status import Code, Status
 from app.framework.verdict import Ints, Mask
 
 P = TypeVar("P", bound=Plugin)
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -104,6 +107,18 @@ class Profile:
         self.binds = at("bind", BindPlugin)
         self.post_binds = at("post_bind", PostBindPlugin)
         self._extensions = [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)]
+        self.evaluations = {
+            point: dict.fromkeys((p.NAME for p in plugins), 0)
+            for point, plugins in (
+                ("PreFilter", self._pre_filters),
+                ("Filter", self.filters),
+                ("PostFilter", self.post_filters),
+                ("PreScore", self._pre_scores),
+                ("Score", self.scores),
+            )
+        }
+        """How often each plugin had a say; PreFilter and PreScore that said Skip had none, Filter
+        and Score have one for each node (spec §8, ``plugin_evaluation_total``)."""
         self.plugins = list({id(p): p for group in points.values() for p in group}.values())
 
     def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
@@ -135,8 +150,13 @@ class Profile:
         """Run PreFilter plugins in order; what their answers mean is told in spec §2.3."""
         outcome = PreFilterOutcome()
         remembered: Status | None = None
+        evaluations = self.evaluations["PreFilter"]
         for plugin in self._pre_filters:
-            answer = _guarded(plugin, plugin.pre_filter, state, pod, nodes)
+            answer = self._ask("PreFilter", plugin, plugin.pre_filter, state, pod, nodes)
+            if isinstance(answer, Status) and answer.code is Code.SKIP:
+                state.skip_filter.add(plugin.NAME)
+                continue
+            evaluations[plugin.NAME] += 1
             if answer is None:
                 continue
             if isinstance(answer, PreFilterResult):
@@ -148,8 +168,6 @@ class Profile:
                 if not outcome.node_names:
                     outcome.status = _no_common_nodes(outcome.plugins_with_nodes)
                     return outcome
-            elif answer.code is Code.SKIP:
-                state.skip_filter.add(plugin.NAME)
             elif answer.code is Code.UNSCHEDULABLE:
                 remembered = answer.of(plugin.NAME)
             elif answer.is_rejected:
@@ -168,13 +186,15 @@ class Profile:
 
         Each row is charged in *diagnosis* to the first plugin, in order, that rejects it.
         """
+        evaluations = self.evaluations["Filter"]
+        left = int(np.count_nonzero(state.feasible))
         for plugin in self.filters:
             if plugin.NAME in state.skip_filter:
                 continue
-            try:
-                verdict = plugin.filter(state, pod, nodes)
-            except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
-                reason = f'running "{plugin.NAME}" filter plugin: {exc!r}'
+            evaluations[plugin.NAME] += left
+            verdict = self._ask("Filter", plugin, plugin.filter, state, pod, nodes)
+            if isinstance(verdict, Status):
+                reason = f'running "{plugin.NAME}" filter plugin: {verdict.message}'
                 diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
                     Code.ERROR, (reason,), plugin.NAME
                 )
@@ -187,15 +207,17 @@ class Profile:
                 continue
             diagnosis.verdicts.append(PluginVerdict(plugin.NAME, charged))
             state.feasible = state.feasible & ~rejected
-            if not state.feasible.any():
+            left = int(np.count_nonzero(state.feasible))
+            if not left:
                 return
 
-    def judge_row(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
-        """Run the filters on a table of one row; None: it passes."""
-        state.feasible = np.ones(1, bool)
-        diagnosis = Diagnosis(1)
-        self.run_filters(state, pod, nodes, diagnosis)
-        return diagnosis.status_of(0)
+    def filtering(self, _diagnosis: Diagnosis) -> AbstractContextManager[None]:
+        """Enclose all that is done in one attempt to find out which nodes fit, for who looks on."""
+        return nullcontext()
+
+    def follows_pods(self, state: CycleState) -> bool:
+        """Whether a PreFilter extension takes part, which must hear of pods that come and go."""
+        return any(plugin.NAME not in state.skip_filter for plugin in self._extensions)
 
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
@@ -203,7 +225,9 @@ class Profile:
         """Tell the PreFilter extensions that *added* was put on the one row of *nodes*."""
         for plugin in self._extensions:
             if plugin.NAME not in state.skip_filter:
-                status = plugin.add_pod(state, pod, added, nodes)
+                status: Status | None = self._ask(
+                    "PreFilterExtensionAddPod", plugin, plugin.add_pod, state, pod, added, nodes
+                )
                 if status is not None:
                     return status.of(plugin.NAME)
         return None
@@ -214,28 +238,49 @@ class Profile:
         """Tell the PreFilter extensions that *removed* was taken off the one row of *nodes*."""
         for plugin in self._extensions:
             if plugin.NAME not in state.skip_filter:
-                status = plugin.remove_pod(state, pod, removed, nodes)
+                status: Status | None = self._ask(
+                    "PreFilterExtensionRemovePod",
+                    plugin,
+                    plugin.remove_pod,
+                    state,
+                    pod,
+                    removed,
+                    nodes,
+                )
                 if status is not None:
                     return status.of(plugin.NAME)
         return None
 
     def run_post_filters(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        filters: FilterRunner,
     ) -> PostFilterResult | None:
         """Run PostFilter plugins in order (spec §2.8); None when the profile has none."""
         reasons: list[str] = []
-        nominated: str | None = None
+        last = PostFilterResult(None)
         for plugin in self.post_filters:
-            result = plugin.post_filter(state, pod, nodes, diagnosis)
+            self.evaluations["PostFilter"][plugin.NAME] += 1
+            result = self._ask(
+                "PostFilter", plugin, plugin.post_filter, state, pod, nodes, diagnosis, filters
+            )
+            if isinstance(result, Status):
+                return PostFilterResult(result)
             status = result.status
             if status is None or status.code is not Code.UNSCHEDULABLE:
-                return result
+                return cast("PostFilterResult", result)
             reasons.extend(status.reasons)
             if result.nominated_node is not None:
-                nominated = result.nominated_node
+                last.nominated_node = result.nominated_node
+            if result.preemption is not None:
+                last.preemption = result.preemption
         if not self.post_filters:
             return None
-        return PostFilterResult(Status.unschedulable(*reasons), nominated)
+        last.status = Status.unschedulable(*reasons)
+        return last
 
     # Scoring.
 
@@ -246,14 +291,28 @@ class Profile:
 
         Without score plugins every node gets 1.
         """
-        for pre in self._pre_scores:
-            status = _guarded(pre, pre.pre_score, state, pod, nodes)
-            if status is None:
+        return self.run_pre_score(state, pod, nodes) or self.run_score(state, pod, nodes, rows)
+
+    def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Run PreScore plugins; return the error of the first that fails."""
+        evaluations = self.evaluations["PreScore"]
+        for plugin in self._pre_scores:
+            status: Status | None = self._ask(
+                "PreScore", plugin, plugin.pre_score, state, pod, nodes
+            )
+            if status is not None and status.code is Code.SKIP:
+                state.skip_score.add(plugin.NAME)
                 continue
-            if status.code is Code.SKIP:
-                state.skip_score.add(pre.NAME)
-            else:
-                return _failed(status, "PreScore", pre)
+            evaluations[plugin.NAME] += 1
+            if status is not None:
+                return _failed(status, "PreScore", plugin)
+        return None
+
+    def run_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: NDArray[np.intp]
+    ) -> ScoreTable | Status:
+        """Run those Score plugins whose PreScore did not say Skip."""
+        evaluations = self.evaluations["Score"]
         table = ScoreTable(rows)
         table.total = np.zeros(len(rows), np.int64)
         if not self.scores:
@@ -261,11 +320,16 @@ class Profile:
         for plugin in self.scores:
             if plugin.NAME in state.skip_score:
                 continue
-            raw = _guarded(plugin, plugin.score, state, pod, nodes)
+            evaluations[plugin.NAME] += len(rows)
+            raw = self._ask("Score", plugin, plugin.score, state, pod, nodes)
             if isinstance(raw, Status):
                 return _failed(raw, "Score", plugin)
             of_rows = raw.take(rows)
-            normal = plugin.normalize(state, pod, of_rows)
+            normal = self._ask(
+                "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
+            )
+            if isinstance(normal, Status):
+                return _failed(normal, "Score", plugin)
             # As unsigned numbers the negative ones are large: one look finds both.
             worst = int(normal.view(np.uint64).max(initial=0))
             if worst > MAX_NODE_SCORE:
@@ -282,7 +346,9 @@ class Profile:
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run Reserve plugins in order; the caller unreserves all of them on failure."""
         for plugin in self.reserves:
-            status: Status | None = _guarded(plugin, plugin.reserve, state, pod, node_name)
+            status: Status | None = self._ask(
+                "Reserve", plugin, plugin.reserve, state, pod, node_name
+            )
             if status is not None:
                 return _refused(status, "Reserve", plugin)
         return None
@@ -297,7 +363,8 @@ class Profile:
         """Return a refusal, the plugins to wait for with their time-outs in seconds, or None."""
         waits: dict[str, float] = {}
         for plugin in self.permits:
-            status, timeout = plugin.permit(state, pod, node_name)
+            answer = self._ask("Permit", plugin, plugin.permit, state, pod, node_name)
+            status, timeout = (answer, 0.0) if isinstance(answer, Status) else answer
             if status is None:
                 continue
             if status.code is Code.WAIT:
@@ -310,12 +377,32 @@ class Profile:
 
     async def run_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run the PreBind plugins that have work to do, in order (spec §2.9)."""
+        plugins = self.run_pre_bind_pre_flight(state, pod, node_name)
+        if isinstance(plugins, Status):
+            return plugins
+        return await self.run_pre_binds(plugins, state, pod, node_name)
+
+    def run_pre_bind_pre_flight(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> list[PreBindPlugin] | Status:
+        """Return the PreBind plugins that have work to do, or the error of the first that fails."""
+        plugins = []
         for plugin in self.pre_binds:
-            status = plugin.pre_bind_pre_flight(state, pod, node_name)
+            status: Status | None = self._ask(
+                "PreBindPreFlight", plugin, plugin.pre_bind_pre_flight, state, pod, node_name
+            )
             if status is None:
-                status = await plugin.pre_bind(state, pod, node_name)
-            elif status.code is Code.SKIP:
-                continue
+                plugins.append(plugin)
+            elif status.code is not Code.SKIP:
+                return _refused(status, "PreBind", plugin)
+        return plugins
+
+    async def run_pre_binds(
+        self, plugins: Iterable[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
+    ) -> Status | None:
+        """Run *plugins*, which have work to do, in order."""
+        for plugin in plugins:
+            status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
             if status is not None:
                 return _refused(status, "PreBind", plugin)
         return None
@@ -323,7 +410,7 @@ class Profile:
     async def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run Bind plugins until one takes the pod (spec §2.9)."""
         for plugin in self.binds:
-            status = await plugin.bind(state, pod, node_name)
+            status = await self._await("Bind", plugin, plugin.bind, state, pod, node_name)
             if status is None:
                 return None
             if status.code is not Code.SKIP:
@@ -332,15 +419,32 @@ class Profile:
 
     async def run_post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         for plugin in self.post_binds:
-            await plugin.post_bind(state, pod, node_name)
+            await self._await("PostBind", plugin, plugin.post_bind, state, pod, node_name)
+
+    # Plugins are called here only, so that a subclass can look on.
+
+    def _ask(self, _point: str, plugin: Plugin, call: Any, state: CycleState, *args: Any) -> Any:
+        """Call a plugin; its bug becomes an error of this attempt, naming the plugin."""
+        try:
+            return call(state, *args)
+        except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
+            return bug_in(plugin, exc)
+
+    async def _await(
+        self,
+        _point: str,
+        _plugin: Plugin,
+        call: Callable[..., Awaitable[T]],
+        state: CycleState,
+        *args: Any,
+    ) -> T:
+        """Call a plugin that waits; what it raises is for whoever runs the binding."""
+        return await call(state, *args)
 
 
-def _guarded(plugin: Plugin, call: Any, *args: Any) -> Any:
-    """Call a plugin; its bug becomes an error of this attempt, naming the plugin."""
-    try:
-        return call(*args)
-    except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
-        return Status(Code.ERROR, (repr(exc),), plugin.NAME)
+def bug_in(plugin: Plugin, exc: Exception) -> Status:
+    """Return what a plugin that raised *exc* is taken to have answered."""
+    return Status(Code.ERROR, (repr(exc),), plugin.NAME)
 
 
 def _refused(status: Status, point: str, plugin: Plugin) -> Status:

@@ -1,9 +1,10 @@
 """PreEnqueue: who may not be tried yet (spec §3.2)."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from app.framework.interface import PreEnqueuePlugin
+from app.framework.plugin_observer import NOBODY, PluginObserver
 from app.framework.pod_info import QueuedPodInfo
 from app.framework.status import Code, Status
 from app.queue.hints import HintMap
@@ -15,9 +16,15 @@ class Gates:
     """Runs the PreEnqueue plugins of a pod's profile and notes in the pod who gates it."""
 
     def __init__(
-        self, plugins: Mapping[str, Sequence[PreEnqueuePlugin]], *, hints: HintMap
+        self,
+        plugins: Mapping[str, Sequence[PreEnqueuePlugin]],
+        *,
+        hints: HintMap,
+        observers: Mapping[str, PluginObserver],
     ) -> None:
+        """*plugins* and *observers*, who need not be there, are by profile."""
         self._plugins = plugins
+        self._observers = observers
         self._patterns = {
             (profile, plugin.NAME): hints.patterns_of(profile, plugin.NAME)
             for profile, of_profile in plugins.items()
@@ -33,16 +40,35 @@ class Gates:
         plugins: Sequence[PreEnqueuePlugin] = self._plugins.get(profile, ())
         if queued.gating_plugin:
             plugins = sorted(plugins, key=lambda plugin: queued.gating_plugin != plugin.NAME)
-        for plugin in plugins:
-            status = _ask(plugin, queued)
-            if status is not None and status.code is not Code.SUCCESS:
-                queued.unschedulable_plugins.add(plugin.NAME)
-                queued.gating_plugin = plugin.NAME
-                queued.gating_plugin_events = self._patterns[profile, plugin.NAME]
-                return False
+        refused_by = _first_to_refuse(plugins, queued, self._observers.get(profile, NOBODY))
+        if refused_by:
+            queued.unschedulable_plugins.add(refused_by)
+            queued.gating_plugin = refused_by
+            queued.gating_plugin_events = self._patterns[profile, refused_by]
+            return False
         queued.gating_plugin = ""
         queued.gating_plugin_events = ()
         return True
+
+
+def _first_to_refuse(
+    plugins: Iterable[PreEnqueuePlugin], queued: QueuedPodInfo, observer: PluginObserver
+) -> str:
+    """Return the name of the first plugin that does not let the pod in; empty if all do."""
+    is_sampled, started = observer.is_sampled(), observer.now()
+    refused_by = ""
+    for plugin in plugins:
+        asked = observer.now() if is_sampled else 0.0
+        status = _ask(plugin, queued)
+        if is_sampled:
+            label = Code.SUCCESS.label if status is None else status.code.label
+            observer.ran_plugin("PreEnqueue", plugin.NAME, label, asked)
+        if status is not None and status.code is not Code.SUCCESS:
+            refused_by = plugin.NAME
+            break
+    # Also when the pod was refused: so it is counted by kube-scheduler (spec §8).
+    observer.ran_point("PreEnqueue", Code.SUCCESS.label, started)
+    return refused_by
 
 
 def _ask(plugin: PreEnqueuePlugin, queued: QueuedPodInfo) -> Status | None:

@@ -16,6 +16,7 @@ from app.framework.events import (
     EventResource,
 )
 from app.framework.interface import PreEnqueuePlugin
+from app.framework.plugin_observer import PluginObserver
 from app.framework.pod_info import PodInfo, QueuedPodInfo
 from app.objects.pod import Pod
 from app.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
@@ -72,15 +73,17 @@ class SchedulingQueue:
         backoff: Backoff = DEFAULT_BACKOFF,
         max_in_unschedulable: float = 300.0,
         observe_hint: ObserveHint = lambda _plugin, _event, _outcome, _seconds: None,
+        observers: Mapping[str, PluginObserver] | None = None,
     ) -> None:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
         *hints* has an entry for ALL_EVENTS for each plugin that can reject but registers nothing.
+        *observers* look on, by profile name, while PreEnqueue plugins are asked.
         """
         self._clock = clock
         self._max_in_unschedulable = max_in_unschedulable
         self._hints = HintMap(hints, clock=clock, observe=observe_hint)
-        self._gates = Gates(pre_enqueue, hints=self._hints)
+        self._gates = Gates(pre_enqueue, hints=self._hints, observers=observers or {})
         self._active = PodHeap(sort_key)
         self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
         self._unschedulable = UnschedulablePods()
@@ -324,6 +327,26 @@ class SchedulingQueue:
             for queued in waiting
             for plugin in queued.unschedulable_plugins | queued.pending_plugins
         )
+
+    def waiting_since(self) -> dict[str, float]:
+        """Return by sub-queue since when its oldest pod waits: since it could first be tried.
+
+        For pods that never could, since they were put there. Empty ones are left out; linear in the
+        number of waiting pods.
+        """
+        oldest: dict[str, float] = {}
+        for waiting, name in (
+            (self._active, _ACTIVE),
+            (self._backoff, _BACKOFF),
+            (self._unschedulable, _UNSCHEDULABLE),
+        ):
+            for queued in waiting:
+                since = queued.initial_attempt_timestamp
+                if since is None:
+                    since = queued.timestamp
+                where = _GATED if queued.gating_plugin else name
+                oldest[where] = min(oldest.get(where, since), since)
+        return oldest
 
     def in_flight_counts(self) -> Counter[str]:
         """Return the length of the in-flight list by event label, for ``inflight_events``."""

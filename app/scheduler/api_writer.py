@@ -3,10 +3,13 @@
 import logging
 import random
 from collections.abc import Mapping
+from typing import Any
 
-from app.client import pods
-from app.client.api_client import ApiClient
-from app.client.errors import ConflictError, ServerError, UnavailableError
+import msgspec
+
+from app.client import pods, volumes
+from app.client.api import Api
+from app.client.errors import ConflictError, NotFoundError, ServerError, UnavailableError
 from app.client.events import EventRecorder
 from app.client.lanes import WriteLanes
 from app.client.pod_status import PodStatusWriter
@@ -14,16 +17,17 @@ from app.clock import Clock
 from app.framework.pod_info import PodInfo
 from app.objects.meta import Condition
 from app.objects.pod import Pod
+from app.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 log = logging.getLogger(__name__)
 
 
 class ApiWriter:
-    """The :class:`~app.scheduler.scheduler.Reporter` of a real cluster, and what binds."""
+    """A real cluster's :class:`~app.scheduler.reporter.Reporter`, and what binds and evicts."""
 
     def __init__(
         self,
-        client: ApiClient,
+        client: Api,
         lanes: WriteLanes,
         *,
         recorders: Mapping[str, EventRecorder],
@@ -34,6 +38,8 @@ class ApiWriter:
         self._client = client
         self._lanes = lanes
         self._recorders = recorders
+        self._clock = clock
+        self._rng = rng
         self._status = PodStatusWriter(client, lanes, clock=clock, rng=rng)
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
@@ -49,10 +55,55 @@ class ApiWriter:
                 raise
             log.info("bind had succeeded", extra={"pod": pod.key, "error": str(exc)})
 
+    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
+        """Write *volume* as what a binding waits for. Raises ApiError."""
+        return await self._lanes.bind(lambda: volumes.update_volume(self._client, volume))
+
+    async def update_persistent_volume_claim(
+        self, claim: PersistentVolumeClaim
+    ) -> PersistentVolumeClaim:
+        """Write *claim* as what a binding waits for. Raises ApiError."""
+        return await self._lanes.bind(lambda: volumes.update_claim(self._client, claim))
+
+    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        """Write fields of the status of *pod* that a binding waits for. Raises ApiError."""
+        body = msgspec.json.encode({"status": status})
+        path = pods.path_of(pod) + "/status"
+        await self._lanes.bind(
+            lambda: self._client.request(
+                "PATCH", path, body=body, content_type=pods.STRATEGIC_MERGE_PATCH
+            )
+        )
+
+    async def evict(self, pod: Pod, condition: Condition) -> bool:
+        """Give *pod* the condition and delete it; False if it was gone. Raises ApiError."""
+
+        async def write() -> None:
+            await pods.patch_pod_status(
+                self._client, pod, condition, None, clock=self._clock, rng=self._rng
+            )
+            await pods.delete_pod(self._client, pod)
+
+        try:
+            await self._lanes.evict(write)
+        except NotFoundError:
+            return False
+        return True
+
     def event(
-        self, pod: Pod, *, profile: str, type: str, reason: str, action: str, note: str
+        self,
+        pod: Pod,
+        *,
+        profile: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Pod | None = None,
     ) -> None:
-        self._recorders[profile].event(pod, type=type, reason=reason, action=action, note=note)
+        self._recorders[profile].event(
+            pod, type=type, reason=reason, action=action, note=note, related=related
+        )
 
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None

@@ -1,10 +1,12 @@
 """What one scheduling attempt found: the record that messages, explain and tests read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from app.framework.diagnosis import NO_NODES, Diagnosis
+from app.framework.interface import PostFilterResult
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
@@ -25,13 +27,14 @@ class Decision:
     nominated_used: bool = False
     """The pod's nominated node passed, and no other was looked at (spec §2.4)."""
     scores: ScoreTable | None = None
-    best: list[int] = field(default_factory=list)
+    best: Sequence[int] = ()
     """The rows with the highest total; the chosen one is among them."""
     node_name: str = ""
     """Where the pod goes; empty if nowhere."""
     status: Status | None = None
     """Why it goes nowhere."""
-    post_filter_message: str = ""
+    post_filter: PostFilterResult | None = None
+    """What PostFilter plugins achieved; None if they were not asked or there are none."""
     nominated_node: str | None = None
     """What becomes of the pod's nomination: a node, "" to clear it, None to keep it."""
 
@@ -49,6 +52,13 @@ class Decision:
         if self.is_no_nodes:
             return NO_NODES
         return self.diagnosis.message(self.post_filter_message)
+
+    @property
+    def post_filter_message(self) -> str:
+        """Why PostFilter could not help; empty if it could, or was not asked."""
+        if self.post_filter is None or self.post_filter.status is None:
+            return ""
+        return self.post_filter.status.message
 
     def verdict_on(self, nodes: NodeTable, row: int) -> Status | None:
         """Return why the node in *row* cannot take the pod; None if it can."""

@@ -1,16 +1,32 @@
 """The last decisions, kept small enough to keep many."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.framework.node_table import NodeTable
+from app.framework.verdict import Ints
 from app.scheduler.decision import Decision
 
 TOP_NODES = 5
 """How many of the best nodes a record names."""
+_TAKEN: Final = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class RankedNode:
+    """What the score plugins gave one node."""
+
+    name: str
+    total: int
+    raw: dict[str, int]
+    """By plugin, as it gave them."""
+    weighted: dict[str, int]
+    """By plugin, normalised and times its weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +47,10 @@ class DecisionRecord:
     num_feasible: int
     reasons: dict[str, int]
     """Reason to the number of nodes it holds for."""
-    top: list[tuple[str, int, dict[str, int]]]
-    """The best nodes: name, total, weighted score per plugin; best first."""
+    equals: int
+    """How many other nodes had the same total as the chosen one."""
+    top: list[RankedNode]
+    """The best nodes, best first; the chosen one is the first of its equals."""
 
 
 class Decisions:
@@ -44,18 +62,6 @@ class Decisions:
 
     def add(self, decision: Decision, *, nodes: NodeTable, attempt: int, at: float) -> None:
         """Record a decision that was just made on *nodes*."""
-        scores = decision.scores
-        top: list[tuple[str, int, dict[str, int]]] = []
-        if scores is not None:
-            best = np.argsort(-scores.total, kind="stable")[:TOP_NODES]
-            top = [
-                (
-                    nodes.name(int(scores.rows[i])),
-                    int(scores.total[i]),
-                    {plugin: int(column[i]) for plugin, column in scores.weighted.items()},
-                )
-                for i in best.tolist()
-            ]
         self._records.append(
             DecisionRecord(
                 pod=decision.pod.key,
@@ -69,7 +75,8 @@ class Decisions:
                 num_nodes=decision.diagnosis.num_all_nodes,
                 num_feasible=int(decision.feasible.sum()),
                 reasons=dict(decision.diagnosis.reasons()) if decision.status else {},
-                top=top,
+                equals=max(len(decision.best) - 1, 0),
+                top=_top(decision, nodes),
             )
         )
 
@@ -77,5 +84,36 @@ class Decisions:
         """Return the records of one pod that are still kept, oldest first."""
         return [record for record in self._records if record.pod == pod_key]
 
-    def latest(self, count: int) -> list[DecisionRecord]:
-        return list(self._records)[-count:]
+    def all(self) -> list[DecisionRecord]:
+        """Return all records that are still kept, oldest first."""
+        return list(self._records)
+
+
+def _top(decision: Decision, nodes: NodeTable) -> list[RankedNode]:
+    scores = decision.scores
+    if scores is None:
+        return []
+    # Totals, doubled to make room for "and this one was chosen".
+    rank = 2 * scores.total + (scores.rows == nodes.row_of.get(decision.node_name, -1))
+    best = np.empty(min(TOP_NODES, len(rank)), np.intp)
+    for place in range(len(best)):  # a few passes cost less than sorting all
+        best[place] = row = rank.argmax()
+        rank[row] = _TAKEN
+    return [
+        RankedNode(nodes.name(row), total, raw, weighted)
+        for row, total, raw, weighted in zip(
+            scores.rows[best].tolist(),
+            scores.total[best].tolist(),
+            _per_node(scores.raw, best),
+            _per_node(scores.weighted, best),
+            strict=True,
+        )
+    ]
+
+
+def _per_node(columns: Mapping[str, Ints], rows: NDArray[np.intp]) -> list[dict[str, int]]:
+    """Return what *columns* say of each of *rows*."""
+    if not columns:
+        return [{} for _ in rows]
+    values = zip(*(column[rows].tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, of_node, strict=True)) for of_node in values]

@@ -1,6 +1,6 @@
 """The scheduling algorithm: PreFilter, Filter over the table, Score, choose (spec §2.3-2.6)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ from app.framework.diagnosis import Diagnosis
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
+from app.framework.verdict import Mask
+from app.profile.attempt_filters import AttemptFilters, NominatedPods
 from app.profile.profile import Profile, eligible_rows
 from app.scheduler.decision import Decision
 
@@ -18,8 +20,6 @@ MIN_FEASIBLE_NODES = 100
 
 Select = Callable[[Sequence[int]], int]
 """Picks one of several equally good rows."""
-NominatedPods = Mapping[str, Sequence[PodInfo]]
-"""Node name to the pods nominated to run there."""
 
 
 def num_feasible_nodes_to_find(percentage: int, num_nodes: int) -> int:
@@ -60,9 +60,10 @@ class NodeFinder:
     ) -> Decision:
         """Decide where *pod* goes on the table as it is now; changes nothing but the rotation.
 
-        PostFilter is not run. As in kube-scheduler, a single feasible node is chosen without
-        scoring, and nobody looks further when the nominated node fits; with *look_at_all* the
-        decision is the same, but everything is judged and what is chosen from is scored.
+        PostFilter is not run, see :meth:`make_room`. As in kube-scheduler, a single feasible node
+        is chosen without scoring, and nobody looks further when the nominated node fits; with
+        *look_at_all* the decision is the same, but everything is judged and what is chosen from is
+        scored.
         """
         nodes = self.nodes
         decision = Decision(pod, profile.name, Diagnosis(len(nodes)), feasible=nodes.no_rows())
@@ -86,12 +87,14 @@ class NodeFinder:
         if outcome.node_names is not None:
             diagnosis.unschedulable_plugins |= set(outcome.plugins_with_nodes)
 
-        row = self._fitting_nominated_row(profile, decision, state, nominated)
+        filters = AttemptFilters(profile, nominated)
+        row = self._fitting_nominated_row(filters, decision, state, eligible)
         decision.nominated_used = row is not None
         if row is None or look_at_all:
             state.feasible = eligible.copy()
-            profile.run_filters(state, pod, nodes, diagnosis)
-            self._respect_nominated(profile, decision, state, nominated)
+            with profile.filtering(diagnosis):
+                profile.run_filters(state, pod, nodes, diagnosis)
+                self._respect_nominated(filters, decision, state)
             decision.feasible = state.feasible
             _note_rejectors(diagnosis)
         error = diagnosis.error()
@@ -116,66 +119,64 @@ class NodeFinder:
                 decision.status = scores
                 return decision
             decision.scores = scores
-            decision.best = rows[scores.total == scores.total.max()].tolist()
+            decision.best = rows[scores.total == scores.total.max()].data  # often thousands
         else:
             decision.best = rows[:1].tolist()
         chosen = decision.best[0] if len(decision.best) == 1 else self._select(decision.best)
         decision.node_name = nodes.name(chosen)
         return decision
 
+    def make_room(
+        self, profile: Profile, decision: Decision, *, state: CycleState, nominated: NominatedPods
+    ) -> None:
+        """Let PostFilter plugins help the pod of *decision*, which fits nowhere (spec §2.8).
+
+        To be called right after :meth:`find`, with the same arguments. What the plugins want is
+        noted in *decision*; nothing is done about it.
+        """
+        status = decision.status
+        if status is None or not status.is_rejected or decision.is_no_nodes:
+            decision.nominated_node = ""
+            return
+        result = profile.run_post_filters(
+            state,
+            decision.pod,
+            self.nodes,
+            decision.diagnosis,
+            AttemptFilters(profile, nominated),
+        )
+        if result is None:
+            decision.nominated_node = ""
+            return
+        decision.post_filter = result
+        decision.nominated_node = result.nominated_node
+
     def _fitting_nominated_row(
-        self, profile: Profile, decision: Decision, state: CycleState, nominated: NominatedPods
+        self, filters: AttemptFilters, decision: Decision, state: CycleState, eligible: Mask
     ) -> int | None:
-        """Return the pod's own nominated node if it fits; it short-circuits the rest (§2.4)."""
+        """Return the pod's own nominated node if it fits; it short-circuits the rest (§2.4).
+
+        Nodes that PreFilter left out are no exception: what is found out about them counts.
+        """
         name = decision.pod.pod.status.nominated_node_name
         row = self.nodes.row_of.get(name) if name else None
         if row is None:
             return None
-        status = self._judge_with_nominated(profile, decision.pod, row, state, nominated)
-        if status is None:
-            status = profile.judge_row(state.clone(), decision.pod, self.nodes.take([row]))
+        judged = filters.judge(state.clone(), decision.pod, self.nodes.take([row]))
+        status = judged.status_of(0)
+        if status is not None and status.is_rejected and not eligible[row]:
+            decision.diagnosis.statuses[row] = status
         return row if status is None else None
 
     def _respect_nominated(
-        self, profile: Profile, decision: Decision, state: CycleState, nominated: NominatedPods
+        self, filters: AttemptFilters, decision: Decision, state: CycleState
     ) -> None:
         """Reject nodes where the pod fits only without the pods nominated there (spec §2.5)."""
-        for name in nominated:
-            row = self.nodes.row_of.get(name)
-            if row is None or not (state.feasible[row] or decision.diagnosis.status_of(row)):
-                continue
-            status = self._judge_with_nominated(profile, decision.pod, row, state, nominated)
-            if status is not None:
+        in_the_way = filters.judge_with_nominated(state, decision.pod, self.nodes)
+        for row, status in in_the_way.items():
+            if state.feasible[row] or decision.diagnosis.status_of(row):
                 decision.diagnosis.statuses[row] = status
                 state.feasible[row] = False
-
-    def _judge_with_nominated(
-        self,
-        profile: Profile,
-        pod: PodInfo,
-        row: int,
-        state: CycleState,
-        nominated: NominatedPods,
-    ) -> Status | None:
-        """Judge *row* with the pods of at least this priority that are nominated to it added.
-
-        None if it passes or if there are no such pods.
-        """
-        name = self.nodes.name(row)
-        added = [
-            other
-            for other in nominated.get(name, ())
-            if other.uid != pod.uid and other.priority >= pod.priority
-        ]
-        if not added:
-            return None
-        part, twin = self.nodes.take([row]), state.clone()
-        for other in added:
-            part.add_pod(0, other.on_node(name))
-            status = profile.run_add_pod(twin, pod, other, part)
-            if status is not None:
-                return status
-        return profile.judge_row(twin, pod, part)
 
     def _in_rotation(
         self, decision: Decision, profile: Profile, *, sample: bool

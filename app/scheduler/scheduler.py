@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Protocol
+
+import numpy as np
 
 from app.cache.cache import Cache
 from app.clock import Clock
@@ -14,41 +14,20 @@ from app.framework.diagnosis import Diagnosis
 from app.framework.events import ASSIGNED_POD_DELETE
 from app.framework.pod_info import PodInfo, QueuedPodInfo
 from app.framework.status import Code, Status
+from app.metrics.scheduler_metrics import SchedulerMetrics
 from app.objects.meta import Condition
 from app.objects.pod import Pod
 from app.profile.profile import Profile
+from app.profile.waiting_pod import WaitingPod
 from app.queue.scheduling_queue import SchedulingQueue
+from app.scheduler.claim import PREEMPTED, Claim, Claims, Stage
 from app.scheduler.decision import Decision
 from app.scheduler.decisions import Decisions
 from app.scheduler.find_node import NodeFinder
+from app.scheduler.preemption import Preemptions
+from app.scheduler.reporter import Reporter
 
 log = logging.getLogger(__name__)
-
-
-class Reporter(Protocol):
-    """Where the scheduler's words about a pod go; nothing here waits."""
-
-    def event(
-        self, pod: Pod, *, profile: str, type: str, reason: str, action: str, note: str
-    ) -> None:
-        """Record an event on *pod* in the name of *profile*."""
-
-    def status(
-        self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
-    ) -> None:
-        """Have the pod's status say so; None leaves that part alone."""
-
-
-@dataclass(slots=True)
-class Claim:
-    """A pod that has room on a node, and how to give the room back."""
-
-    queued: QueuedPodInfo
-    profile: Profile
-    state: CycleState
-    assumed: PodInfo
-    undo: ExitStack
-    started: float
 
 
 class Scheduler:
@@ -67,6 +46,9 @@ class Scheduler:
         pods: Mapping[str, Pod],
         reporter: Reporter,
         decisions: Decisions,
+        claims: Claims,
+        preemptions: Preemptions,
+        metrics: SchedulerMetrics,
         clock: Clock,
     ) -> None:
         """*pods* is the informer's store, by namespace/name: what the API says now."""
@@ -77,6 +59,9 @@ class Scheduler:
         self._finder = finder
         self._pods = pods
         self._reporter = reporter
+        self._claims = claims
+        self._preemptions = preemptions
+        self._metrics = metrics
         self._clock = clock
         self._bindings: set[asyncio.Task[None]] = set()
         self.scheduled = 0
@@ -127,35 +112,43 @@ class Scheduler:
         self.cache.refresh_order()
         state = CycleState()
         nominator = self.queue.nominator
-        decision = self._finder.find(
-            profile,
-            queued.pod_info,
-            state=state,
-            nominated={node: nominator.nominated_pods(node) for node in nominator.nodes()},
-        )
+        nominated = {node: nominator.nominated_pods(node) for node in nominator.nodes()}
+        decision = self._finder.find(profile, queued.pod_info, state=state, nominated=nominated)
+        if decision.status is not None:
+            self._finder.make_room(profile, decision, state=state, nominated=nominated)
+        self._measure(decision, started)
         claim = None
         if decision.status is None:
             claim = self._claim(queued, profile, state, decision, started)
         else:
-            self._post_filter(profile, state, decision)
+            self._preempt(profile, decision)
         self.decisions.add(decision, nodes=self.cache.table, attempt=queued.attempts, at=started)
         if claim is None:
-            self._fail(queued, profile, decision)
+            self._fail(queued, profile, decision, started=started)
         return claim
 
-    def _post_filter(self, profile: Profile, state: CycleState, decision: Decision) -> None:
-        """Let PostFilter plugins make room for a pod that fits nowhere (spec §2.8)."""
-        status = decision.status
-        if status is None or not status.is_rejected or decision.is_no_nodes:
-            decision.nominated_node = ""
+    def _measure(self, decision: Decision, started: float) -> None:
+        """Record what finding a node took, and which plugins ruled nodes out."""
+        profile = decision.profile
+        self._metrics.decided(
+            profile,
+            seconds=self._clock.monotonic() - started,
+            found=decision.status is None,
+            scored=decision.scores is not None,
+        )
+        for plugin, verdict in decision.diagnosis.verdicts:
+            rejected = verdict.rejected()
+            if rejected is not None:
+                self._metrics.rejected_nodes(profile, plugin, int(np.count_nonzero(rejected)))
+
+    def _preempt(self, profile: Profile, decision: Decision) -> None:
+        """Have the pods evicted that PostFilter chose, if it did."""
+        result = decision.post_filter
+        if result is None or result.status is not None or result.preemption is None:
             return
-        result = profile.run_post_filters(state, decision.pod, self.cache.table, decision.diagnosis)
-        if result is None:
-            decision.nominated_node = ""
-            return
-        decision.nominated_node = result.nominated_node
-        if result.status is not None:
-            decision.post_filter_message = result.status.message
+        chosen = result.preemption.chosen
+        if chosen is not None:
+            self._preemptions.order(decision.pod, profile=profile.name, chosen=chosen)
 
     def _claim(
         self,
@@ -180,14 +173,16 @@ class Scheduler:
                 permit = profile.run_permit(state, assumed, decision.node_name)
                 status = permit if isinstance(permit, Status) else None
             if status is None:
-                return Claim(queued, profile, state, assumed, undo.pop_all(), started)
+                claim = Claim(queued, profile, state, assumed, undo.pop_all(), started)
+                if isinstance(permit, dict):
+                    claim.waiting = WaitingPod(assumed, permit)
+                self._claims.add(claim)
+                return claim
         decision.status = status
         decision.node_name = ""
         decision.nominated_node = ""
         if status.is_rejected:
-            # Told as if the cluster were this one node (spec §2.7).
-            decision.diagnosis = Diagnosis(1, statuses={0: status})
-            decision.diagnosis.unschedulable_plugins.add(status.plugin)
+            decision.diagnosis = _refused_late(status)
         return None
 
     # Binding, one task per pod.
@@ -195,14 +190,19 @@ class Scheduler:
     async def bind(self, claim: Claim) -> None:
         """Carry a claim out; whatever goes wrong, one pod must never stop the scheduler."""
         pod, node_name = claim.assumed, claim.assumed.node_name
+        claim.task = task = asyncio.current_task()
         with claim.undo:
             try:
                 status = await self._run_binding(claim)
             except asyncio.CancelledError:
-                raise
+                if not claim.is_preempted or task is None or task.uncancel():
+                    raise
+                status = Status.error(PREEMPTED)
             except Exception as exc:
                 log.exception("binding failed", extra={"pod": pod.key, "node": node_name})
                 status = Status.error(repr(exc))
+            finally:
+                self._claims.remove(claim)
             if status is None:
                 claim.undo.pop_all()
         if status is None:
@@ -212,8 +212,17 @@ class Scheduler:
 
     async def _run_binding(self, claim: Claim) -> Status | None:
         pod, node_name = claim.assumed, claim.assumed.node_name
+        if claim.waiting is not None:
+            began = self._clock.monotonic()
+            status = await claim.waiting.wait(self._clock)
+            code = Code.SUCCESS if status is None else status.code
+            self._metrics.waited_on_permit(code.label, seconds=self._clock.monotonic() - began)
+            if status is not None:
+                return status
         self.queue.done(pod.uid)
+        claim.stage = Stage.PRE_BIND
         status = await claim.profile.run_pre_bind(claim.state, pod, node_name)
+        claim.stage = Stage.BIND
         if status is None:
             status = await claim.profile.run_bind(claim.state, pod, node_name)
         return status
@@ -224,7 +233,16 @@ class Scheduler:
         if not self.scheduled:
             self.first_bound_at = self.last_bound_at
         self.scheduled += 1
-        log.info(
+        queued, now = claim.queued, self._clock.now()
+        first_tried = queued.initial_attempt_timestamp
+        self._metrics.scheduled(
+            claim.profile.name,
+            seconds=self.last_bound_at - claim.started,
+            attempts=queued.attempts,
+            waited=0.0 if first_tried is None else now - first_tried,
+            after_flush=queued.was_flushed_from_unschedulable,
+        )
+        log.debug(
             "pod bound",
             extra={"pod": pod.key, "node": node_name, "attempts": claim.queued.attempts},
         )
@@ -240,21 +258,29 @@ class Scheduler:
     def _binding_failed(self, claim: Claim, status: Status) -> None:
         """The room is given back already; wake who waits for it, and requeue the pod (§2.9)."""
         pod = claim.assumed
+        late = claim.stage is not Stage.PERMIT
         decision = Decision(
             claim.queued.pod_info,
             claim.profile.name,
-            Diagnosis(1),
-            status=Status.error(status.message) if not status.is_rejected else status,
+            Diagnosis(1) if late or not status.is_rejected else _refused_late(status),
+            status=status,
             nominated_node="",
         )
+        left = pod.pod.assigned_to(pod.node_name)
         if not status.is_rejected:
-            self.queue.move_all(ASSIGNED_POD_DELETE, old=pod.pod)
-        self._fail(claim.queued, claim.profile, decision, message=status.message)
+            self.queue.move_all(ASSIGNED_POD_DELETE, old=left)
+        self._fail(
+            claim.queued,
+            claim.profile,
+            decision,
+            started=claim.started,
+            message=status.message if late else None,
+        )
         if status.is_rejected:
             uid = pod.uid
             self.queue.move_all(
                 ASSIGNED_POD_DELETE,
-                old=pod.pod,
+                old=left,
                 pre_check=lambda waiting: waiting.metadata.uid != uid,
             )
 
@@ -266,12 +292,19 @@ class Scheduler:
         profile: Profile,
         decision: Decision,
         *,
+        started: float,
         message: str | None = None,
     ) -> None:
         status = decision.status
         assert status is not None, queued.key
         text = decision.message if message is None else message
         rejected = status.code is not Code.ERROR
+        self._metrics.failed(
+            profile.name,
+            "unschedulable" if rejected else "error",
+            seconds=self._clock.monotonic() - started,
+            plugins=decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins,
+        )
         log.debug("pod not scheduled", extra={"pod": queued.key, "why": text})
         queued.unschedulable_plugins = set(decision.diagnosis.unschedulable_plugins)
         queued.pending_plugins = set(decision.diagnosis.pending_plugins)
@@ -312,3 +345,10 @@ class Scheduler:
             action="Scheduling",
             note=note,
         )
+
+
+def _refused_late(status: Status) -> Diagnosis:
+    """Tell a refusal by Reserve or Permit as if the cluster were one node (spec §2.7, §2.9)."""
+    diagnosis = Diagnosis(1, statuses={0: status})
+    diagnosis.unschedulable_plugins.add(status.plugin)
+    return diagnosis

@@ -70,6 +70,31 @@ async def test_requests_share_a_connection() -> None:
 
 
 @pytest.mark.wall
+async def test_a_server_behind_a_proxy_is_asked_through_it() -> None:
+    seen = []
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        seen.append((request.method, str(request.url)))
+        seen.append(await request.read())
+        return web.Response(status=201, body=b"made")
+
+    clock = RealClock()
+    async with serving(handle) as proxy, aiohttp.ClientSession() as session:
+        client = ApiClient(
+            session,
+            "http://api.example/base",
+            user_agent="test/1",
+            limiter=TokenBucket(qps=0, burst=0, clock=clock),
+            clock=clock,
+            proxy=proxy.url,
+        )
+        answer = await client.request("POST", "/x", params={"a": "b c"}, body=b"{}")
+
+    assert answer == b"made"
+    assert seen == [("POST", "http://api.example/base/x?a=b%20c"), b"{}"]
+
+
+@pytest.mark.wall
 async def test_a_failing_status_is_its_error() -> None:
     async def handle(request: web.BaseRequest) -> web.Response:
         return web.json_response({"reason": "Conflict", "message": "assigned"}, status=409)

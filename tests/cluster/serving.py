@@ -9,7 +9,7 @@ import httpx
 import msgspec
 
 from app.clock import FakeClock
-from app.cluster.resources import FieldError, Object, ResourceType, Strategy
+from app.cluster.resources import VERBS, FieldError, Object, ResourceType, Strategy
 from app.cluster.server import ApiServer
 from app.cluster.store import Store
 
@@ -42,6 +42,10 @@ def no_teapots(new: Object, _old: Object | None) -> list[FieldError]:
     return [FieldError("status.phase", "FieldValueInvalid", message)]
 
 
+def stumble(_obj: Object) -> None:
+    raise ZeroDivisionError("a bug")
+
+
 def terminate(namespace: Object) -> None:
     namespace["status"]["phase"] = "Terminating"
 
@@ -54,6 +58,8 @@ PODS = ResourceType(
     singular="pod",
     namespaced=True,
     subresources=("status", "binding"),
+    refused_subresources={"eviction": "pods are not evicted here"},
+    returned_when_gone=True,
     strategy=Strategy(
         default=default_restart_policy,
         prepare=count_generations,
@@ -81,6 +87,7 @@ NAMESPACES = ResourceType(
     plural="namespaces",
     singular="namespace",
     namespaced=False,
+    verbs=tuple(verb for verb in VERBS if verb != "deletecollection"),
     subresources=("status", "finalize"),
     strategy=Strategy(deleting=terminate, initial_status=lambda _obj: {"phase": "Active"}),
 )
@@ -94,7 +101,17 @@ DEPLOYMENTS = ResourceType(
     subresources=("scale", "status"),
     strategy=Strategy(prepare=count_generations, initial_status=lambda _obj: {}),
 )
-RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS)
+PRIORITY_CLASSES = ResourceType(
+    group="scheduling.k8s.io",
+    version="v1",
+    kind="PriorityClass",
+    plural="priorityclasses",
+    singular="priorityclass",
+    namespaced=False,
+    strategy=Strategy(default=stumble),
+)
+"""A kind with a bug."""
+RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS, PRIORITY_CLASSES)
 
 
 class OpenDoor:
@@ -113,8 +130,8 @@ class OpenDoor:
 class Serving:
     """The server, its clock and store, and a client that speaks JSON."""
 
-    def __init__(self, *, log_capacity: int = 1000) -> None:
-        self.clock = FakeClock(NOW)
+    def __init__(self, *, log_capacity: int = 1000, clock: FakeClock | None = None) -> None:
+        self.clock = clock or FakeClock(NOW)
         self.store = Store(log_capacity=log_capacity)
         self.server = ApiServer(
             RESOURCES,

@@ -1,10 +1,13 @@
 """Request bodies: formats, and fields that nobody knows."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
 
+from app.cluster.negotiation import as_json
+from app.cluster.requests import BODY_LIMIT
 from tests.cluster.serving import Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -120,3 +123,173 @@ async def test_unknown_fields_are_kept_otherwise(
 async def test_an_unknown_validation(serving: Serving) -> None:
     code, _ = await serving.request("POST", f"{PODS}?fieldValidation=Sloppy", pod("p"))
     assert code == 400
+
+
+async def test_repeated_fields_are_warned_of_when_that_is_asked_for(serving: Serving) -> None:
+    body = msgspec.json.encode(pod("p")).replace(b'"name":"c"', b'"name":"c","name":"d"')
+    json = {"content-type": "application/json"}
+    path = f"{PODS}?dryRun=All"
+    asked = await serving.http.post(f"{path}&fieldValidation=Warn", content=body, headers=json)
+    assert asked.headers["warning"] == r'299 - "duplicate field \"spec.containers[0].name\""'
+    assert "warning" not in (await serving.http.post(path, content=body, headers=json)).headers
+
+
+@pytest.mark.parametrize("validation", ["Strict", "Warn", "Ignore", ""])
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        pytest.param(
+            {"containers": [{"env": [{"name": "A", "value": 1}]}]},
+            "json: cannot unmarshal number into Go struct field "
+            "EnvVar.spec.containers.env.value of type string",
+            id="a number for a string",
+        ),
+        pytest.param(
+            {"nodeName": {}, "foo": 1},
+            "json: cannot unmarshal object into Go struct field PodSpec.spec.nodeName of type "
+            "string",
+            id="beside an unknown field",
+        ),
+        pytest.param(
+            "text",
+            "json: cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec",
+            id="text for an object",
+        ),
+    ],
+)
+async def test_wrong_types_never_reach_the_store(
+    serving: Serving, spec: Any, why: str, validation: str
+) -> None:
+    await serving.pods("p")
+    want = status(400, "BadRequest", f'Pod in version "v1" cannot be handled as a Pod: {why}')
+    query = f"fieldValidation={validation}"
+    body = {"metadata": {"name": "q"}, "spec": spec}
+    assert await serving.request("POST", f"{PODS}?{query}", body) == want
+    patch = {"spec": spec}
+    kind = {"content_type": "application/merge-patch+json"}
+    assert await serving.request("PATCH", f"{PODS}/p?{query}", patch, **kind) == want
+    assert serving.store.version == 2
+
+
+NULLS = b"""
+metadata: {name: p, labels: , annotations: {1: one}}
+spec:
+  nodeName: ~
+  containers: [{name: c, image: pause, ports: null}]
+status: null
+"""
+
+
+@pytest.mark.parametrize("content_type", ["application/yaml", "application/json"])
+async def test_nulls_are_as_good_as_nothing(serving: Serving, content_type: str) -> None:
+    body = NULLS if content_type.endswith("yaml") else as_json(NULLS, "application/yaml")
+    code, answer = await serving.request("POST", PODS, body, content_type=content_type)
+    assert code == 201, answer
+    assert answer["metadata"]["annotations"] == {"1": "one"}
+    assert "labels" not in answer["metadata"]
+    assert answer["spec"] == {
+        "containers": [{"name": "c", "image": "pause"}],
+        "restartPolicy": "Always",
+    }
+
+
+async def test_a_null_is_unknown_under_an_unknown_name(serving: Serving) -> None:
+    body = {**pod("p"), "foo": None}
+    want = status(400, "BadRequest", CANNOT + 'unknown field "foo"')
+    assert await serving.request("POST", f"{PODS}?fieldValidation=Strict", body) == want
+
+
+@pytest.mark.parametrize(
+    ("kind", "patch"),
+    [
+        pytest.param(
+            "merge-patch+json",
+            {"spec": {"containers": [{"name": "c", "image": "x", "ports": None}]}},
+            id="below a list",
+        ),
+        pytest.param(
+            "json-patch+json",
+            [
+                {"op": "replace", "path": "/spec/containers/0/image", "value": "x"},
+                {"op": "add", "path": "/spec/nodeName", "value": None},
+            ],
+            id="as a value",
+        ),
+        pytest.param(
+            "strategic-merge-patch+json",
+            {"spec": {"containers": [{"name": "c", "image": "x", "ports": None}]}},
+            id="in an element that merges",
+        ),
+    ],
+)
+async def test_patches_leave_no_nulls(serving: Serving, kind: str, patch: Any) -> None:
+    await serving.pods("p")
+    code, answer = await serving.request(
+        "PATCH", f"{PODS}/p", patch, content_type=f"application/{kind}"
+    )
+    assert (code, answer["spec"]) == (
+        200,
+        {"containers": [{"name": "c", "image": "x"}], "restartPolicy": "Always"},
+    )
+
+
+async def test_times_that_the_server_writes_as_null_stay(serving: Serving) -> None:
+    await serving.pods("p")
+    await serving.post(f"{PODS}/p/binding", {"target": {"name": "n"}})
+    bound = await serving.get(f"{PODS}/p")
+    assert bound["status"]["conditions"][0]["lastProbeTime"] is None
+    assert await serving.request("PUT", f"{PODS}/p/status", bound) == (200, bound)
+    assert serving.store.version == 3
+
+
+@pytest.mark.parametrize(
+    ("size", "code"),
+    [pytest.param(BODY_LIMIT, 201, id="just"), pytest.param(BODY_LIMIT + 1, 413, id="too much")],
+)
+@pytest.mark.parametrize("says_its_length", [True, False])
+async def test_the_size_of_a_body(
+    serving: Serving, size: int, code: int, *, says_its_length: bool
+) -> None:
+    body = msgspec.json.encode(pod("p")).ljust(size)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, size, 2**20):
+            yield body[start : start + 2**20]
+
+    content = body if says_its_length else chunks()
+    json = {"content-type": "application/json"}
+    response = await serving.http.post(PODS, content=content, headers=json)
+    assert response.status_code == code
+    if code == 413:
+        message = "Request entity too large: limit is 3145728"
+        want = status(413, "RequestEntityTooLarge", message, {})
+        assert (413, response.json()) == want
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        pytest.param(
+            f"{PODS}/p/binding",
+            "the body of the request was in an unknown format "
+            "(application/vnd.kubernetes.protobuf)",
+            id="a binding",
+        ),
+        pytest.param(
+            PODS,
+            "field 1 of v1.Pod is not read from protobuf by the embedded cluster; "
+            "the client's contentType should be application/json",
+            id="a pod",
+        ),
+    ],
+)
+async def test_who_sends_protobuf_is_told_to_send_json(
+    serving: Serving, path: str, message: str
+) -> None:
+    await serving.pods("p")
+    body = b"k8s\0\x12\x02\x0a\x00"
+    answer = await serving.request(
+        "POST", path, body, content_type="application/vnd.kubernetes.protobuf"
+    )
+    accepted = "accepted media types include: application/json, application/yaml"
+    assert answer == status(415, "UnsupportedMediaType", f"{message} - {accepted}", {})

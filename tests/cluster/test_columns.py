@@ -93,6 +93,14 @@ def test_cells_of_a_replica_set() -> None:
     assert found == ["x", 3, 3, 2, Since(AT), *WIDE]
 
 
+def test_cells_of_the_workloads_without_a_controller() -> None:
+    found = cells(workloads.STATEFUL_SET_COLUMNS, spec=SPEC, status=STATUS)
+    assert found == ["x", "2/3", Since(AT), *WIDE[:2]]
+    old = {**SPEC, "selector": {"app": "web"}}
+    found = cells(workloads.REPLICATION_CONTROLLER_COLUMNS, spec=old, status=STATUS)
+    assert found == ["x", 3, 3, 2, Since(AT), *WIDE]
+
+
 PORTS = [
     {"port": 80, "protocol": "TCP"},
     {"port": 53, "protocol": "UDP", "nodePort": 30053},
@@ -217,8 +225,8 @@ def test_cells_of_small_kinds() -> None:
 @pytest.mark.parametrize(
     ("selector", "want"),
     [
-        pytest.param(None, "<none>", id="no selector"),
-        pytest.param({}, "<none>", id="an empty one"),
+        pytest.param(None, "", id="no selector"),
+        pytest.param({}, "", id="an empty one"),
         pytest.param({"matchLabels": {"b": "2", "a": "1"}}, "a=1,b=2", id="labels, sorted"),
         pytest.param(
             {

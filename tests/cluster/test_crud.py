@@ -150,8 +150,8 @@ async def test_a_node_comes_with_its_status(serving: Serving) -> None:
             status(
                 400,
                 "BadRequest",
-                'Pod in version "v1" cannot be handled as a Pod: json: metadata.name has the wrong '
-                "type",
+                'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal number '
+                "into Go struct field ObjectMeta.metadata.name of type string",
             ),
             id="a name that is no text",
         ),
@@ -352,8 +352,9 @@ async def test_dry_runs_answer_and_keep_nothing(serving: Serving) -> None:
 
 
 async def test_a_bug_is_a_status_too(serving: Serving, caplog: pytest.LogCaptureFixture) -> None:
-    body = {"metadata": {"name": "p"}, "spec": "text"}
-    code, answer = await serving.request("POST", PODS, body)
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    code, answer = await serving.request("POST", path, {"metadata": {"name": "p"}})
     assert (code, answer["reason"]) == (500, "InternalError")
+    assert answer["message"] == "Internal error occurred: ZeroDivisionError: a bug"
     assert "request failed" in caplog.messages
     await serving.pods("p")

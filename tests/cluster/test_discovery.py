@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from app.cluster import discovery
 from app.cluster.discovery import AGGREGATED, wants_aggregated
 from app.cluster.registry import RESOURCES
+from app.cluster.resources import VERBS
 
 KUBECTL_ACCEPT = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -64,7 +65,7 @@ async def test_a_resource_of_the_aggregated_form(client: httpx.AsyncClient) -> N
         "responseKind": {"group": "", "version": "", "kind": "ReplicaSet"},
         "scope": "Namespaced",
         "singularResource": "replicaset",
-        "verbs": [*discovery.VERBS],
+        "verbs": [*VERBS],
         "shortNames": ["rs"],
         "categories": ["all"],
         "subresources": [
@@ -110,10 +111,22 @@ async def test_the_old_form(client: httpx.AsyncClient) -> None:
                 "singularName": "lease",
                 "namespaced": True,
                 "kind": "Lease",
-                "verbs": [*discovery.VERBS],
+                "verbs": [*VERBS],
             }
         ],
     }
+
+
+async def test_evictions_are_not_announced_so_that_kubectl_drain_deletes(
+    client: httpx.AsyncClient,
+) -> None:
+    resources = (await client.get("/api/v1")).json()["resources"]
+    assert [each["name"] for each in resources if each["name"].startswith("pods")] == [
+        "pods",
+        "pods/binding",
+        "pods/status",
+    ]
+    assert "policy" not in [group["name"] for group in (await client.get("/apis")).json()["groups"]]
 
 
 async def test_nobody_deletes_all_namespaces_at_once(client: httpx.AsyncClient) -> None:

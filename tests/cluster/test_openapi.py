@@ -139,7 +139,16 @@ async def test_the_index_is_cached_and_has_the_content_type_of_a_real_one(
     assert (await client.get("/openapi/v3", headers=again)).status_code == 304
 
 
-async def test_protobuf_is_not_spoken(client: httpx.AsyncClient) -> None:
+async def test_who_takes_protobuf_only_gets_an_empty_document(client: httpx.AsyncClient) -> None:
     accept = {"Accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
     response = await client.get("/openapi/v2", headers=accept)
+    want = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    assert (response.status_code, response.headers["content-type"]) == (200, want)
+    info = b"\n\nKubernetes\x12\x0bunversioned"
+    assert response.content == b"\n\x032.0\x12" + bytes([len(info)]) + info + b"B\0"
+
+
+async def test_other_documents_are_json_only(client: httpx.AsyncClient) -> None:
+    accept = {"Accept": "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"}
+    response = await client.get("/openapi/v3", headers=accept)
     assert (response.status_code, response.json()["reason"]) == (406, "NotAcceptable")

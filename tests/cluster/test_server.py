@@ -1,9 +1,13 @@
 """The server around the resources: version, health, sockets."""
 
+import asyncio
+
 import httpx
 import msgspec
 import pytest
 
+from app.clock import FakeClock
+from app.cluster.requests import BODY_LIMIT
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -55,6 +59,37 @@ async def test_a_watch_over_a_socket() -> None:
             assert [line async for line in lines] == []
         with pytest.raises(httpx.ConnectError):
             await client.get("/version")
+
+
+class BrokenClock(FakeClock):
+    async def sleep(self, seconds: float) -> None:
+        raise OSError("the clock has stopped")
+
+
+@pytest.mark.wall
+async def test_who_runs_the_server_learns_of_its_death() -> None:
+    serving = Serving(clock=BrokenClock())
+    await serving.server.start("127.0.0.1", 0)
+    with pytest.raises(OSError, match="the clock has stopped"):
+        await serving.server.run()
+    await serving.server.stop()
+
+
+@pytest.mark.wall
+async def test_running_ends_with_the_server(serving: Serving) -> None:
+    await serving.server.start("127.0.0.1", 0)
+    running = asyncio.create_task(serving.server.run())
+    await serving.server.stop()
+    await running
+
+
+@pytest.mark.wall
+async def test_the_connection_survives_a_body_that_is_too_long(serving: Serving) -> None:
+    port = await serving.server.start("127.0.0.1", 0)
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        assert (await client.post(PODS, content=bytes(BODY_LIMIT + 1))).status_code == 413
+        assert (await client.get("/healthz")).text == "ok"
+    await serving.server.stop()
 
 
 @pytest.mark.wall

@@ -75,6 +75,18 @@ def containers(*items: Any, **more: Any) -> dict[str, Any]:
             id="finalizers are a set",
         ),
         pytest.param(
+            {"metadata": {"name": "p"}},
+            {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}},
+            {"metadata": {"name": "p"}},
+            id="nothing is taken out of a list that is not there",
+        ),
+        pytest.param(
+            containers(A, nodeName="n"),
+            {"spec": {"$setElementOrder/containers": [{"name": "a"}], "containers": None}},
+            {"spec": {"nodeName": "n"}},
+            id="null removes a list, whatever its order",
+        ),
+        pytest.param(
             {"metadata": {"labels": {"a": "1"}}},
             {"metadata": {"labels": {"a": None, "b": "2"}}},
             {"metadata": {"labels": {"b": "2"}}},

@@ -13,8 +13,10 @@ from app.cluster.strategies.pod import POD
 from app.cluster.strategies.pod_defaults import pull_policy, qos_class
 from app.cluster.strategies.priority_class import PRIORITY_CLASS
 from app.cluster.strategies.replica_set import REPLICA_SET
+from app.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
 from app.cluster.strategies.service import SERVICE
-from tests.cluster.bodies import node, pod, stored, workload
+from app.cluster.strategies.stateful_set import STATEFUL_SET
+from tests.cluster.bodies import complaints, node, pod, stored, workload
 
 DEFAULT_CONTAINER = {
     "name": "c",
@@ -41,9 +43,28 @@ def test_a_pod_gets_its_defaults() -> None:
     }
 
 
-@pytest.mark.parametrize("strategy", [DEPLOYMENT, REPLICA_SET])
+@pytest.mark.parametrize("strategy", [DEPLOYMENT, REPLICA_SET, STATEFUL_SET])
 def test_a_template_gets_only_the_defaults_of_templates(strategy: Strategy) -> None:
     assert stored(strategy, workload())["spec"]["template"]["spec"] == DEFAULT_TEMPLATE_SPEC
+
+
+def test_a_stateful_set_gets_its_defaults() -> None:
+    spec = stored(STATEFUL_SET, workload())["spec"]
+    assert {k: v for k, v in spec.items() if k not in ("selector", "template")} == {
+        "replicas": 1,
+        "podManagementPolicy": "OrderedReady",
+        "revisionHistoryLimit": 10,
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+    }
+
+
+def test_a_replication_controller_selects_by_its_template() -> None:
+    body = workload()
+    template = body["spec"]["template"]
+    body["spec"] = {"template": template}
+    found = stored(REPLICATION_CONTROLLER, body)
+    assert found["metadata"]["labels"] == found["spec"]["selector"] == {"app": "web"}
+    assert complaints(REPLICATION_CONTROLLER, body) == []
 
 
 def test_a_deployment_gets_its_defaults() -> None:

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from app.cluster.registry import find
+from app.cluster.subresources import scale_of
 from tests.cluster.serving import NOW_TEXT, Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -133,8 +135,17 @@ async def test_binding_what_is_not_there(serving: Serving) -> None:
 
 async def test_evictions_are_not_served(serving: Serving) -> None:
     await serving.pods("p")
-    message = "eviction is not served by the embedded cluster: delete the pod instead"
-    want = status(405, "MethodNotAllowed", message, {})
+    want = status(405, "MethodNotAllowed", "pods are not evicted here", {})
+    assert await serving.request("POST", f"{PODS}/p/eviction", {}) == want
+    assert await serving.request("GET", f"{PODS}/p/eviction") == want
+
+
+async def test_only_pods_could_be_evicted(serving: Serving) -> None:
+    assert (await serving.request("POST", "/api/v1/nodes/n/eviction", {}))[0] == 404
+
+
+async def test_to_evict_what_is_gone_is_to_be_told_so(serving: Serving) -> None:
+    want = status(404, "NotFound", 'pods "p" not found', {"name": "p", "kind": "pods"})
     assert await serving.request("POST", f"{PODS}/p/eviction", {}) == want
 
 
@@ -158,8 +169,15 @@ async def test_the_scale_of_a_workload(serving: Serving) -> None:
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
         "spec": {"replicas": 2},
-        "status": {"replicas": 0, "selector": "!old,app=web,tier in (a,b)"},
+        "status": {"replicas": 0, "selector": "app=web,!old,tier in (a,b)"},
     }
+
+
+def test_the_scale_of_a_workload_that_selects_by_a_map() -> None:
+    controllers = find("", "v1", "replicationcontrollers")
+    assert controllers is not None
+    body = {"metadata": {"name": "rc"}, "spec": {"selector": {"b": "2", "a": "1"}}}
+    assert scale_of(controllers, body)["status"] == {"replicas": 0, "selector": "a=1,b=2"}
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ ADD, DELETE = ActionType.ADD, ActionType.DELETE
                 (POD, DELETE, True),
                 (POD, ActionType.UPDATE_POD_SCALE_DOWN, True),
                 (NODE, ADD | ActionType.UPDATE_NODE_ALLOCATABLE, True),
+                (EventResource.DEVICE_CLASS, ADD | ActionType.UPDATE, True),
             },
             id="NodeResourcesFit",
         ),

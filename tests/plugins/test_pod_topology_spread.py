@@ -137,20 +137,29 @@ def test_filter(waiting: Pod, running: list[Pod], want: dict[str, Status]) -> No
     assert verdicts(plugin(nodes), waiting, nodes) == {"a": None, "b": None, "c": None} | want
 
 
-def test_a_node_is_told_the_first_reason_only() -> None:
-    far = node("far", zone="b", region="r")
-    nodes = table(IN_A, far, pods=[])
-    first_missing = pending(spread(REGION, selector=WEB), spread(selector=WEB))
-    # The only zone with all labels is b, so that zone a, which has none counted, is not ahead.
-    assert verdicts(plugin(nodes), first_missing, nodes) == {"a": MISSING_LABEL, "far": None}
-
-    nodes = table(IN_A, far, node("near", zone="a", region="r"), pods=[web("1", "near")])
-    first_skewed = pending(spread(selector=WEB), spread(REGION, selector=WEB, max_skew=9))
-    assert verdicts(plugin(nodes), first_skewed, nodes) == {
-        "a": SKEWED,  # its zone is counted on the other node; that it has no region comes second
-        "far": None,
-        "near": SKEWED,
-    }
+@pytest.mark.parametrize(
+    ("constraints", "reason"),
+    [
+        pytest.param(
+            [spread(REGION, selector=WEB, max_skew=9), spread(selector=WEB)],
+            MISSING_LABEL,
+            id="the label of the first constraint is missing",
+        ),
+        pytest.param(
+            [spread(selector=WEB), spread(REGION, selector=WEB, max_skew=9)],
+            SKEWED,
+            id="the first constraint is violated",
+        ),
+    ],
+)
+def test_a_node_is_told_the_first_reason_only(
+    constraints: list[TopologySpreadConstraint], reason: Status
+) -> None:
+    """Node a has no region, and its zone has, on the other node, one pod too many."""
+    near, far = node("near", zone="a", region="r"), node("far", zone="b", region="r")
+    nodes = table(IN_A, near, far, pods=[web("1", "near")])
+    answers = verdicts(plugin(nodes), pending(*constraints), nodes)
+    assert answers == {"a": reason, "near": SKEWED, "far": None}
 
 
 def test_match_label_keys_narrow_the_selector_to_the_pods_own_values() -> None:

@@ -1,18 +1,15 @@
 """PrioritySort, SchedulingGates, DefaultBinder and the registry."""
 
-from random import Random
-
 import pytest
 
-from app.clock import Clock, FakeClock
 from app.framework.cycle_state import CycleState
 from app.framework.events import Hint
 from app.framework.interface import EXTENSION_POINTS, Plugin
-from app.framework.listers import Listers
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo, QueuedPodInfo
 from app.framework.status import Status
 from app.objects.pod import Pod
+from app.offline.scenario import OfflineHandle
 from plugins.default_binder import DefaultBinder
 from plugins.priority_sort import PrioritySort
 from plugins.registry import IN_TREE
@@ -66,15 +63,11 @@ def test_gates_hint(changed: Pod, want: Hint) -> None:
     assert after_gates_eliminated(pod("p", gates=["a"]), pod(gates=["a"]), changed) is want
 
 
-class Binds:
+class Binds(OfflineHandle):
     """A handle whose API accepts or refuses bindings."""
 
-    clock: Clock = FakeClock(0)
-    rng = Random(0)
-    nodes = NodeTable()
-    listers = Listers()
-
     def __init__(self, failure: Exception | None = None) -> None:
+        super().__init__(NodeTable())
         self.failure = failure
         self.bound: list[tuple[str, str]] = []
 

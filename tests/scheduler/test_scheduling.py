@@ -46,7 +46,11 @@ async def test_a_pod_that_fits_nowhere_is_told_why(harness: Harness) -> None:
     harness.put(pod("big", cpu=4))
     await harness.until_idle()
 
-    why = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)."
+    why = (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). no new"
+        " claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful"
+        " for scheduling."
+    )
     assert harness.placements() == {}
     assert harness.cluster.events == [
         RecordedEvent("default/big", "Warning", "FailedScheduling", why)
@@ -136,6 +140,24 @@ async def test_a_failed_bind_gives_the_room_back_and_retries(harness: Harness) -
     assert harness.placements() == {"p": "n1"}
 
 
+async def test_a_failed_bind_wakes_who_waits_for_the_room(harness: Harness) -> None:
+    harness.put(node("n1", cpu=1), pod("p", cpu=1))
+    queued = harness.queue.pop()
+    assert queued is not None
+    claim = harness.scheduler.schedule_one(queued)
+    assert claim is not None
+    harness.put(pod("waiting", cpu=1))
+    await harness.until_idle()
+    assert harness.placements() == {}
+
+    harness.cluster.bind_error = OSError("connection refused")
+    await harness.scheduler.bind(claim)
+    harness.cluster.bind_error = None
+    await harness.until_idle()
+
+    assert harness.placements() == {"waiting": "n1"}
+
+
 async def test_a_pod_of_another_scheduler_is_left_alone(harness: Harness) -> None:
     harness.put(node("n1", cpu=1), pod("theirs", cpu=1, scheduler="other"))
     await harness.until_idle()
@@ -165,10 +187,14 @@ async def test_a_pod_deleted_while_being_bound_frees_its_room(harness: Harness) 
     assert queued is not None
     assert harness.scheduler.schedule_one(queued) is not None
     assert harness.cache.counts()["assumed_pods"] == 1
+    harness.put(pod("waiting", cpu=1))
+    await harness.until_idle()
 
     harness.delete(pod("p", cpu=1))
-
     assert harness.cache.counts() == {"nodes": 1, "pods": 0, "assumed_pods": 0}
+
+    await harness.until_idle()
+    assert harness.placements() == {"waiting": "n1"}
 
 
 class Broken(ScalarFilter):

@@ -35,7 +35,7 @@ def listed(obj: Object, path: str) -> list[Any]:
 
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
-    """Write a label selector as kubectl does: ``app=web,tier in (a,b)``; ``<none>`` when empty."""
+    """Write a label selector as kubectl does: ``app=web,tier in (a,b)``; "" when it is empty."""
     selector = selector or {}
     terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
     for term in selector.get("matchExpressions") or ():
@@ -47,12 +47,12 @@ def selector_text(selector: Mapping[str, Any] | None) -> str:
             "DoesNotExist": f"!{key}",
         }
         terms.append((key, texts[term["operator"]]))
-    return ",".join(text for _, text in sorted(terms)) or NONE
+    return ",".join(text for _, text in sorted(terms))
 
 
 def labels_text(labels: Mapping[str, str] | None) -> str:
-    """Write a plain map of labels: ``app=web,tier=a``; ``<none>`` when empty."""
-    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
+    """Write a plain map of labels: ``app=web,tier=a``; "" when it is empty."""
+    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items()))
 
 
 NAME = Column(

@@ -49,7 +49,7 @@ COLUMNS = (
     Column(
         "Selector",
         "string",
-        lambda service: labels_text(dig(service, "spec.selector")),
+        lambda service: labels_text(dig(service, "spec.selector")) or NONE,
         "The labels of the pods behind the service.",
         priority=1,
     ),

@@ -1,6 +1,6 @@
-"""Deployments and replica sets: how many pods are wanted, and how many there are."""
+"""Workloads: how many pods are wanted, and how many there are."""
 
-from app.cluster.columns.cells import AGE, NAME, dig, listed, selector_text
+from app.cluster.columns.cells import AGE, NAME, NONE, dig, labels_text, listed, selector_text
 from app.cluster.resources import Column, Object
 
 
@@ -14,7 +14,7 @@ def of_containers(obj: Object, key: str) -> str:
     return ",".join(each.get(key, "") for each in listed(obj, "spec.template.spec.containers"))
 
 
-TEMPLATE_COLUMNS = (
+POD_COLUMNS = (
     Column(
         "Containers",
         "string",
@@ -29,10 +29,14 @@ TEMPLATE_COLUMNS = (
         "The images of the pod template's containers.",
         priority=1,
     ),
+)
+
+TEMPLATE_COLUMNS = (
+    *POD_COLUMNS,
     Column(
         "Selector",
         "string",
-        lambda obj: selector_text(dig(obj, "spec.selector")),
+        lambda obj: selector_text(dig(obj, "spec.selector")) or NONE,
         "Which pods count.",
         priority=1,
     ),
@@ -62,7 +66,7 @@ DEPLOYMENT_COLUMNS = (
     *TEMPLATE_COLUMNS,
 )
 
-REPLICA_SET_COLUMNS = (
+REPLICA_COLUMNS = (
     NAME,
     Column("Desired", "integer", lambda obj: count(obj, "spec.replicas"), "Pods that are wanted."),
     Column(
@@ -75,5 +79,30 @@ REPLICA_SET_COLUMNS = (
         "Ready", "integer", lambda obj: count(obj, "status.readyReplicas"), "Pods that are ready."
     ),
     AGE,
-    *TEMPLATE_COLUMNS,
+)
+
+REPLICA_SET_COLUMNS = (*REPLICA_COLUMNS, *TEMPLATE_COLUMNS)
+
+REPLICATION_CONTROLLER_COLUMNS = (
+    *REPLICA_COLUMNS,
+    *POD_COLUMNS,
+    Column(
+        "Selector",
+        "string",
+        lambda obj: labels_text(dig(obj, "spec.selector")) or NONE,
+        "Which pods count.",
+        priority=1,
+    ),
+)
+
+STATEFUL_SET_COLUMNS = (
+    NAME,
+    Column(
+        "Ready",
+        "string",
+        lambda obj: f"{count(obj, 'status.readyReplicas')}/{count(obj, 'spec.replicas')}",
+        "Pods that are ready, of pods that are wanted.",
+    ),
+    AGE,
+    *POD_COLUMNS,
 )

@@ -10,7 +10,7 @@ from app.objects.selectors import NOTHING, Selector, compile_selector
 
 
 class DisruptionBudgets:
-    """The budgets there are. Which are about a pod is kept by template until any of them changes."""
+    """The budgets there are; which are about a pod is kept, by template, until any changes."""
 
     def __init__(self, lister: Lister[PodDisruptionBudget]) -> None:
         self._lister = lister
@@ -18,14 +18,16 @@ class DisruptionBudgets:
         self._about: WeakKeyDictionary[PodTemplate, list[PodDisruptionBudget]] = WeakKeyDictionary()
         self._selectors: dict[str, Selector] = {}
 
-    def violating(self, pods: Sequence[PodInfo]) -> list[bool]:
-        """Say of each of *pods*, most important first, whether evicting it, too, breaks a budget.
+    def violated_by(self, pods: Sequence[PodInfo]) -> list[PodInfo]:
+        """Return those of *pods*, most important first, whose eviction too would break a budget.
 
         A pod is charged to every budget that is about it, also when one of them is exceeded
         already; but not to those that have granted its eviction before.
         """
+        if self._lister.is_empty:
+            return []
         left: dict[str, int] = {}
-        return [self._breaks(pod, left) for pod in pods]
+        return [pod for pod in pods if self._breaks(pod, left)]
 
     def _breaks(self, pod: PodInfo, left: dict[str, int]) -> bool:
         """Charge *pod* to its budgets; *left* is how many more evictions each of them allows."""

@@ -1,13 +1,21 @@
 """The node whose victims are missed least (spec §6.6)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
 from typing import Final
 
-from app.framework.preemption.candidate import Candidate
+from app.framework.preemption.candidate import Candidate, Preemption
 from app.framework.preemption.importance import started
 
 _EVERY_VICTIM: Final = 2**31
 """Added to each priority, so that a victim of negative priority counts, too."""
+
+
+def choose(found: Preemption, rng: Random) -> Preemption:
+    """Return *found*, which has candidates, with the best of them chosen; *rng* breaks ties."""
+    equals = equally_good(found.candidates)
+    return replace(found, equals=equals, chosen=rng.choice(equals))
 
 
 def equally_good(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

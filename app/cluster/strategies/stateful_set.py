@@ -1,0 +1,56 @@
+"""StatefulSets: pods of one template that have names of their own.
+
+The scheduler spreads the pods that one selects. Nothing creates those pods yet: the controller, in
+:mod:`app.cluster.controllers`, is still to come.
+"""
+
+from app.cluster.resources import FieldError, Object, Strategy
+from app.cluster.strategies import metadata, workload
+from app.cluster.strategies.metadata import ObjectMeta
+from app.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+from app.cluster.strategies.workload import WorkloadSpec
+
+
+class StatefulSetSpec(WorkloadSpec, frozen=True):
+    pod_management_policy: str | None = None
+
+
+class StatefulSet(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+    spec: StatefulSetSpec | None = None
+
+
+def default(obj: Object) -> None:
+    drop_nulls(obj, "metadata", "spec")
+    _default(obj)
+
+
+@when_fit(StatefulSet)
+def _default(obj: Object) -> None:
+    workload.default(obj)
+    spec = section(obj, "spec")
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+
+
+@when_fit(StatefulSet)
+def prepare(new: Object, old: Object | None) -> None:
+    changed = old is not None and new.get("spec") != old.get("spec")
+    metadata.set_generation(new, old, changed=changed)
+
+
+def validate(new: StatefulSet, old: StatefulSet | None) -> list[FieldError]:
+    errors = metadata.validate(new.metadata, old.metadata if old else None)
+    return errors + workload.validate_spec(
+        new.spec or StatefulSetSpec(), old.spec if old else None, kind="statefulset"
+    )
+
+
+STATEFUL_SET = Strategy(
+    default=default,
+    prepare=prepare,
+    validate=judged(StatefulSet, validate),
+    validate_status=judged(workload.Status, workload.validate_status),
+    initial_status=lambda _obj: {"replicas": 0},
+)

@@ -1,0 +1,80 @@
+"""Why this node and not the next best: scores side by side."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.explain.explanation import Choice, NodeScore, PluginScore
+from app.framework.node_table import NodeTable
+from app.profile.profile import ScoreTable
+from app.scheduler.decisions import RankedNode
+
+
+def scores_of(
+    table: ScoreTable, nodes: NodeTable, *, weights: Mapping[str, int], limit: int
+) -> list[NodeScore]:
+    """Put the *limit* best scores of a decision into words, best first, equal ones by name."""
+    totals, rows = table.total.tolist(), table.rows.tolist()
+    best = sorted(range(len(rows)), key=lambda i: (-totals[i], nodes.name(rows[i])))[:limit]
+    return [
+        node_score(
+            RankedNode(
+                nodes.name(rows[i]),
+                totals[i],
+                {plugin: int(column[i]) for plugin, column in table.raw.items()},
+                {plugin: int(column[i]) for plugin, column in table.weighted.items()},
+            ),
+            weights=weights,
+        )
+        for i in best
+    ]
+
+
+def node_score(ranked: RankedNode, *, weights: Mapping[str, int]) -> NodeScore:
+    """Add what the weights say to what was recorded."""
+    return NodeScore(
+        node=ranked.name,
+        total=ranked.total,
+        plugins={
+            plugin: PluginScore(
+                raw=ranked.raw[plugin],
+                normalized=weighted // weights[plugin],
+                weight=weights[plugin],
+                weighted=weighted,
+            )
+            for plugin, weighted in ranked.weighted.items()
+        },
+    )
+
+
+def choose(chosen: str, scores: Sequence[NodeScore], *, equals: int) -> Choice:
+    """Tell why *chosen* won.
+
+    *scores* are those of the best nodes, best first, or none if there was only one; *equals* says
+    how many other nodes have the same total.
+    """
+    best = next((score for score in scores if score.node == chosen), None)
+    runner_up = next((score for score in scores if score.node != chosen), None)
+    if best is None or runner_up is None:
+        total = best.total if best else None
+        return Choice(node=chosen, total=total, words=f"{chosen}, the only node that fits")
+    differences = _differences(best, runner_up)
+    decided_by = ""
+    if equals:
+        why = f"chance decides between {equals + 1} nodes with the same total"
+    else:
+        decided_by = max(differences, key=lambda plugin: differences[plugin], default="")
+        why = f"{decided_by} makes the largest difference ({differences.get(decided_by, 0):+})"
+    return Choice(
+        node=chosen,
+        total=best.total,
+        equals=equals,
+        runner_up=runner_up.node,
+        runner_up_total=runner_up.total,
+        decided_by=decided_by,
+        differences=differences,
+        words=f"{chosen} ({best.total}) before {runner_up.node} ({runner_up.total}): {why}",
+    )
+
+
+def _differences(best: NodeScore, other: NodeScore) -> dict[str, int]:
+    plugins: Iterable[str] = best.plugins
+    return {p: best.plugins[p].weighted - other.plugins[p].weighted for p in plugins}

@@ -1,0 +1,113 @@
+"""Answers questions about the pods of a running scheduler."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from app.clock import Clock
+from app.explain.choice import choose, node_score
+from app.explain.explanation import Explanation, Judgement, PastDecision, Whereabouts
+from app.explain.judge import judge
+from app.explain.pod_state import pod_state
+from app.framework.pod_info import PodInfo
+from app.objects.pod import Pod
+from app.profile.profile import Profile
+from app.scheduler.decisions import DecisionRecord
+from app.scheduler.scheduler import Scheduler
+
+AS_IF_UNPLACED = "judged on the cluster as it is now, as if the pod had no node yet"
+AS_IF_UNGATED = "judged as if it were not gated"
+
+
+class Explainer:
+    """Looks at a scheduler between two attempts.
+
+    Every answer is made in one go, without awaiting, so it is true of one moment; it is linear in
+    the number of nodes. To be used on the scheduler's event loop only.
+    """
+
+    def __init__(self, scheduler: Scheduler, *, pods: Mapping[str, Pod], clock: Clock) -> None:
+        """*pods* is the informer's store, by namespace/name."""
+        self._scheduler = scheduler
+        self._pods = pods
+        self._clock = clock
+
+    def explain(self, key: str, *, limit: int | None) -> Explanation | None:
+        """Tell everything about the pod ``namespace/name``, with the *limit* nearest nodes.
+
+        None if there is no such pod, or it has finished.
+        """
+        pod = self._pods.get(key)
+        if pod is None:
+            return None
+        state = pod_state(pod, scheduler=self._scheduler, clock=self._clock)
+        profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
+        return Explanation(
+            pod=key,
+            uid=pod.metadata.uid,
+            profile=pod.spec.scheduler_name,
+            state=state,
+            judgement=self._judge(profile, pod, state.where, limit) if profile else None,
+            history=tuple(self.decisions(key)),
+        )
+
+    def decisions(self, pod: str | None = None, *, limit: int | None = None) -> list[PastDecision]:
+        """Return recorded attempts, of *pod* or of all, the newest first."""
+        kept = self._scheduler.decisions
+        records = kept.all() if pod is None else kept.of(pod)
+        return [self._told(record) for record in records[::-1][:limit]]
+
+    def _judge(
+        self, profile: Profile, pod: Pod, where: Whereabouts, limit: int | None
+    ) -> Judgement:
+        cache, nominator = self._scheduler.cache, self._scheduler.queue.nominator
+        cache.refresh_order()
+        nodes, notes = cache.table, []
+        asked = PodInfo(pod)
+        placed = cache.pod(asked.uid)
+        if placed is not None:
+            # A copy, from which the pod can be taken without anybody noticing.
+            notes.append(AS_IF_UNPLACED)
+            nodes = nodes.take(nodes.row_of.values())
+            asked = PodInfo(_without_node(pod))
+            row = nodes.row_of.get(placed.node_name)
+            if row is not None:
+                nodes.remove_pod(row, placed)
+        elif where is Whereabouts.GATED:
+            notes.append(AS_IF_UNGATED)
+        return judge(
+            profile,
+            asked,
+            nodes,
+            nominated={node: nominator.nominated_pods(node) for node in nominator.nodes()},
+            limit=limit,
+            notes=notes,
+        )
+
+    def _told(self, record: DecisionRecord) -> PastDecision:
+        weights = self._scheduler.profiles[record.profile].weights
+        best = tuple(node_score(ranked, weights=weights) for ranked in record.top)
+        return PastDecision(
+            pod=record.pod,
+            uid=record.uid,
+            profile=record.profile,
+            attempt=record.attempt,
+            seconds_ago=self._clock.monotonic() - record.at,
+            took_seconds=record.took,
+            node=record.node,
+            message=record.message,
+            reasons=record.reasons,
+            num_nodes=record.num_nodes,
+            num_feasible=record.num_feasible,
+            choice=choose(record.node, best, equals=record.equals) if record.node else None,
+            best=best,
+        )
+
+
+def _without_node(pod: Pod) -> Pod:
+    replace = msgspec.structs.replace
+    return replace(
+        pod,
+        spec=replace(pod.spec, node_name=""),
+        status=replace(pod.status, nominated_node_name=""),
+    )

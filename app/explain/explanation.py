@@ -1,0 +1,176 @@
+"""What there is to tell about one pod, as JSON has it; documented in the server's OpenAPI."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from app.framework.explanation import Change, Detail
+
+
+class Told(BaseModel):
+    """camelCase in JSON; not to be changed."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+
+class Whereabouts(StrEnum):
+    """Where a pod is, seen from the scheduler."""
+
+    FOREIGN = "Foreign"
+    """It waits for another scheduler."""
+    DELETED = "Deleted"
+    """It is being deleted, and was never bound."""
+    UNQUEUED = "Unqueued"
+    """The API server has it, the queue does not."""
+    ACTIVE = "Active"
+    BACKOFF = "Backoff"
+    UNSCHEDULABLE = "Unschedulable"
+    GATED = "Gated"
+    IN_FLIGHT = "InFlight"
+    BINDING = "Binding"
+    BOUND = "Bound"
+
+
+class PodState(Told):
+    """Where a pod is, and what it waits for."""
+
+    where: Whereabouts
+    words: str
+    """The same for people: "not tried yet: 37 pods ahead, first default/web"."""
+    node: str = ""
+    """Where it is bound, or being bound to."""
+    nominated_node: str = ""
+    attempts: int | None = None
+    """How often it was tried; None if that is not known any more."""
+    pods_ahead: int | None = None
+    """Of a pod that is to be tried: how many come before it."""
+    until: str | None = None
+    """When its backoff ends, in UTC."""
+    waits_for: tuple[str, ...] = ()
+    """The plugins that rejected or gate it."""
+
+
+class Obstacle(Told):
+    """One plugin's objections to a node."""
+
+    plugin: str
+    """Empty if several plugins agreed on it."""
+    code: str
+    reasons: tuple[str, ...]
+    """As they are counted in the FailedScheduling message."""
+    details: tuple[Detail, ...] = ()
+    """The same with numbers, of plugins that tell them."""
+
+
+class PluginScore(Told):
+    """What one plugin thinks of a node; ``weighted`` is ``normalized * weight``."""
+
+    raw: int
+    normalized: int
+    weight: int
+    weighted: int
+
+
+class NodeScore(Told):
+    node: str
+    total: int
+    plugins: dict[str, PluginScore]
+
+
+class NodeVerdict(Told):
+    """What became of one node."""
+
+    node: str
+    fits: bool
+    plugin: str = ""
+    """The plugin that the node is charged to: the first, in order, that rejects it."""
+    code: str = ""
+    reasons: tuple[str, ...] = ()
+    """Those of that plugin: what the FailedScheduling message counts."""
+    obstacles: tuple[Obstacle, ...] = ()
+    """All that stands in the way, those of plugins which were not asked any more included."""
+    score: NodeScore | None = None
+
+
+class Choice(Told):
+    """Why this node, and not the next best."""
+
+    node: str
+    total: int | None = None
+    """None where no scores were needed."""
+    equals: int = 0
+    """How many other nodes have the same total: chance decides between them."""
+    runner_up: str = ""
+    runner_up_total: int | None = None
+    decided_by: str = ""
+    """The plugin with the largest weighted difference in favour of the chosen node; none in ties"""
+    differences: dict[str, int] = {}
+    """By plugin, how many points the chosen node has more, after weights."""
+    words: str
+
+
+class NearestMiss(Told):
+    """The node that needs the smallest change (the order is told in ``app.explain``)."""
+
+    node: str
+    changes: tuple[Change, ...]
+    """All of them together."""
+    is_complete: bool
+    """Whether every objection has a change that meets it. A changed label may call up others, for
+    it changes which pods are counted together by topology spread and pod affinity."""
+    words: str
+    """The same for people: "node-7: free 180m more cpu"."""
+
+
+class Judgement(Told):
+    """What the scheduler would find if it tried the pod on the cluster as it is now."""
+
+    message: str
+    """As in the FailedScheduling event, but for what preemption adds; empty if it fits."""
+    reasons: dict[str, int]
+    """Reason to the number of nodes it is counted for in the message."""
+    num_nodes: int
+    num_feasible: int
+    notes: tuple[str, ...] = ()
+    """What else to know: what was taken for granted, what PreFilter ruled out."""
+    choice: Choice | None = None
+    nearest_miss: NearestMiss | None = None
+    nodes: tuple[NodeVerdict, ...] = ()
+    """The best first: nodes that fit by total score, others by how nearly they would."""
+
+
+class PastDecision(Told):
+    """One attempt, as it was recorded."""
+
+    pod: str
+    uid: str
+    profile: str
+    attempt: int
+    seconds_ago: float
+    took_seconds: float
+    node: str
+    """Where the pod was to go; empty if nowhere."""
+    message: str
+    """Why it went nowhere, the whole FailedScheduling message."""
+    reasons: dict[str, int]
+    num_nodes: int
+    num_feasible: int
+    choice: Choice | None = None
+    best: tuple[NodeScore, ...] = ()
+    """The best nodes of that attempt; none if a single node was left, which needs no scores."""
+
+
+class Explanation(Told):
+    """Everything about one pod."""
+
+    pod: str
+    uid: str
+    profile: str
+    """The spec.schedulerName."""
+    state: PodState | None = None
+    """None for a recorded cluster, which has no queue."""
+    judgement: Judgement | None = None
+    """None when it is not up to this scheduler."""
+    history: tuple[PastDecision, ...] = ()
+    """Recorded attempts that are still kept, the newest first."""

@@ -1,0 +1,105 @@
+"""Judges one pod on a table as the scheduler would, and tells everything that it found."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.explain.choice import choose, scores_of
+from app.explain.explanation import Choice, Judgement, NodeVerdict, Obstacle
+from app.explain.obstacles import Obstacles
+from app.framework.cycle_state import CycleState
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import Code
+from app.profile.attempt_filters import NominatedPods
+from app.profile.profile import Profile
+from app.scheduler.decision import Decision
+from app.scheduler.find_node import NodeFinder
+
+
+def judge(
+    profile: Profile,
+    pod: PodInfo,
+    nodes: NodeTable,
+    *,
+    nominated: NominatedPods,
+    limit: int | None,
+    notes: Iterable[str] = (),
+) -> Judgement:
+    """Try *pod* on *nodes*, changing nothing, and tell about the *limit* best nodes; None: all.
+
+    Of equally good nodes the one with the smallest name is taken for the chosen one. PostFilter is
+    not asked.
+    """
+
+    def smallest_name(rows: Sequence[int]) -> int:
+        return min(rows, key=nodes.name)
+
+    finder = NodeFinder(nodes, select=smallest_name)
+    state = CycleState()
+    decision = finder.find(profile, pod, state=state, nominated=nominated, look_at_all=True)
+    obstacles = Obstacles(decision, profile, state=state, nodes=nodes, nominated=nominated)
+    wanted = len(nodes) if limit is None else limit
+    num_feasible = int(decision.feasible.sum())
+    fitting = list(_fitting(decision, profile, nodes, wanted))
+    rejected = obstacles.nearest(max(wanted - num_feasible, 1))
+    is_refused = decision.status is not None
+    return Judgement(
+        message=decision.message,
+        reasons=dict(decision.diagnosis.reasons()) if is_refused else {},
+        num_nodes=len(nodes),
+        num_feasible=num_feasible,
+        notes=(*notes, *_notes(decision)),
+        choice=_choice(decision, profile, nodes) if not is_refused else None,
+        nearest_miss=obstacles.miss(*rejected[0]) if is_refused and rejected else None,
+        nodes=tuple(
+            [*fitting, *(_rejected(decision, nodes, *found) for found in rejected)][:wanted]
+        ),
+    )
+
+
+def _choice(decision: Decision, profile: Profile, nodes: NodeTable) -> Choice:
+    scores = decision.scores
+    best = scores_of(scores, nodes, weights=profile.weights, limit=2) if scores else []
+    return choose(decision.node_name, best, equals=len(decision.best) - 1)
+
+
+def _fitting(
+    decision: Decision, profile: Profile, nodes: NodeTable, limit: int
+) -> Iterator[NodeVerdict]:
+    """Yield *limit* nodes that fit, those that were scored first."""
+    scores = decision.scores
+    scored = scores_of(scores, nodes, weights=profile.weights, limit=limit) if scores else []
+    for score in scored:
+        yield NodeVerdict(node=score.node, fits=True, score=score)
+    told = {score.node for score in scored}
+    others = set(nodes.names(decision.feasible.nonzero()[0].tolist())) - told
+    for name in sorted(others)[: limit - len(told)]:
+        yield NodeVerdict(node=name, fits=True)
+
+
+def _rejected(
+    decision: Decision, nodes: NodeTable, row: int, obstacles: tuple[Obstacle, ...]
+) -> NodeVerdict:
+    charged = decision.verdict_on(nodes, row)
+    name = nodes.name(row)
+    if charged is None:  # an error ended the attempt before anybody judged this node
+        return NodeVerdict(node=name, fits=False)
+    return NodeVerdict(
+        node=name,
+        fits=False,
+        plugin=charged.plugin,
+        code=charged.code.label,
+        reasons=charged.reasons,
+        obstacles=obstacles,
+    )
+
+
+def _notes(decision: Decision) -> Iterator[str]:
+    outcome = decision.pre_filter
+    if outcome.status is not None and outcome.status.code is not Code.ERROR:
+        author = outcome.status.plugin or " and ".join(outcome.plugins_with_nodes)
+        yield f"{author} rejects the pod as such: no node was looked at"
+    elif outcome.node_names is not None:
+        names = " and ".join(outcome.plugins_with_nodes)
+        yield f"{names} leaves {len(outcome.node_names)} nodes in question"
+    if decision.nominated_used:
+        yield f"{decision.node_name} is nominated and fits: no other node is considered"

@@ -1,0 +1,171 @@
+"""``berth explain``: recorded scenarios, or a pod of a running scheduler."""
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from rich.console import Console
+
+from app.config.errors import ConfigError
+from app.explain.explanation import Explanation
+from app.explain.tables import as_text, render
+from app.offline.explain import explain
+from app.offline.reasons import reasons
+from app.offline.scenario import ScenarioError
+from app.server.asking import AskError, ask_about_pod
+from app.server.listening import DEFAULT_PORT, LOOPBACK
+from plugins.registry import IN_TREE
+
+NODES_TOLD = 10
+PIPE_WIDTH = 200
+"""Columns of a table that goes to no terminal."""
+
+
+class ExplainError(Exception):
+    """What was asked for cannot be told; the message says why."""
+
+
+def run(argv: Sequence[str], *, say: Callable[[str], None]) -> int:
+    """Answer one call of the command; *say* prints a line. Raises ExplainError."""
+    parser = _parser()
+    given = parser.parse_args(argv)
+    if (given.pod is None) == (given.source is None):
+        parser.error("name a pod, or a file with -f")
+    if given.source is None and (given.target or given.id):
+        parser.error("-o and --id go with -f")
+    if given.target is not None and (given.id or given.output):
+        parser.error("-o writes all decisions, as JSON lines; it goes without --id and --output")
+    if given.target is not None:
+        _write_decisions(given.source, given.target)
+        return 0
+    as_json = given.output == "json"
+    if given.source is not None:
+        _tell_recorded(given, as_json=as_json, say=say)
+        return 0
+    key = given.pod if "/" in given.pod else f"default/{given.pod}"
+    try:
+        found = ask_about_pod(given.server, key, nodes=given.nodes)
+    except AskError as exc:
+        raise ExplainError(str(exc)) from exc
+    if as_json:
+        say(found.model_dump_json(by_alias=True))
+    else:
+        _print(found, say=say)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="berth explain", allow_abbrev=False)
+    parser.add_argument(
+        "pod", nargs="?", metavar="[NAMESPACE/]POD", help="a pod that a running scheduler knows"
+    )
+    parser.add_argument(
+        "--server", default=f"http://{LOOPBACK}:{DEFAULT_PORT}", metavar="URL",
+        help="where the scheduler answers: its --debug-port; default %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "-f", dest="source", type=Path, metavar="IN", help="scenarios as JSON lines, .gz too"
+    )
+    parser.add_argument(
+        "-o", dest="target", type=Path, metavar="OUT",
+        help="where the decisions on all scenarios go, a JSON line each",
+    )  # fmt: skip
+    parser.add_argument("--id", help="tell of this scenario only")
+    parser.add_argument(
+        "--output", choices=["table", "json"], help="how to print; a table by default"
+    )
+    parser.add_argument(
+        "--nodes", type=_number_or_all, default=str(NODES_TOLD), metavar="N|all",
+        help="how many nodes to tell about, the best first; default %(default)s",
+    )  # fmt: skip
+    return parser
+
+
+def _number_or_all(text: str) -> str:
+    if text != "all" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number or all")
+    return text
+
+
+def _print(explanation: Explanation, *, say: Callable[[str], None]) -> None:
+    console = Console(file=sys.stdout, highlight=False)
+    if console.is_terminal:
+        console.print(render(explanation))
+    else:
+        say(as_text(explanation, width=PIPE_WIDTH))
+
+
+def _tell_recorded(given: argparse.Namespace, *, as_json: bool, say: Callable[[str], None]) -> None:
+    limit = None if given.nodes == "all" else int(given.nodes)
+    count = 0
+    with _opened(given.source, "rt") as lines:
+        for where, scenario in _scenarios(given.source, lines):
+            identity = scenario.get("id")
+            if given.id is not None and identity != given.id:
+                continue
+            with _placed(where):
+                told = reasons(scenario, IN_TREE, limit=limit)
+            if as_json:
+                answer = {"unsupported": told} if isinstance(told, str) else _plain(told)
+                say(json.dumps({"id": identity, **answer}, ensure_ascii=False))
+            else:
+                say(f"\nscenario  {identity}" if count else f"scenario  {identity}")
+                if isinstance(told, str):
+                    say(f"cannot be judged: {told}")
+                else:
+                    _print(told, say=say)
+            count += 1
+    if given.id is not None and not count:
+        raise ExplainError(f"{given.source}: no scenario has id {given.id!r}")
+
+
+def _plain(explanation: Explanation) -> dict[str, Any]:
+    return explanation.model_dump(mode="json", by_alias=True)
+
+
+def _write_decisions(source: Path, target: Path) -> None:
+    with _opened(source, "rt") as lines, _opened(target, "wt") as answers:
+        for where, scenario in _scenarios(source, lines):
+            with _placed(where):
+                answer = explain(scenario, IN_TREE)
+            answers.write(json.dumps(answer, ensure_ascii=False) + "\n")
+
+
+def _scenarios(source: Path, lines: Iterable[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield where in *source* each scenario stands, and the scenario."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{source}, line {number}"
+        try:
+            read = json.loads(line)
+        except ValueError as exc:
+            raise ExplainError(f"{where}: not JSON: {exc}") from exc
+        if not isinstance(read, dict):
+            raise ExplainError(f"{where}: an object is needed, got {type(read).__name__}")
+        yield where, read.get("scenario", read)
+
+
+@contextmanager
+def _placed(where: str) -> Iterator[None]:
+    """Say of a mistake in a scenario where it is."""
+    try:
+        yield
+    except (ScenarioError, ConfigError) as exc:
+        raise ExplainError(f"{where}: {exc}") from exc
+
+
+@contextmanager
+def _opened(path: Path, mode: str) -> Iterator[IO[str]]:
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        file = opener(path, mode, encoding="utf-8")
+    except OSError as exc:
+        raise ExplainError(f"{path}: {exc.strerror}") from exc
+    with file:
+        yield cast("IO[str]", file)

@@ -1,0 +1,134 @@
+"""Looks for a pod's devices on one node after the other."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from app.clock import Clock
+from app.framework.devices.allocator import ClaimPicks, allocate
+from app.framework.devices.claims import ResourceClaims
+from app.framework.devices.classes import DeviceClasses
+from app.framework.devices.cycle import DevicesOfPod, ExtendedResources, NodeFind
+from app.framework.devices.extended_resources import RequestMapping, device_requests
+from app.framework.devices.pools import Pool, ResourceSlices
+from app.framework.devices.requests import IN_MEMORY, ClaimRequests, requests_of
+from app.objects.devices import (
+    EXTENDED_RESOURCE_CLAIM,
+    DeviceClaim,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
+from app.objects.meta import ObjectMeta, OwnerReference
+from app.objects.node import Node
+from app.objects.pod import Pod
+
+Answers = dict[str, "_Answer"]
+"""Node name to the last answer to one question."""
+
+QUESTIONS_KEPT: Final = 16
+
+
+class _Answer(NamedTuple):
+    """What was found, and what that follows from beside the question."""
+
+    pools: tuple[Pool, ...]
+    in_use_version: int
+    picks: tuple[ClaimPicks, ...] | None
+
+
+class NodeSearch:
+    """The search of :mod:`~app.framework.devices.allocator`, with what it needs to know.
+
+    Pods from one template ask the same question, and between two of them little changes: an answer
+    is kept for as long as the node sees the same pools and their devices have the same users.
+    """
+
+    def __init__(
+        self,
+        claims: ResourceClaims,
+        classes: DeviceClasses,
+        slices: ResourceSlices,
+        *,
+        clock: Clock,
+        timeout: float,
+    ) -> None:
+        """*timeout* is in seconds of searching on one node; 0 is no limit."""
+        self._claims = claims
+        self._classes = classes
+        self._slices = slices
+        self._clock = clock
+        self._timeout = timeout
+        self._answers: OrderedDict[tuple[object, ...], Answers] = OrderedDict()
+
+    def on_node(
+        self, devices: DevicesOfPod, pod: Pod, node: Node, lacking: frozenset[str]
+    ) -> NodeFind | None:
+        """Find devices on *node* for all claims of *pod*, None if there are none.
+
+        *lacking* are the extended resources that the node does not offer by other means. Raises as
+        :func:`~app.framework.devices.allocator.allocate` does.
+        """
+        claims = devices.to_allocate
+        mappings: tuple[RequestMapping, ...] = ()
+        if devices.extended is not None and lacking:
+            claim, mappings = self._claim_for(devices.extended, pod, lacking)
+            if claim is not None:
+                claims = (*claims, claim)
+        if not claims:
+            return NodeFind()
+        pools, in_use = self._slices.pools_of(node), self._claims.in_use
+        version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
+        answers = self._answers_to(claims)
+        known = answers.get(node.name)
+        if known is None or known.pools is not pools or known.in_use_version != version:
+            picks = allocate(claims, node, pools, in_use, is_late=self._deadline())
+            known = answers[node.name] = _Answer(pools, version, picks)
+        return None if known.picks is None else NodeFind(claims, known.picks, mappings)
+
+    def _answers_to(self, claims: Sequence[ClaimRequests]) -> Answers:
+        question = (self._classes.version, *(claim.question for claim in claims))
+        answers = self._answers.get(question)
+        if answers is None:
+            answers = self._answers[question] = {}
+            if len(self._answers) > QUESTIONS_KEPT:
+                self._answers.popitem(last=False)
+        else:
+            self._answers.move_to_end(question)
+        return answers
+
+    def _claim_for(
+        self, extended: ExtendedResources, pod: Pod, lacking: frozenset[str]
+    ) -> tuple[ClaimRequests | None, tuple[RequestMapping, ...]]:
+        if lacking not in extended.variants:
+            requests, mappings = device_requests(pod, lacking, self._classes)
+            spec = ResourceClaimSpec(devices=DeviceClaim(requests=requests))
+            claim = msgspec.structs.replace(extended.claim, spec=spec)
+            ready = requests_of(claim, self._classes) if requests else None
+            extended.variants[lacking] = ready, mappings
+        return extended.variants[lacking]
+
+    def _deadline(self) -> Callable[[], bool]:
+        if not self._timeout:
+            return lambda: False
+        monotonic = self._clock.monotonic
+        end = monotonic() + self._timeout
+        return lambda: monotonic() > end
+
+
+def claim_in_memory(pod: Pod) -> ResourceClaim:
+    """Make the claim for extended resources that is created once the pod has a node."""
+    meta = pod.metadata
+    owner = OwnerReference(
+        api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True
+    )
+    return ResourceClaim(
+        metadata=ObjectMeta(
+            name=IN_MEMORY,
+            namespace=meta.namespace,
+            uid=f"{meta.uid}{IN_MEMORY}",
+            annotations={EXTENDED_RESOURCE_CLAIM: "true"},
+            owner_references=(owner,),
+        )
+    )

@@ -1,0 +1,154 @@
+"""A metric family: how it is declared, and its numbers in the form that prometheus-client words."""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from itertools import accumulate
+from typing import Final, TypeAlias, TypeVar
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+LabelValues: TypeAlias = tuple[str, ...]
+"""In the order of ``Family.labels``."""
+
+Labels = TypeVar("Labels", bound=LabelValues)
+
+INFINITY: Final = "+Inf"
+_EXPONENT_FROM: Final = 1e6
+
+
+class Kind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Stability(StrEnum):
+    """What Kubernetes promises about a metric; said at the start of its help text."""
+
+    ALPHA = "ALPHA"
+    BETA = "BETA"
+    STABLE = "STABLE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One family, as declared; ``buckets`` are upper bounds without infinity."""
+
+    name: str
+    kind: Kind
+    text: str
+    stability: Stability | None
+    """None for families of the process, which nobody graded."""
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+    @property
+    def help(self) -> str:
+        return self.text if self.stability is None else f"[{self.stability}] {self.text}"
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The bucket bounds as Go writes them, infinity included."""
+        return (*(go_float(bound) for bound in self.buckets), INFINITY)
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Return *count* bounds, each *factor* times the one before: ``exp(a,f,n)`` of the spec.
+
+    Multiplied step by step, as Go does, so that the last digits agree.
+    """
+    bounds, bound = [], start
+    for _ in range(count):
+        bounds.append(bound)
+        bound *= factor
+    return tuple(bounds)
+
+
+def go_float(number: float) -> str:
+    """Write a number as Go does in a ``le`` label: ``64``, ``0.001``, ``1e-05``, ``1.5e+06``."""
+    text = repr(float(number)).removesuffix(".0")
+    if number < _EXPONENT_FROM:
+        return text
+    mantissa, _, exponent = f"{Decimal(text).normalize():e}".partition("e")
+    return f"{mantissa}e+{int(exponent):02d}"
+
+
+def numbers(family: Family, by_labels: Mapping[Labels, float]) -> Metric:
+    """Return a counter or gauge family with its numbers."""
+    metric: CounterMetricFamily | GaugeMetricFamily
+    if family.kind is Kind.COUNTER:
+        metric = CounterMetricFamily(family.name, family.help, labels=family.labels)
+    else:
+        metric = GaugeMetricFamily(family.name, family.help, labels=family.labels)
+    for labels, number in by_labels.items():
+        metric.add_metric(labels, number)
+    return metric
+
+
+def number(family: Family, value: float) -> Metric:
+    """Return a counter or gauge family without labels."""
+    return numbers(family, {(): value})
+
+
+class Counters:
+    """The numbers of one counter family. Without labels it is 0 until counted, else nothing."""
+
+    __slots__ = ("_values", "family")
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self._values: dict[LabelValues, float] = {} if family.labels else {(): 0}
+
+    def add(self, *labels: str, amount: float = 1) -> None:
+        values = self._values
+        values[labels] = values.get(labels, 0) + amount
+
+    def collect(self) -> Metric:
+        return numbers(self.family, self._values)
+
+
+class Distribution:
+    """How many observations fell into each bucket, and their sum."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+
+class Histograms:
+    """The distributions of one histogram family, by label values; see :class:`Counters`."""
+
+    __slots__ = ("_children", "family")
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self._children: dict[LabelValues, Distribution] = {}
+        if not family.labels:
+            self._children[()] = Distribution(family.buckets)
+
+    def observe(self, value: float, *labels: str) -> None:
+        """Count *value* in the first bucket whose bound is not below it."""
+        child = self._children.get(labels)
+        if child is None:
+            child = self._children[labels] = Distribution(self.family.buckets)
+        child.counts[bisect_left(child.bounds, value)] += 1
+        child.total += value
+
+    def collect(self) -> Metric:
+        family = self.family
+        metric = HistogramMetricFamily(family.name, family.help, labels=family.labels)
+        for labels, child in self._children.items():
+            cumulative = zip(family.bounds, accumulate(child.counts), strict=True)
+            metric.add_metric(labels, list(cumulative), child.total)
+        return metric

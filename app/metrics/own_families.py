@@ -1,0 +1,87 @@
+"""The families that kube-scheduler does not have."""
+
+from typing import Final
+
+from app.metrics.families import ALPHA, counter, gauge, histogram
+from app.metrics.family import exponential
+
+LOOP_LAG: Final = histogram(
+    name="berth_event_loop_lag_seconds",
+    stability=ALPHA,
+    text="Seconds that a timer of the event loop fired too late; measured every second.",
+    buckets=exponential(0.001, 2, 14),
+)
+LANE_DEPTH: Final = gauge(
+    name="berth_write_lane_depth",
+    stability=ALPHA,
+    text="API writes that wait for their turn.",
+    labels=("lane",),
+)
+LANE_IN_FLIGHT: Final = gauge(
+    name="berth_write_lane_in_flight",
+    stability=ALPHA,
+    text="API writes that are being made.",
+    labels=("lane",),
+)
+LANE_WRITES: Final = counter(
+    name="berth_write_lane_writes_total",
+    stability=ALPHA,
+    text="API writes by ending: done, failed, dropped for want of room, superseded by a newer one"
+    " for the same pod.",
+    labels=("lane", "result"),
+)
+LANE_WAIT: Final = counter(
+    name="berth_write_lane_wait_seconds_total",
+    stability=ALPHA,
+    text="Seconds that API writes waited for their turn, added up.",
+    labels=("lane",),
+)
+LANE_LONGEST_WAIT: Final = gauge(
+    name="berth_write_lane_longest_wait_seconds",
+    stability=ALPHA,
+    text="The longest that any API write had to wait since the start.",
+    labels=("lane",),
+)
+WATCHED_OBJECTS: Final = gauge(
+    name="berth_watched_objects",
+    stability=ALPHA,
+    text="Objects that are known from the API server, by path.",
+    labels=("path",),
+)
+LISTS: Final = counter(
+    name="berth_lists_total",
+    stability=ALPHA,
+    text="How often all objects were read anew; once is enough while watches last.",
+    labels=("path",),
+)
+MALFORMED_OBJECTS: Final = counter(
+    name="berth_malformed_objects_total",
+    stability=ALPHA,
+    text="Objects that could not be read and were skipped.",
+    labels=("path",),
+)
+HANDLER_FAILURES: Final = counter(
+    name="berth_event_handler_failures_total",
+    stability=ALPHA,
+    text="Changes that the scheduler failed to take in.",
+    labels=("path",),
+)
+OLDEST_PENDING: Final = gauge(
+    name="berth_oldest_pending_seconds",
+    stability=ALPHA,
+    text="How long the oldest pod of each queue has been waiting since it could first be tried;"
+    " gated ones since they were put there.",
+    labels=("queue",),
+)
+REJECTING_ATTEMPTS: Final = counter(
+    name="berth_rejected_attempts_total",
+    stability=ALPHA,
+    text="Attempts that failed, by each plugin that had a part in it.",
+    labels=("plugin", "profile"),
+)
+REJECTED_NODES: Final = counter(
+    name="berth_rejected_nodes_total",
+    stability=ALPHA,
+    text="Nodes that were out of the question for a pod, by the first plugin that said so.",
+    labels=("plugin", "profile"),
+)

@@ -1,0 +1,29 @@
+"""Why a recorded pod fits, or does not, for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.explain.explanation import Explanation
+from app.explain.judge import judge
+from app.offline.explain import question
+from app.profile.build import Registry
+
+
+def reasons(
+    scenario: Mapping[str, Any], registry: Registry, *, limit: int | None
+) -> Explanation | str:
+    """Tell about ``scenario["pod"]`` and the *limit* best nodes; or why berth cannot judge it.
+
+    Raises ScenarioError or ConfigError when the scenario is malformed.
+    """
+    asked = question(scenario, registry)
+    if isinstance(asked, str):
+        return asked
+    return Explanation(
+        pod=asked.pod.key,
+        uid=asked.pod.uid,
+        profile=asked.profile.name,
+        judgement=judge(
+            asked.profile, asked.pod, asked.nodes, nominated=asked.nominated, limit=limit
+        ),
+    )

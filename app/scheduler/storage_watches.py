@@ -1,0 +1,90 @@
+"""The storage kinds that are watched, and which of their changes pods wait for (spec §11.1)."""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from app.client.volumes import decode_claim, decode_volume
+from app.framework.events import ActionType, EventResource
+from app.framework.listers import Lister, Listers
+from app.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    StorageClass,
+    VolumeAttachment,
+)
+from app.queue.scheduling_queue import SchedulingQueue
+from app.scheduler.object_handler import ObjectHandler
+
+_STORAGE: Final = "/apis/storage.k8s.io/v1"
+_CHANGED: Final = ActionType.ADD | ActionType.UPDATE
+
+
+class StorageWatch(NamedTuple):
+    """One kind: where it is, how it is read, who is told, and what its events are called."""
+
+    path: str
+    decode: Callable[[bytes], Any]
+    handler: ObjectHandler[Any]
+    resource: EventResource
+
+
+def storage_watches(listers: Listers, queue: SchedulingQueue) -> list[StorageWatch]:
+    """Return the watches that keep the storage kinds of *listers* and wake pods in *queue*."""
+
+    def watch(
+        path: str,
+        decode: Callable[[bytes], Any],
+        lister: Lister[Any],
+        resource: EventResource,
+        wakes: ActionType = _CHANGED,
+    ) -> StorageWatch:
+        handler = ObjectHandler(lister, queue=queue, resource=resource, wakes=wakes)
+        return StorageWatch(path, decode, handler, resource)
+
+    def of(kind: type[msgspec.Struct]) -> Callable[[bytes], Any]:
+        return msgspec.json.Decoder(kind).decode
+
+    return [
+        watch(
+            "/api/v1/persistentvolumes",
+            decode_volume,
+            listers.persistent_volumes,
+            EventResource.PERSISTENT_VOLUME,
+        ),
+        watch(
+            "/api/v1/persistentvolumeclaims",
+            decode_claim,
+            listers.persistent_volume_claims,
+            EventResource.PERSISTENT_VOLUME_CLAIM,
+        ),
+        watch(
+            f"{_STORAGE}/storageclasses",
+            of(StorageClass),
+            listers.storage_classes,
+            EventResource.STORAGE_CLASS,
+        ),
+        watch(f"{_STORAGE}/csinodes", of(CSINode), listers.csi_nodes, EventResource.CSI_NODE),
+        watch(
+            f"{_STORAGE}/csidrivers",
+            of(CSIDriver),
+            listers.csi_drivers,
+            EventResource.CSI_DRIVER,
+            ActionType.UPDATE,
+        ),
+        watch(
+            f"{_STORAGE}/csistoragecapacities",
+            of(CSIStorageCapacity),
+            listers.csi_storage_capacities,
+            EventResource.CSI_STORAGE_CAPACITY,
+        ),
+        watch(
+            f"{_STORAGE}/volumeattachments",
+            of(VolumeAttachment),
+            listers.volume_attachments,
+            EventResource.VOLUME_ATTACHMENT,
+            ActionType.DELETE,
+        ),
+    ]

@@ -1,0 +1,59 @@
+"""What the signals of the operating system do to a process that serves (spec §7.4)."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+log = logging.getLogger(__name__)
+
+TERMINATION: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+async def until_terminated(work: Coroutine[Any, Any, None]) -> bool:
+    """Run *work* until it ends, or SIGTERM or SIGINT cancels it; return whether it was cancelled.
+
+    Another signal while it cleans up ends the process at once, with status 1.
+    """
+    loop = asyncio.get_running_loop()
+    working = asyncio.create_task(work, name="service")
+    requested = False
+
+    def terminate(received: signal.Signals) -> None:
+        nonlocal requested
+        if requested:
+            os._exit(1)
+        requested = True
+        log.info("terminating", extra={"signal": received.name})
+        working.cancel()
+
+    for each in TERMINATION:
+        loop.add_signal_handler(each, terminate, each)
+    try:
+        await working
+    except asyncio.CancelledError:
+        if not requested:
+            raise
+    finally:
+        for each in TERMINATION:
+            loop.remove_signal_handler(each)
+    return requested
+
+
+def exit_when_continued(is_overdue: Callable[[], bool]) -> None:
+    """Have a process that was stopped end with status 1 when it goes on and *is_overdue* then.
+
+    The handler runs before whatever the process was about to do when it was stopped, so that not
+    even a request whose bytes were made already is sent.
+    """
+
+    def continued(_signal: int, _frame: object) -> None:
+        if is_overdue():
+            try:
+                log.error("leader election lost: the lease expired while this process was stopped")
+            finally:
+                os._exit(1)
+
+    signal.signal(signal.SIGCONT, continued)

@@ -1,0 +1,15 @@
+"""The preemption benchmark measures what it says."""
+
+from app.bench import preemption
+from app.clock import FakeClock
+from plugins.registry import IN_TREE
+
+
+def test_every_attempt_but_the_hopeless_ones_finds_victims() -> None:
+    results = list(preemption.run(IN_TREE, clock=FakeClock(), num_nodes=12, repetitions=2))
+    assert [(result.workload, result.placed) for result in results] == [
+        ("preemption", 2),
+        ("preemption, nominees waiting", 2),
+        ("preemption, of no help", 0),
+        ("preemption, required zone spread", 2),
+    ]

@@ -1,0 +1,264 @@
+"""Connections: how answers are read, and which connections are used again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from app.client.connections import IDLE_LIMIT, Answer, Connection, Connections
+from app.client.errors import UnavailableError
+from app.clock import FakeClock
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+HANG_UP = b""
+"""In a script: the server closes the connection."""
+
+
+class Wire(asyncio.Transport):
+    """The other end of a connection, in a test's hand."""
+
+    def __init__(self, pool: Connections) -> None:
+        super().__init__()
+        self.sent = b""
+        self.is_open = True
+        self.connection = Connection(pool)
+        self.connection.connection_made(self)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent += data
+
+    def abort(self) -> None:
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self.connection.connection_lost(None)
+
+    def say(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            if piece == HANG_UP:
+                self.hang_up()
+            else:
+                self.connection.data_received(piece)
+
+
+def pool(url: str = "http://server:8001/base/", *, clock: FakeClock | None = None) -> Connections:
+    return Connections(url, tls=True, server_hostname=None, clock=clock or FakeClock())
+
+
+async def asked(wire: Wire, *, timeout: float = 10.0) -> "asyncio.Task[Answer]":
+    """Begin an exchange, and return it once the request is sent."""
+    exchange = asyncio.create_task(
+        wire.connection.exchange("GET", "/x", headers={}, body=None, timeout=timeout)
+    )
+    await asyncio.sleep(0)
+    return exchange
+
+
+async def test_what_is_sent() -> None:
+    wire = Wire(pool())
+    exchange = asyncio.create_task(
+        wire.connection.exchange(
+            "POST", "/x?y=z", headers={"Accept": "a", "User-Agent": "u"}, body=b"hello", timeout=9
+        )
+    )
+    await asyncio.sleep(0)
+    wire.say(OK)
+
+    assert await exchange == Answer(200, None, b"ok")
+    assert wire.sent == (
+        b"POST /base/x?y=z HTTP/1.1\r\nHost: server:8001\r\nAccept: a\r\nUser-Agent: u\r\n"
+        b"Content-Length: 5\r\n\r\nhello"
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "want", "is_kept"),
+    [
+        pytest.param([OK], Answer(200, None, b"ok"), True, id="with a length"),
+        pytest.param(
+            [OK[n : n + 1] for n in range(len(OK))], Answer(200, None, b"ok"), True, id="in bytes"
+        ),
+        pytest.param(
+            [
+                b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r",
+                b"\n0\r\n\r\n",
+            ],
+            Answer(201, None, b"ok"),
+            True,
+            id="in chunks",
+        ),
+        pytest.param(
+            [b"HTTP/1.1 204 No Content\r\n\r\n"], Answer(204, None, b""), True, id="without a body"
+        ),
+        pytest.param(
+            [b"HTTP/1.1 100 Continue\r\nA: b\r\n\r\n", OK],
+            Answer(200, None, b"ok"),
+            True,
+            id="announced by a 1xx",
+        ),
+        pytest.param(
+            [b"HTTP/1.1 429 Busy\r\nretry-after: 7\r\nContent-Length: 0\r\n\r\n"],
+            Answer(429, "7", b""),
+            True,
+            id="a refusal for now",
+        ),
+        pytest.param(
+            [b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"],
+            Answer(200, None, b"ok"),
+            False,
+            id="the last on its connection",
+        ),
+        pytest.param(
+            [b"HTTP/1.1 200 OK\r\n\r\no", b"k", HANG_UP],
+            Answer(200, None, b"ok"),
+            False,
+            id="as long as the connection lasts",
+        ),
+    ],
+)
+async def test_an_answer(script: list[bytes], want: Answer, is_kept: bool) -> None:
+    connections = pool()
+    wire = Wire(connections)
+    exchange = await asked(wire)
+    wire.say(*script)
+
+    assert await exchange == want
+    assert (wire.is_open, connections.idle) == (is_kept, int(is_kept))
+
+
+@pytest.mark.parametrize(
+    ("script", "sent", "why"),
+    [
+        pytest.param([HANG_UP], None, "closed the connection", id="none"),
+        pytest.param([OK[:-1], HANG_UP], True, "broke off", id="cut short"),
+        pytest.param([OK[:20], HANG_UP], True, "broke off", id="cut in its head"),
+        pytest.param([b"SSH-2.0-x\r\n"], True, "garbled", id="not HTTP"),
+    ],
+)
+async def test_no_answer(script: list[bytes], sent: bool | None, why: str) -> None:
+    connections = pool()
+    wire = Wire(connections)
+    exchange = await asked(wire)
+    wire.say(*script)
+
+    with pytest.raises(UnavailableError, match=why) as caught:
+        await exchange
+    assert (caught.value.sent, wire.is_open, connections.idle) == (sent, False, 0)
+
+
+async def test_an_answer_is_not_waited_for_longer_than_that() -> None:
+    connections = pool()
+    wire = Wire(connections)
+    exchange = await asked(wire, timeout=0.0)
+
+    with pytest.raises(UnavailableError, match="timed out") as caught:
+        await exchange
+    assert (caught.value.sent, wire.is_open, connections.idle) == (None, False, 0)
+
+
+async def test_a_connection_whose_exchange_was_given_up_is_closed() -> None:
+    connections = pool()
+    wire = Wire(connections)
+    exchange = await asked(wire)
+    exchange.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await exchange
+    assert (wire.is_open, connections.idle) == (False, 0)
+
+
+async def test_an_idle_connection_on_which_the_server_speaks_unasked_is_closed() -> None:
+    connections = pool()
+    wire = Wire(connections)
+    exchange = await asked(wire)
+    wire.say(OK)
+    await exchange
+    assert connections.idle == 1
+
+    wire.say(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+
+    assert (wire.is_open, connections.idle) == (False, 0)
+
+
+async def test_an_idle_connection_that_is_lost_is_forgotten() -> None:
+    connections = pool()
+    wire = Wire(connections)
+    exchange = await asked(wire)
+    wire.say(OK)
+    await exchange
+
+    wire.say(HANG_UP)
+
+    assert connections.idle == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        pytest.param("http://server", "server", id="no port"),
+        pytest.param("https://[::1]:6443/", "[::1]:6443", id="IPv6"),
+        pytest.param("http://me:pw@server:80/x", "server:80", id="without the user"),
+    ],
+)
+def test_the_host_header(url: str, host: str) -> None:
+    assert pool(url).host == host
+
+
+class Echo(asyncio.Protocol):
+    """Answers every request with the port that it came from."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        port = str(self.transport.get_extra_info("peername")[1]).encode()
+        self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(port) + port)
+
+
+@asynccontextmanager
+async def echoing(clock: FakeClock) -> AsyncIterator[Connections]:
+    server = await asyncio.get_running_loop().create_server(Echo, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    connections = pool(f"http://127.0.0.1:{port}", clock=clock)
+    try:
+        yield connections
+    finally:
+        await connections.close()
+        server.close()
+        await server.wait_closed()
+
+
+async def port_used(connections: Connections) -> bytes:
+    connection = await connections.take()
+    answer = await connection.exchange("GET", "/", headers={}, body=None, timeout=10)
+    return answer.body
+
+
+@pytest.mark.wall
+@pytest.mark.parametrize(
+    ("idle", "is_kept"),
+    [
+        pytest.param(IDLE_LIMIT, True, id="not too long"),
+        pytest.param(IDLE_LIMIT + 1.0, False, id="too long"),
+    ],
+)
+async def test_a_connection_that_was_idle(idle: float, is_kept: bool) -> None:
+    clock = FakeClock()
+    async with echoing(clock) as connections:
+        first = await port_used(connections)
+        clock.advance(idle)
+
+        assert (await port_used(connections) == first) is is_kept
+
+
+@pytest.mark.wall
+async def test_exchanges_at_the_same_time_have_connections_of_their_own() -> None:
+    async with echoing(FakeClock()) as connections:
+        ports = await asyncio.gather(*(port_used(connections) for _ in range(3)))
+
+        assert len(set(ports)) == 3
+        assert await port_used(connections) in ports

@@ -1,0 +1,31 @@
+"""Asks about pods of a scheduler in process."""
+
+from app.explain.explainer import Explainer
+from app.explain.explanation import Explanation, Judgement, NodeVerdict
+from app.objects.node import Node
+from app.objects.pod import Pod
+from tests.harness import Harness
+
+
+def explainer(harness: Harness) -> Explainer:
+    return Explainer(harness.scheduler, pods=harness.cluster.pods, clock=harness.clock)
+
+
+def explain(harness: Harness, key: str, *, limit: int | None = None) -> Explanation:
+    found = explainer(harness).explain(key, limit=limit)
+    assert found is not None, key
+    return found
+
+
+def judgement(pod: Pod, *objects: Node | Pod) -> Judgement:
+    """Return what would be found for *pod* among *objects*."""
+    harness = Harness()
+    harness.put(*objects, pod)
+    found = explain(harness, pod.key).judgement
+    assert found is not None
+    return found
+
+
+def verdict(judged: Judgement, node: str = "n1") -> NodeVerdict:
+    (found,) = (each for each in judged.nodes if each.node == node)
+    return found

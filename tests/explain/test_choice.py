@@ -1,0 +1,61 @@
+"""Why this node and not the next best."""
+
+import pytest
+
+from app.explain.choice import choose
+from app.explain.explanation import Choice, NodeScore, PluginScore
+
+
+def scored(node: str, **plugins: int) -> NodeScore:
+    return NodeScore(
+        node=node,
+        total=sum(plugins.values()),
+        plugins={
+            plugin: PluginScore(raw=weighted, normalized=weighted, weight=1, weighted=weighted)
+            for plugin, weighted in plugins.items()
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "want"),
+    [
+        pytest.param(
+            [scored("n1", Fit=90, Spread=50), scored("n2", Fit=60, Spread=70)],
+            Choice(
+                node="n1",
+                total=140,
+                runner_up="n2",
+                runner_up_total=130,
+                decided_by="Fit",
+                differences={"Fit": 30, "Spread": -20},
+                words="n1 (140) before n2 (130): Fit makes the largest difference (+30)",
+            ),
+            id="the plugin that says most for it decides",
+        ),
+        pytest.param(
+            [scored("n0", Fit=90, Spread=50), scored("n1", Fit=50, Spread=90)],
+            Choice(
+                node="n1",
+                total=140,
+                equals=1,
+                runner_up="n0",
+                runner_up_total=140,
+                differences={"Fit": -40, "Spread": 40},
+                words="n1 (140) before n0 (140): chance decides between 2 nodes with the same"
+                " total",
+            ),
+            id="between equals nobody decides",
+        ),
+        pytest.param(
+            [scored("n1", Fit=90)],
+            Choice(node="n1", total=90, words="n1, the only node that fits"),
+            id="one node, with scores",
+        ),
+        pytest.param(
+            [], Choice(node="n1", words="n1, the only node that fits"), id="one node, unscored"
+        ),
+    ],
+)
+def test_choice(scores: list[NodeScore], want: Choice) -> None:
+    assert choose("n1", scores, equals=want.equals) == want

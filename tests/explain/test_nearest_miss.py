@@ -1,0 +1,142 @@
+"""Which node missed by least, and what it would take."""
+
+import pytest
+
+from app.explain.explanation import NearestMiss
+from app.framework.explanation import ChangeKind
+from app.objects.node import Node
+from app.objects.pod import Pod
+from tests.builders import node, node_affinity, pod, requirement, taint, term
+from tests.explain.asking import judgement, verdict
+
+
+def full(name: str, free: str, *, memory: str = "8Gi", **more: object) -> list[Node | Pod]:
+    """A node of one cpu of which *free* is free."""
+    used = 1000 - int(free.removesuffix("m"))
+    return [
+        node(name, cpu=1, memory=memory, **more),  # type: ignore[arg-type] # what node() takes
+        pod(f"on-{name}", cpu=f"{used}m", node=name),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("objects", "order"),
+    [
+        pytest.param(
+            [*full("n1", "100m"), *full("n2", "300m"), *full("n3", "200m")],
+            ["n2", "n3", "n1"],
+            id="by what is missing",
+        ),
+        pytest.param(
+            [*full("n1", "400m", memory="1Mi"), *full("n2", "100m")],
+            ["n2", "n1"],
+            id="one reason before two, however little they miss",
+        ),
+        pytest.param(
+            [*full("n1", "400m", taints=[taint("a")]), *full("n2", "100m")],
+            ["n2", "n1"],
+            id="reasons behind the first count",
+        ),
+        pytest.param(
+            [node("n1", taints=[taint("a")]), *full("n2", "0m")],
+            ["n2", "n1"],
+            id="what evictions can help with before what they cannot",
+        ),
+        pytest.param(
+            [node("n1", taints=[taint("a"), taint("b")]), node("n2", taints=[taint("a")])],
+            ["n2", "n1"],
+            id="one taint before two",
+        ),
+        pytest.param([*full("n2", "1m"), *full("n1", "1m")], ["n1", "n2"], id="by name"),
+    ],
+)
+def test_nodes_come_in_the_order_of_how_nearly_they_fit(
+    objects: list[Node | Pod], order: list[str]
+) -> None:
+    judged = judgement(pod(cpu="500m", memory="1Gi"), *objects)
+
+    assert [each.node for each in judged.nodes] == order
+    assert judged.nearest_miss is not None
+    assert judged.nearest_miss.node == order[0]
+
+
+def test_it_names_all_that_has_to_change() -> None:
+    objects = full("n1", "320m", taints=[taint("dedicated", "gpu")])
+    miss = judgement(pod(cpu="500m"), *objects).nearest_miss
+
+    assert miss is not None
+    assert miss.words == (
+        "n1: remove taint dedicated=gpu:NoSchedule, or tolerate it; free 180m more cpu"
+    )
+    assert [(change.kind, change.what, change.amount) for change in miss.changes] == [
+        (ChangeKind.REMOVE_TAINT, "dedicated=gpu:NoSchedule", 0),
+        (ChangeKind.FREE_RESOURCE, "cpu", 180),
+    ]
+    assert miss.is_complete
+
+
+def test_the_message_charges_the_first_plugin_and_the_rest_is_told_too() -> None:
+    judged = judgement(pod(cpu="500m"), *full("n1", "320m", taints=[taint("dedicated")]))
+
+    told = verdict(judged)
+    assert judged.message == "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+    assert (told.plugin, told.reasons) == ("TaintToleration", ("node(s) had untolerated taint(s)",))
+    assert [obstacle.plugin for obstacle in told.obstacles] == [
+        "TaintToleration",
+        "NodeResourcesFit",
+    ]
+
+
+def test_what_a_plugin_does_not_explain_is_quoted() -> None:
+    waiting = pod(node_selector={"a": "b"}, spread=[])
+    unnamed = node_affinity(required=[])
+    miss = judgement(pod("q", affinity=unnamed), node("n1")).nearest_miss
+
+    assert judgement(waiting, node("n1")).nearest_miss is not None
+    assert miss == NearestMiss(
+        node="n1",
+        changes=(),
+        is_complete=False,
+        words="n1: there is no term that could match",
+    )
+
+
+def test_room_is_left_to_nominated_pods() -> None:
+    first = pod("first", cpu="800m", priority=10, nominated="n1")
+    judged = judgement(pod("second", cpu="500m"), node("n1", cpu=1), first)
+
+    assert judged.nearest_miss is not None
+    assert judged.nearest_miss.words == "n1: free 300m more cpu"
+    (detail,) = verdict(judged).obstacles[0].details
+    assert detail.message == "needs cpu 500m, free 200m of 1000m"
+
+
+def test_nodes_that_prefilter_leaves_out_come_last() -> None:
+    only_n2 = node_affinity(required=[term(fields=[requirement("metadata.name", "In", "n2")])])
+    judged = judgement(pod(cpu=1, affinity=only_n2), node("n1"), *full("n2", "500m"))
+
+    assert [each.node for each in judged.nodes] == ["n2", "n1"]
+    assert judged.notes == ("NodeAffinity leaves 1 nodes in question",)
+    assert verdict(judged).reasons == ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+    assert judged.nearest_miss is not None
+    assert judged.nearest_miss.words == "n2: free 500m more cpu"
+
+
+def test_when_the_pod_as_such_is_refused_no_node_is_near() -> None:
+    names = [requirement("metadata.name", "In", name) for name in ("n1", "n2")]
+    judged = judgement(
+        pod(affinity=node_affinity(required=[term(fields=names)])), node("n1"), node("n2")
+    )
+
+    assert judged.nearest_miss is None
+    assert judged.message == "0/2 nodes are available: pod affinity terms conflict."
+    assert judged.reasons == {"pod affinity terms conflict": 2}
+    assert judged.notes == ("NodeAffinity rejects the pod as such: no node was looked at",)
+    assert [each.reasons for each in judged.nodes] == [("pod affinity terms conflict",)] * 2
+
+
+def test_without_nodes() -> None:
+    judged = judgement(pod())
+
+    assert judged.message == "no nodes available to schedule pods"
+    assert (judged.nearest_miss, judged.nodes) == (None, ())

@@ -1,0 +1,178 @@
+"""What people see, to the letter."""
+
+from app.explain.explanation import (
+    Choice,
+    Explanation,
+    Judgement,
+    NearestMiss,
+    NodeScore,
+    NodeVerdict,
+    Obstacle,
+    PastDecision,
+    PluginScore,
+    PodState,
+    Whereabouts,
+)
+from app.explain.tables import as_text
+from app.framework.explanation import Detail
+
+MESSAGE = "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint(s)."
+
+FIT = Obstacle(
+    plugin="NodeResourcesFit",
+    code="Unschedulable",
+    reasons=("Insufficient cpu", "Insufficient memory"),
+    details=(
+        Detail("needs cpu 500m, free 320m of 4000m"),
+        Detail("needs memory 2Gi, free 1.5Gi of 8Gi"),
+    ),
+)
+TAINTED = Obstacle(
+    plugin="TaintToleration",
+    code="UnschedulableAndUnresolvable",
+    reasons=("node(s) had untolerated taint(s)",),
+    details=(Detail("taint dedicated=[gpu]:NoSchedule is not tolerated"),),
+)
+SILENT = Obstacle(plugin="Silent", code="Unschedulable", reasons=("not today",))
+
+PENDING = Explanation(
+    pod="default/p",
+    uid="u",
+    profile="default-scheduler",
+    state=PodState(where=Whereabouts.UNSCHEDULABLE, words="waits until something changes"),
+    judgement=Judgement(
+        message=MESSAGE,
+        reasons={"Insufficient cpu": 3, "node(s) had untolerated taint(s)": 1},
+        num_nodes=4,
+        num_feasible=0,
+        notes=("judged as if it were not gated",),
+        nearest_miss=NearestMiss(
+            node="n1", changes=(), is_complete=True, words="n1: free 180m more cpu"
+        ),
+        nodes=(
+            NodeVerdict(node="n1", fits=False, obstacles=(FIT,)),
+            NodeVerdict(node="n2", fits=False, obstacles=(TAINTED, SILENT)),
+            NodeVerdict(node="n3", fits=False),
+        ),
+    ),
+    history=(
+        PastDecision(
+            pod="default/p",
+            uid="u",
+            profile="default-scheduler",
+            attempt=2,
+            seconds_ago=12.34,
+            took_seconds=0.001,
+            node="",
+            message=MESSAGE,
+            reasons={},
+            num_nodes=4,
+            num_feasible=0,
+        ),
+    ),
+)
+
+
+def test_a_pending_pod() -> None:
+    assert as_text(PENDING, width=160).splitlines() == [
+        "pod           default/p",
+        "profile       default-scheduler",
+        "state         waits until something changes",
+        "note          judged as if it were not gated",
+        f"fits nowhere  {MESSAGE}",
+        "nearest miss  n1: free 180m more cpu",
+        "",
+        "node  verdict           why",
+        "n1    NodeResourcesFit  needs cpu 500m, free 320m of 4000m;"
+        " needs memory 2Gi, free 1.5Gi of 8Gi",
+        "n2    TaintToleration   taint dedicated=[gpu]:NoSchedule is not tolerated",
+        "      Silent            not today",
+        "n3    not judged",
+        "and 1 more of 4 nodes",
+        "",
+        "attempt  seconds ago  nodes that fitted  outcome",
+        f"2        12.3         0 of 4             {MESSAGE}",
+    ]
+
+
+def score(node: str, fit: int) -> NodeScore:
+    taints = PluginScore(raw=0, normalized=100, weight=3, weighted=300)
+    room = PluginScore(raw=fit, normalized=fit, weight=1, weighted=fit)
+    return NodeScore(
+        node=node,
+        total=300 + fit,
+        plugins={"TaintToleration": taints, "NodeResourcesFit": room},
+    )
+
+
+PLACED = Explanation(
+    pod="default/p",
+    uid="u",
+    profile="default-scheduler",
+    state=PodState(where=Whereabouts.ACTIVE, words="not tried yet: it is next"),
+    judgement=Judgement(
+        message="",
+        reasons={},
+        num_nodes=2,
+        num_feasible=2,
+        choice=Choice(
+            node="n1",
+            total=386,
+            runner_up="n2",
+            runner_up_total=373,
+            decided_by="NodeResourcesFit",
+            differences={"TaintToleration": 0, "NodeResourcesFit": 13},
+            words="n1 (386) before n2 (373)",
+        ),
+        nodes=(
+            NodeVerdict(node="n1", fits=True, score=score("n1", 86)),
+            NodeVerdict(node="n2", fits=True, score=score("n2", 73)),
+        ),
+    ),
+)
+
+
+def test_a_pod_that_will_have_a_node() -> None:
+    assert as_text(PLACED, width=160).splitlines() == [
+        "pod          default/p",
+        "profile      default-scheduler",
+        "state        not tried yet: it is next",
+        "would go to  n1 (386) before n2 (373)",
+        "",
+        "raw > normalised x weight  n1                 n2                 difference",
+        "TaintToleration            0 > 100 x 3 = 300  0 > 100 x 3 = 300          +0",
+        "NodeResourcesFit           86 > 86 x 1 = 86   73 > 73 x 1 = 73          +13",
+        "total                      386                373                       +13",
+        "",
+        "node  verdict  why",
+        "n1    fits     total 386",
+        "n2    fits     total 373",
+    ]
+
+
+def test_the_chosen_node_alone() -> None:
+    assert PLACED.judgement is not None
+    cut = PLACED.judgement.model_copy(update={"nodes": PLACED.judgement.nodes[:1]})
+    text = as_text(PLACED.model_copy(update={"judgement": cut}), width=160)
+
+    assert text.splitlines()[5:] == [
+        "raw > normalised x weight  n1",
+        "TaintToleration            0 > 100 x 3 = 300",
+        "NodeResourcesFit           86 > 86 x 1 = 86",
+        "total                      386",
+        "",
+        "node  verdict  why",
+        "n1    fits     total 386",
+        "and 1 more of 2 nodes",
+    ]
+
+
+def test_a_pod_of_another_scheduler_has_no_tables() -> None:
+    state = PodState(where=Whereabouts.FOREIGN, words="waits for another scheduler")
+    told = Explanation(pod="default/p", uid="u", profile="other", state=state)
+
+    assert as_text(told, width=160).splitlines() == [
+        "pod      default/p",
+        "profile  other",
+        "state    waits for another scheduler",
+    ]

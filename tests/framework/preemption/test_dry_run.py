@@ -1,0 +1,208 @@
+"""The dry run finds the victims of the plain rule, however many nodes it asks about at once."""
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.framework.cycle_state import CycleState
+from app.framework.interface import FilterPlugin, PreFilterPlugin
+from app.framework.listers import Lister
+from app.framework.node_info import NodeInfo
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.preemption.candidate import Preemption
+from app.framework.preemption.disruption_budgets import DisruptionBudgets
+from app.framework.preemption.dry_run import NO_VICTIMS, DryRun
+from app.framework.preemption.importance import importance
+from app.framework.preemption.ranks import Ranks
+from app.framework.scalar import ScalarFilter
+from app.framework.status import Code, Status
+from app.objects.pod import Pod
+from app.profile.attempt_filters import AttemptFilters
+from app.profile.profile import Profile
+from plugins.node_ports import NodePorts
+from plugins.node_resources_fit import NodeResourcesFit
+from plugins.priority_sort import PrioritySort
+from tests.builders import disruption_budget, node, pod, selector
+
+CPU, PRIORITY = 4, 5
+WEB = selector({"app": "web"})
+
+
+class OneByOne(AttemptFilters):
+    """Has every node asked about alone, although no plugin needs that."""
+
+    def is_per_node(self, state: CycleState) -> bool:
+        return True
+
+
+class Fragile(ScalarFilter):
+    """Fails where a certain pod is alone."""
+
+    NAME = "Fragile"
+
+    def filter_node(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status | None:
+        if [other.name for other in node_info.pods] == ["p0"]:
+            raise ZeroDivisionError
+        return None
+
+
+@dataclass
+class Cluster:
+    """Nodes of 4 CPU, the pods on each, and who is nominated there."""
+
+    pods: list[list[Pod]]
+    nominated: list[list[Pod]]
+    budget: int
+    """How many pods of the application ``web`` may be evicted."""
+
+    def try_all(self, preemptor: Pod, filters: type[AttemptFilters], *, enough: int) -> Preemption:
+        nodes = NodeTable()
+        for i, on_node in enumerate(self.pods):
+            row = nodes.add_node(node(f"n{i}", cpu=CPU))
+            for one in on_node:
+                nodes.add_pod(row, PodInfo(one))
+        nodes.order = np.arange(nodes.size)
+        budgets = Lister([disruption_budget(selects=WEB, allows=self.budget)])
+        plugins: list[Any] = [NodePorts(), NodeResourcesFit(), Fragile()]
+        profile = Profile(
+            "test",
+            {
+                "queue_sort": [PrioritySort()],
+                "pre_filter": [p for p in plugins if isinstance(p, PreFilterPlugin)],
+                "filter": [p for p in plugins if isinstance(p, FilterPlugin)],
+            },
+            weights={},
+        )
+        info, state = PodInfo(preemptor), CycleState()
+        assert profile.run_pre_filter(state, info, nodes).status is None
+        runner = filters(
+            profile,
+            {f"n{i}": [PodInfo(one) for one in there] for i, there in enumerate(self.nominated)},
+        )
+        run = DryRun(info, nodes, state, runner, Ranks(), DisruptionBudgets(budgets))
+        return run.try_nodes(nodes.order, enough=enough)
+
+
+def told(found: Preemption) -> tuple[list[Any], dict[int, Status | None]]:
+    """Put what was found into plain values."""
+    rows = range(found.rejected.num_all_nodes)
+    return (
+        [(c.row, [v.name for v in c.victims], c.pdb_violations) for c in found.candidates],
+        {row: found.rejected.status_of(row) for row in rows},
+    )
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    number = count()
+
+    def one() -> Pod:
+        return pod(
+            f"p{next(number)}",
+            cpu=draw(st.integers(0, 2)),
+            priority=draw(st.sampled_from([0, 1, 1, PRIORITY, 9])),
+            labels=draw(st.sampled_from([{}, {"app": "web"}, {"app": "db"}])),
+            started=draw(st.sampled_from([None, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"])),
+            ports=draw(st.sampled_from([(), (), (80,)])),
+        )
+
+    def some(most: int) -> list[Pod]:
+        return [one() for _ in range(draw(st.integers(0, most)))]
+
+    size = draw(st.integers(1, 5))
+    return Cluster(
+        [some(4) for _ in range(size)], [some(1) for _ in range(size)], draw(st.integers(-1, 2))
+    )
+
+
+preemptors = st.builds(
+    lambda cpu, ports: pod("new", cpu=cpu, ports=ports, priority=PRIORITY),
+    st.integers(0, CPU),
+    st.sampled_from([(), (80,)]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(clusters(), preemptors, st.integers(1, 6))
+def test_asking_about_many_nodes_is_asking_about_each(
+    cluster: Cluster, preemptor: Pod, enough: int
+) -> None:
+    together = cluster.try_all(preemptor, AttemptFilters, enough=enough)
+    assert told(together) == told(cluster.try_all(preemptor, OneByOne, enough=enough))
+
+
+@settings(max_examples=150, deadline=None)
+@given(clusters(), preemptors)
+def test_the_victims_are_those_of_the_rule(cluster: Cluster, preemptor: Pod) -> None:
+    found = cluster.try_all(preemptor, AttemptFilters, enough=len(cluster.pods))
+    by_row = {c.row: ([v.name for v in c.victims], c.pdb_violations) for c in found.candidates}
+    for row in range(len(cluster.pods)):
+        status = found.rejected.status_of(row)
+        match by_the_rule(cluster, row, preemptor):
+            case "nobody":
+                assert status == NO_VICTIMS
+            case "error":
+                assert status is not None
+                assert status.code is Code.ERROR
+            case "no":
+                assert status is not None
+                assert status.is_rejected
+            case victims:
+                assert by_row[row] == victims
+
+
+def by_the_rule(cluster: Cluster, row: int, preemptor: Pod) -> Any:
+    """Say for one node in plain words, or victims and broken budgets, what spec §6.4 says."""
+    on = list(cluster.pods[row])
+    beside = [p for p in cluster.nominated[row] if p.priority >= PRIORITY]
+    lower = sorted((p for p in on if p.priority < PRIORITY), key=lambda p: importance(PodInfo(p)))
+    if not lower:
+        return "nobody"
+    taken = {port for p in on for port in ports(p)}  # of two users either frees a port
+
+    def fits() -> str:
+        for others in ([*on, *beside], on) if beside else (on,):
+            used = taken | {port for p in others if p in beside for port in ports(p)}
+            if used & ports(preemptor) or (
+                cpu(preemptor) and sum(map(cpu, others)) + cpu(preemptor) > CPU
+            ):
+                return "no"
+            if [p.metadata.name for p in others] == ["p0"]:
+                return "error"
+        return "yes"
+
+    for p in lower:
+        on.remove(p)
+        taken -= ports(p)
+    if (answer := fits()) != "yes":
+        return answer
+    allowed, breaking = cluster.budget, []
+    for p in lower:
+        if p.metadata.labels.get("app") == "web":
+            allowed -= 1
+            if allowed < 0:
+                breaking.append(p)
+    victims = []
+    for p in (*breaking, *(p for p in lower if p not in breaking)):
+        on.append(p)
+        taken |= ports(p)
+        if fits() != "yes":
+            on.remove(p)
+            taken -= ports(p)
+            victims.append(p)
+    victims.sort(key=lambda p: importance(PodInfo(p)))
+    names = [p.metadata.name for p in victims]
+    return (names, sum(p in breaking for p in victims)) if victims else "error"
+
+
+def ports(of: Pod) -> set[int]:
+    return {port.host_port for port in of.spec.containers[0].ports}
+
+
+def cpu(of: Pod) -> int:
+    return int(of.spec.containers[0].resources.requests["cpu"])

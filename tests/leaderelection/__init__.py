@@ -1,0 +1,1 @@
+"""Leader election: the rules of spec §10 one by one, and several replicas on one Lease."""

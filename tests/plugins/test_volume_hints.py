@@ -1,0 +1,221 @@
+"""NodeVolumeLimits and VolumeBinding: which events make a waiting pod worth another attempt."""
+
+from typing import Any, Final
+
+import pytest
+
+from app.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, Hint
+from app.objects.pod import (
+    AWSElasticBlockStore,
+    AzureDisk,
+    CSIVolume,
+    EphemeralVolumeSource,
+    Pod,
+    Volume,
+)
+from app.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from app.offline.scenario import OfflineHandle
+from plugins import volume_binding
+from plugins.node_volume_limits import (
+    NodeVolumeLimits,
+    after_csi_node_update,
+    after_detachment,
+    after_new_claim,
+    after_pod_deletion,
+)
+from plugins.volume_binding import VolumeBinding
+from tests.builders import ZONE, pod
+from tests.plugins.judging import table
+from tests.volume_builders import (
+    attachment,
+    claim,
+    csi_driver,
+    csi_node,
+    storage_capacity,
+    storage_class,
+)
+
+CSI: Final = "csi.example.com"
+SCRATCH = Volume("v", ephemeral=EphemeralVolumeSource())
+DISK = Volume("d", aws_elastic_block_store=AWSElasticBlockStore("d"))
+
+CLAIMS = [
+    pytest.param(claim("c"), Hint.QUEUE, id="a claim of the pod"),
+    pytest.param(claim("p-v"), Hint.QUEUE, id="a claim made for the pod"),
+    pytest.param(claim("x"), Hint.SKIP, id="another claim"),
+    pytest.param(claim("c", ns="x"), Hint.SKIP, id="in another namespace"),
+]
+
+
+def on(resource: EventResource, action: ActionType, hint: Any = None) -> ClusterEventWithHint:
+    return ClusterEventWithHint(ClusterEvent(resource, action), hint)
+
+
+# NodeVolumeLimits.
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(csi_node(), csi_node(limits={CSI: 1}), Hint.QUEUE, id="a new limit"),
+        pytest.param(
+            csi_node(limits={CSI: 1}), csi_node(limits={CSI: 2}), Hint.QUEUE, id="a higher limit"
+        ),
+        pytest.param(
+            csi_node(limits={CSI: 2}), csi_node(limits={CSI: 1}), Hint.SKIP, id="a lower limit"
+        ),
+        pytest.param(csi_node(limits={CSI: 1}), csi_node(), Hint.SKIP, id="no limit any more"),
+    ],
+)
+def test_after_csi_node_update(old: CSINode, new: CSINode, want: Hint) -> None:
+    assert after_csi_node_update(pod(claims=["c"]), old, new) is want
+
+
+@pytest.mark.parametrize(
+    ("deleted", "want"),
+    [
+        pytest.param(pod("o", node="n1", claims=["a"]), Hint.QUEUE, id="it had a claim"),
+        pytest.param(pod("o", nominated="n1", volumes=[DISK]), Hint.QUEUE, id="nominated"),
+        pytest.param(pod("o", claims=["a"]), Hint.SKIP, id="it had no place"),
+        pytest.param(pod("o", node="n1"), Hint.SKIP, id="it had no volumes"),
+    ],
+)
+def test_after_pod_deletion(deleted: Pod, want: Hint) -> None:
+    assert after_pod_deletion(pod(claims=["c"]), deleted, None) is want
+
+
+@pytest.mark.parametrize(
+    ("new", "want"),
+    CLAIMS,
+)
+def test_after_new_claim(new: PersistentVolumeClaim, want: Hint) -> None:
+    assert after_new_claim(pod(claims=["c"], volumes=[SCRATCH]), None, new) is want
+
+
+@pytest.mark.parametrize(
+    ("a_pod", "want"),
+    [
+        pytest.param(pod(claims=["c"]), Hint.QUEUE, id="the pod has a claim"),
+        pytest.param(pod(volumes=[DISK]), Hint.QUEUE, id="a disk of the same driver"),
+        pytest.param(
+            pod(volumes=[Volume("v", azure_disk=AzureDisk())]), Hint.SKIP, id="of another driver"
+        ),
+        pytest.param(pod(), Hint.SKIP, id="no volumes"),
+    ],
+)
+def test_after_detachment(a_pod: Pod, want: Hint) -> None:
+    gone = attachment("x", node="n1", volume="v", attacher="ebs.csi.aws.com")
+    assert after_detachment(a_pod, gone, None) is want
+
+
+def test_events_of_node_volume_limits() -> None:
+    plugin = NodeVolumeLimits(None, OfflineHandle(table()))
+    assert plugin.events_to_register() == [
+        on(EventResource.CSI_NODE, ActionType.ADD),
+        on(EventResource.CSI_NODE, ActionType.UPDATE, after_csi_node_update),
+        on(EventResource.POD, ActionType.DELETE, after_pod_deletion),
+        on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, after_new_claim),
+        on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, after_detachment),
+    ]
+
+
+# VolumeBinding.
+
+ZONED = storage_class(topologies=[{ZONE: ["a"]}])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(None, storage_class(), Hint.QUEUE, id="a new class"),
+        pytest.param(ZONED, storage_class(), Hint.QUEUE, id="it allows other nodes now"),
+        pytest.param(ZONED, ZONED, Hint.SKIP, id="it allows the same nodes"),
+    ],
+)
+def test_after_class_change(old: StorageClass | None, new: StorageClass, want: Hint) -> None:
+    assert volume_binding.after_class_change(pod(claims=["c"]), old, new) is want
+
+
+@pytest.mark.parametrize(("new", "want"), CLAIMS)
+def test_after_claim_change(new: PersistentVolumeClaim, want: Hint) -> None:
+    a_pod = pod(claims=["c"], volumes=[SCRATCH])
+    assert volume_binding.after_claim_change(a_pod, None, new) is want
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(None, csi_node(), Hint.QUEUE, id="a new node"),
+        pytest.param(
+            csi_node(), csi_node(migrated="kubernetes.io/cinder"), Hint.QUEUE, id="taken over"
+        ),
+        pytest.param(csi_node(), csi_node(limits={CSI: 1}), Hint.SKIP, id="another limit"),
+    ],
+)
+def test_after_csi_node_change(old: CSINode | None, new: CSINode, want: Hint) -> None:
+    assert volume_binding.after_csi_node_change(pod(claims=["c"]), old, new) is want
+
+
+@pytest.mark.parametrize(
+    ("driver", "old", "new", "want"),
+    [
+        pytest.param(
+            CSI, csi_driver(), csi_driver(capacity=False), Hint.QUEUE, id="it stops reporting"
+        ),
+        pytest.param(
+            CSI, csi_driver(capacity=False), csi_driver(), Hint.SKIP, id="it starts reporting"
+        ),
+        pytest.param(
+            "other", csi_driver(), csi_driver(capacity=False), Hint.SKIP, id="another driver"
+        ),
+    ],
+)
+def test_after_driver_update(driver: str, old: CSIDriver, new: CSIDriver, want: Hint) -> None:
+    a_pod = pod(claims=["c"], volumes=[Volume("v", csi=CSIVolume(driver))])
+    assert volume_binding.after_driver_update(a_pod, old, new) is want
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(None, storage_capacity(), Hint.QUEUE, id="a new report"),
+        pytest.param(
+            storage_capacity(size="1Gi"), storage_capacity(size="2Gi"), Hint.QUEUE, id="more"
+        ),
+        pytest.param(
+            storage_capacity(size="2Gi"), storage_capacity(size="1Gi"), Hint.SKIP, id="less"
+        ),
+        pytest.param(storage_capacity(), storage_capacity(size="1"), Hint.QUEUE, id="it is told"),
+        pytest.param(storage_capacity(size="1"), storage_capacity(), Hint.SKIP, id="not any more"),
+        pytest.param(
+            storage_capacity(size="1Gi", largest="1Gi"),
+            storage_capacity(size="9Gi", largest="1Gi"),
+            Hint.SKIP,
+            id="more, but not in one volume",
+        ),
+    ],
+)
+def test_after_capacity_change(
+    old: CSIStorageCapacity | None, new: CSIStorageCapacity, want: Hint
+) -> None:
+    assert volume_binding.after_capacity_change(pod(claims=["c"]), old, new) is want
+
+
+def test_events_of_volume_binding() -> None:
+    changed = ActionType.ADD | ActionType.UPDATE
+    plugin = VolumeBinding(None, OfflineHandle(table()))
+    assert plugin.events_to_register() == [
+        on(EventResource.STORAGE_CLASS, changed, volume_binding.after_class_change),
+        on(EventResource.PERSISTENT_VOLUME_CLAIM, changed, volume_binding.after_claim_change),
+        on(EventResource.PERSISTENT_VOLUME, changed),
+        on(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
+        on(EventResource.CSI_NODE, changed, volume_binding.after_csi_node_change),
+        on(EventResource.CSI_DRIVER, ActionType.UPDATE, volume_binding.after_driver_update),
+        on(EventResource.CSI_STORAGE_CAPACITY, changed, volume_binding.after_capacity_change),
+    ]

@@ -1,0 +1,71 @@
+"""One attempt of a pod to preempt, without a scheduler: what PostFilter finds, nothing evicted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from app.cache.cache import Cache
+from app.config.load import default_configuration, from_object
+from app.framework.cycle_state import CycleState
+from app.framework.listers import Lister, Listers
+from app.framework.pod_info import PodInfo
+from app.framework.preemption.candidate import Preemption
+from app.objects.node import Node
+from app.objects.pod import Pod
+from app.objects.policy import PodDisruptionBudget
+from app.offline.scenario import OfflineHandle, smallest_name
+from app.profile.build import Registry, args_models, build_profiles
+from app.scheduler.decision import Decision
+from app.scheduler.find_node import NodeFinder
+from plugins.registry import IN_TREE
+
+
+@dataclass
+class World:
+    """A cluster and who is nominated in it."""
+
+    nodes: Sequence[Node]
+    pods: Sequence[Pod] = ()
+    nominated: Mapping[str, Sequence[Pod]] = field(default_factory=dict)
+    budgets: Sequence[PodDisruptionBudget] = ()
+    registry: Registry = field(default_factory=lambda: IN_TREE)
+    config: dict[str, Any] | None = None
+    seed: int = 1
+
+    def attempt(self, preemptor: Pod, *, is_known: bool = True) -> Decision:
+        """Look for a node for *preemptor*, then for victims."""
+        cache = Cache()
+        for node in self.nodes:
+            cache.add_node(node)
+        for pod in self.pods:
+            cache.add_pod(PodInfo(pod))
+        cache.refresh_order()
+        handle = OfflineHandle(
+            cache.table,
+            rng=Random(self.seed),
+            listers=Listers(pod_disruption_budgets=Lister(self.budgets)),
+            pods={preemptor.key: preemptor} if is_known else {},
+        )
+        models = args_models(self.registry)
+        config = (
+            default_configuration(models)
+            if self.config is None
+            else from_object(self.config, source="test", args_models=models)
+        )
+        (profile,) = build_profiles(config, self.registry, handle).values()
+        finder = NodeFinder(cache.table, select=smallest_name(cache.table))
+        state = CycleState()
+        nominated = {name: list(map(PodInfo, pods)) for name, pods in self.nominated.items()}
+        decision = finder.find(profile, PodInfo(preemptor), state=state, nominated=nominated)
+        finder.make_room(profile, decision, state=state, nominated=nominated)
+        return decision
+
+
+def candidates(found: Preemption | None) -> dict[str, tuple[list[str], int]]:
+    """Return by node who would be evicted, most important first, and how many budgets break."""
+    assert found is not None
+    return {
+        candidate.node: ([pod.name for pod in candidate.victims], candidate.pdb_violations)
+        for candidate in found.candidates
+    }

@@ -1,0 +1,150 @@
+"""Pods on their way to a node: they wait for Permit plugins, and may lose the room again."""
+
+import asyncio
+from typing import Any, ClassVar
+
+from app.framework.cycle_state import CycleState
+from app.framework.interface import PermitPlugin, PreBindPlugin
+from app.framework.pod_info import PodInfo
+from app.framework.status import WAIT, Status
+from app.scheduler.claim import Claim
+from plugins.registry import IN_TREE
+from tests.builders import node, pod
+from tests.harness import Harness, RecordedEvent
+
+
+class Hesitant(PermitPlugin):
+    """Holds back pods of low priority for ten seconds."""
+
+    NAME = "Hesitant"
+
+    def permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> tuple[Status | None, float]:
+        return (None, 0.0) if pod.priority else (WAIT, 10.0)
+
+
+class Slow(PreBindPlugin):
+    """Prepares pods of low priority for ever."""
+
+    NAME = "Slow"
+    begun: ClassVar[list[str]] = []
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        return None
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        if not pod.priority:
+            self.begun.append(pod.key)
+            await asyncio.Event().wait()
+        return None
+
+
+def with_plugin(kind: type[Hesitant | Slow]) -> Harness:
+    config: dict[str, Any] = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": kind.NAME}]}}}],
+    }
+    return Harness(config=config, registry={**IN_TREE, kind.NAME: kind})
+
+
+def claimed(harness: Harness) -> Claim:
+    queued = harness.queue.pop()
+    assert queued is not None
+    claim = harness.scheduler.schedule_one(queued)
+    assert claim is not None
+    return claim
+
+
+async def begun(harness: Harness, claim: Claim) -> asyncio.Task[None]:
+    binding = asyncio.create_task(harness.scheduler.bind(claim))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return binding
+
+
+async def test_a_pod_is_bound_when_it_is_permitted() -> None:
+    harness = with_plugin(Hesitant)
+    harness.put(node("n1"), pod("p"))
+    claim = claimed(harness)
+    binding = await begun(harness, claim)
+    assert harness.placements() == {}
+    assert claim.waiting is not None
+
+    claim.waiting.allow("Hesitant")
+    await binding
+    assert harness.placements() == {"p": "n1"}
+
+
+async def test_a_pod_that_waits_in_vain_is_rejected_like_any_other() -> None:
+    harness = with_plugin(Hesitant)
+    harness.put(node("n1"), pod("p"))
+    binding = await begun(harness, claimed(harness))
+    harness.clock.advance(10)
+    await binding
+
+    condition = harness.cluster.conditions["default/p"]
+    assert condition.reason == "Unschedulable"
+    assert condition.message == (
+        "0/1 nodes are available: 1 rejected due to timeout after waiting 10s at plugin Hesitant."
+    )
+    assert harness.cache.counts()["assumed_pods"] == 0
+    queued = harness.queue.get("default/p")
+    assert queued is not None
+    assert queued.unschedulable_plugins == {"Hesitant"}
+
+
+def preempted(victim: str) -> RecordedEvent:
+    note = "Preempted by pod pod-default-high on node n1 (in kube-scheduler memory)."
+    return RecordedEvent(f"default/{victim}", "Normal", "Preempted", note, "default/high")
+
+
+async def test_a_pod_that_waits_makes_room_at_once() -> None:
+    harness = with_plugin(Hesitant)
+    harness.put(node("n1", cpu=1), pod("low", cpu=1))
+    binding = await begun(harness, claimed(harness))
+
+    harness.put(pod("high", cpu=1, priority=9))
+    await harness.until_idle()
+    assert preempted("low") in harness.cluster.events
+    await binding
+    condition = harness.cluster.conditions["default/low"]
+    assert condition.reason == "SchedulerError"
+    assert condition.message == "waiting on permit for pod: preempted"
+
+    await harness.until_idle()
+    assert harness.placements() == {"high": "n1"}
+    assert "default/low" in harness.cluster.pods
+
+
+async def test_a_pod_that_is_being_prepared_makes_room_at_once() -> None:
+    harness = with_plugin(Slow)
+    harness.put(node("n1", cpu=1), pod("low", cpu=1))
+    binding = await begun(harness, claimed(harness))
+    assert Slow.begun == ["default/low"]
+
+    harness.put(pod("high", cpu=1, priority=9))
+    await harness.until_idle()
+    assert preempted("low") in harness.cluster.events
+    await binding
+    condition = harness.cluster.conditions["default/low"]
+    assert (condition.reason, condition.message) == (
+        "SchedulerError",
+        "preempted by DefaultPreemption",
+    )
+
+    await harness.until_idle()
+    assert harness.placements() == {"high": "n1"}
+    assert "default/low" in harness.cluster.pods
+
+
+async def test_a_binding_that_is_cancelled_otherwise_stays_cancelled() -> None:
+    harness = with_plugin(Slow)
+    Slow.begun.clear()
+    harness.put(node("n1", cpu=1), pod("low", cpu=1))
+    binding = await begun(harness, claimed(harness))
+    binding.cancel()
+    await asyncio.gather(binding, return_exceptions=True)
+    assert binding.cancelled()
+    assert harness.cache.counts()["assumed_pods"] == 0

@@ -1,0 +1,188 @@
+"""Preemption through the whole scheduler: who is evicted, who waits, who gets the room."""
+
+import pytest
+
+from app.framework.pod_info import PodInfo
+from app.objects.pod import Pod
+from tests.builders import disruption_budget, node, pod, selector
+from tests.harness import Harness, RecordedEvent
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+async def wait_out_backoff(harness: Harness) -> None:
+    harness.clock.advance(20)
+    harness.queue.flush_backoff()
+    await harness.until_idle()
+
+
+async def test_the_least_pod_makes_room_for_a_more_important_one(harness: Harness) -> None:
+    harness.put(
+        node("n1", cpu=2),
+        pod("low", cpu=1, priority=1, node="n1"),
+        pod("middle", cpu=1, priority=5, node="n1"),
+        pod("high", cpu=1, priority=9),
+    )
+    await harness.until_idle()
+
+    assert harness.placements() == {"middle": "n1", "high": "n1"}
+    assert harness.cluster.events == [
+        RecordedEvent(
+            "default/high",
+            "Warning",
+            "FailedScheduling",
+            "0/1 nodes are available: 1 Insufficient cpu.",
+        ),
+        RecordedEvent(
+            "default/low",
+            "Normal",
+            "Preempted",
+            "Preempted by pod pod-default-high on node n1",
+            "default/high",
+        ),
+        RecordedEvent(
+            "default/high", "Normal", "Scheduled", "Successfully assigned default/high to n1"
+        ),
+    ]
+
+
+async def test_victims_are_told_why_and_leave_in_their_own_time(harness: Harness) -> None:
+    harness.cluster.lets_victims_linger = True
+    low = pod("low", cpu=1, node="n1")
+    harness.put(node("n1", cpu=1), low, pod("high", cpu=1, priority=9))
+    await harness.until_idle()
+
+    (told,) = harness.cluster.pods["default/low"].status.conditions
+    assert (told.type, told.status, told.reason, told.message) == (
+        "DisruptionTarget",
+        "True",
+        "PreemptionByScheduler",
+        "default-scheduler: preempting to accommodate a higher priority pod",
+    )
+    assert harness.placements() == {"low": "n1"}
+    assert harness.cluster.pods["default/high"].status.nominated_node_name == "n1"
+
+    await wait_out_backoff(harness)
+    assert [event.reason for event in harness.cluster.events].count("Preempted") == 1
+
+    harness.delete(low)
+    await wait_out_backoff(harness)
+    assert harness.placements() == {"high": "n1"}
+
+
+async def test_a_nominated_pod_is_not_robbed_of_its_room(harness: Harness) -> None:
+    harness.cluster.lets_victims_linger = True
+    low = pod("low", cpu=1, node="n1")
+    harness.put(node("n1", cpu=1), low, pod("high", cpu=1, priority=9))
+    await harness.until_idle()
+
+    harness.put(pod("late", cpu=1, priority=5))
+    harness.delete(low)
+    await wait_out_backoff(harness)
+    assert harness.placements() == {"high": "n1"}
+
+
+async def test_two_preemptors_do_not_take_the_same_room(harness: Harness) -> None:
+    harness.cluster.lets_victims_linger = True
+    lows = [pod(f"low-{i}", cpu=1, node=f"n{i}") for i in range(2)]
+    harness.put(node("n0", cpu=1), node("n1", cpu=1), *lows)
+    harness.put(pod("a", cpu=1, priority=9), pod("b", cpu=1, priority=9))
+    await harness.until_idle()
+
+    nominated = {p.status.nominated_node_name for p in harness.cluster.pods.values()}
+    assert nominated == {"", "n0", "n1"}
+
+    harness.delete(*lows)
+    await wait_out_backoff(harness)
+    assert sorted(harness.placements()) == ["a", "b"]
+
+
+async def test_a_pod_of_even_higher_priority_takes_the_node_over(harness: Harness) -> None:
+    harness.cluster.lets_victims_linger = True
+    leaving, staying = pod("leaving", cpu=1, node="n1"), pod("staying", cpu=1, node="n1")
+    harness.put(node("n1", cpu=2), leaving, staying, pod("high", cpu=1, priority=8))
+    await harness.until_idle()
+    assert harness.cluster.pods["default/high"].status.nominated_node_name == "n1"
+
+    harness.put(pod("higher", cpu=2, priority=9))
+    await harness.until_idle()
+
+    assert harness.cluster.pods["default/high"].status.nominated_node_name == ""
+    harness.delete(leaving, staying)
+    await wait_out_backoff(harness)
+    assert harness.placements() == {"higher": "n1"}
+
+
+async def test_a_budget_is_respected_where_there_is_another_way(harness: Harness) -> None:
+    web = selector({"app": "web"})
+    harness.cluster.listers.pod_disruption_budgets.on_add(disruption_budget(selects=web))
+    harness.put(
+        node("n1", cpu=1),
+        node("n2", cpu=1),
+        pod("web", cpu=1, priority=0, node="n1", labels={"app": "web"}),
+        pod("batch", cpu=1, priority=5, node="n2", labels={"app": "batch"}),
+        pod("high", cpu=1, priority=9),
+    )
+    await harness.until_idle()
+    assert harness.placements() == {"web": "n1", "high": "n2"}
+
+    harness.put(pod("higher", cpu=1, priority=9))
+    await harness.until_idle()
+    assert harness.placements() == {"higher": "n1", "high": "n2"}
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        pytest.param(
+            pod("p", cpu=1, priority=9, preemption_policy="Never"), id="it never preempts"
+        ),
+        pytest.param(pod("p", cpu=1, priority=1), id="it is no more important"),
+        pytest.param(pod("p", cpu=2, priority=9), id="it would not fit even so"),
+    ],
+)
+async def test_nobody_is_evicted_in_vain(harness: Harness, waiting: Pod) -> None:
+    harness.put(node("n1", cpu=1), pod("low", cpu=1, priority=1, node="n1"), waiting)
+    await harness.until_idle()
+    assert harness.placements() == {"low": "n1"}
+    assert {event.reason for event in harness.cluster.events} == {"FailedScheduling"}
+
+
+async def test_an_eviction_that_fails_is_tried_again(harness: Harness) -> None:
+    harness.put(node("n1", cpu=1), pod("low", cpu=1, node="n1"), pod("high", cpu=1, priority=9))
+    harness.cluster.evict_error = OSError("connection refused")
+    queued = harness.queue.pop()
+    assert queued is not None
+    assert harness.scheduler.schedule_one(queued) is None
+    order = harness.preemptions.take()
+    assert order is not None
+    await harness.preemptions.carry_out(order)
+    assert harness.queue.pending_counts()["active"] == 1
+
+    harness.cluster.evict_error = None
+    await harness.until_idle()
+    assert harness.placements() == {"high": "n1"}
+
+
+async def test_the_preemptor_is_gated_until_its_last_victim_goes(harness: Harness) -> None:
+    harness.cluster.lets_victims_linger = True
+    first, last = (pod(name, cpu=1, node="n1") for name in ("first", "last"))
+    high = pod("high", cpu=2, priority=9)
+    harness.put(node("n1", cpu=2), first, last, high)
+    await harness.until_idle()
+    under_way = harness.cluster.under_way
+
+    under_way.begin(high.metadata.uid)
+    harness.delete(first)
+    assert harness.queue.pending_counts()["gated"] == 1
+
+    under_way.await_last(high.metadata.uid, PodInfo(last))
+    harness.delete(last)
+    assert harness.queue.pending_counts()["gated"] == 0
+    under_way.end(high.metadata.uid)
+
+    await wait_out_backoff(harness)
+    assert harness.placements() == {"high": "n1"}

@@ -1,0 +1,154 @@
+"""``berth explain``: of recorded scenarios, and of a scheduler that answers over HTTP."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import cli
+from app.server.application import make_application
+from app.server.listening import LoopbackServer
+from tests.builders import node, pod
+from tests.explain.asking import explainer
+from tests.harness import Harness
+
+
+def scenario(name: str, *, cpu: str = "2") -> dict[str, Any]:
+    """One node of one cpu, one pending pod that wants *cpu*."""
+    allocatable = {"cpu": "1", "memory": "1Gi", "pods": "10"}
+    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
+    return {
+        "id": name,
+        "objects": [
+            {"kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": allocatable}}
+        ],
+        "pod": {
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "default", "uid": "u"},
+            "spec": {"containers": containers},
+        },
+    }
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    path = tmp_path / "in.jsonl"
+    sequence = {"id": "many", "objects": [], "pods": []}
+    lines = [scenario("big"), {"scenario": scenario("small", cpu="1")}, sequence]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return path
+
+
+TABLES = """\
+scenario  big
+pod           default/p
+profile       default-scheduler
+fits nowhere  0/1 nodes are available: 1 Insufficient cpu.
+nearest miss  n1: request 1000m cpu less, or have a larger node
+
+node  verdict           why
+n1    NodeResourcesFit  needs cpu 2000m, free 1000m of 1000m
+
+scenario  small
+pod          default/p
+profile      default-scheduler
+would go to  n1, the only node that fits
+"""
+
+
+def test_recorded_scenarios_as_tables(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "-f", str(recorded)]) == 0
+
+    printed = capsys.readouterr().out
+    assert printed.startswith(TABLES), printed
+    assert printed.endswith(
+        "\nscenario  many\ncannot be judged: a sequence of pods; explain takes one pod\n"
+    )
+
+
+def test_recorded_scenarios_as_json(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "-f", str(recorded), "--output", "json"]) == 0
+
+    big, small, many = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (big["id"], big["judgement"]["reasons"]) == ("big", {"Insufficient cpu": 1})
+    assert (small["id"], small["judgement"]["choice"]["node"]) == ("small", "n1")
+    assert many == {"id": "many", "unsupported": "a sequence of pods; explain takes one pod"}
+
+
+def test_one_scenario_by_its_id(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "-f", str(recorded), "--id", "small", "--output", "json"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["id"] == "small"
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        pytest.param([], "name a pod, or a file with -f", id="nothing asked"),
+        pytest.param(["p", "-f", "IN"], "name a pod, or a file with -f", id="two questions"),
+        pytest.param(["p", "-o", "OUT"], "-o and --id go with -f", id="-o without -f"),
+        pytest.param(["p", "--id", "x"], "-o and --id go with -f", id="--id without -f"),
+        pytest.param(
+            ["-f", "IN", "-o", "OUT", "--output", "json"], "-o writes all decisions", id="two ways"
+        ),
+        pytest.param(["p", "--nodes", "-1"], "must be a number or all", id="nodes"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    argv: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.run(["explain", *argv])
+
+    assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        pytest.param(["-f", "IN", "--id", "none"], "no scenario has id 'none'", id="unknown id"),
+        pytest.param(["-f", "/nonexistent/in"], "/nonexistent/in: No such file", id="no file"),
+        pytest.param(
+            ["p", "--server", "http://127.0.0.1:1"],
+            "no scheduler answers at http://127.0.0.1:1",
+            id="no scheduler",
+        ),
+    ],
+)
+def test_failures_say_why(
+    argv: list[str], why: str, recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["explain", *(str(recorded) if word == "IN" else word for word in argv)]) == 2
+
+    assert why in capsys.readouterr().err
+
+
+def test_decisions_are_not_overwritten_when_there_are_no_scenarios(tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+    target.write_text("kept", encoding="utf-8")
+
+    assert cli.run(["explain", "-f", str(tmp_path / "none"), "-o", str(target)]) == 2
+    assert target.read_text(encoding="utf-8") == "kept"
+
+
+@pytest.mark.wall
+@pytest.mark.parametrize("name", ["p", "default/p"])
+async def test_a_pod_of_a_running_scheduler(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    harness = Harness()
+    harness.put(node("n1", cpu=1), node("n2", cpu="1500m"), pod("p", cpu=2))
+    server = LoopbackServer(make_application(explainer(harness), is_ready=lambda: True))
+    await server.start(0)
+    argv = ["explain", name, "--server", server.url, "--nodes", "1"]
+    try:
+        assert await asyncio.to_thread(cli.run, argv) == 0
+        table = capsys.readouterr().out
+        assert await asyncio.to_thread(cli.run, [*argv, "--output", "json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+    finally:
+        await server.stop()
+
+    assert "nearest miss  n2: request 500m cpu less, or have a larger node\n" in table
+    assert table.endswith("free 1500m of 1500m\nand 1 more of 2 nodes\n")
+    assert [each["node"] for each in told["judgement"]["nodes"]] == ["n2"]
