@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -78,7 +79,12 @@ class FakeClock:
 
 def rfc3339(seconds: float) -> str:
     """Format a wall-clock time as ``metav1.Time`` does: whole seconds, UTC, ``Z``."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _in_whole_seconds(int(seconds))
+
+
+@lru_cache(maxsize=16)  # a busy second is formatted thousands of times
+def _in_whole_seconds(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def rfc3339_micro(seconds: float) -> str:

@@ -48,7 +48,7 @@ REQUESTS_AT_ONCE: Final = 16
 NOT_READY: Final = b"node.kubernetes.io/not-ready"
 LOOK_SECONDS: Final = 0.005
 START_SECONDS: Final = 30.0
-STALL_SECONDS: Final = 10.0
+STALL_SECONDS: Final = 60.0
 """Without a bind for so long, no further ones are waited for."""
 QUIET_SECONDS: Final = 0.5
 QUIET_SHARE: Final = 0.1

@@ -10,6 +10,7 @@ from app.cache.cache import Cache, CacheError
 from app.cache.node_tree import NodeTree
 from app.framework.node_table import CPU
 from app.framework.pod_info import PodInfo
+from app.objects.pod import Pod
 from tests.builders import node, pod
 
 
@@ -49,6 +50,31 @@ def test_the_watch_confirms_an_assumed_pod() -> None:
 
     assert used(cache) == {"n1": 1}
     assert not cache.is_assumed("pod-default-a")
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_counted_again"),
+    [
+        pytest.param(pod("a", node="n1", cpu=1, version="2"), False, id="nothing that counts"),
+        pytest.param(pod("a", node="n1", cpu=2), True, id="requests, by a resize"),
+        pytest.param(pod("a", node="n1", cpu=1, labels={"app": "web"}), True, id="labels"),
+        pytest.param(
+            pod("a", node="n1", cpu=1, deleted="2026-01-01T00:00:00Z"), True, id="it terminates"
+        ),
+    ],
+)
+def test_what_changes_in_a_bound_pod(changed: Pod, is_counted_again: bool) -> None:
+    cache = cache_with("n1")
+    cache.add_pod(bound("a", "n1"))
+    generation = cache.table.last_generation
+
+    cache.update_pod(PodInfo(changed))
+
+    known = cache.pod(changed.metadata.uid)
+    assert known is not None
+    assert known.pod is changed
+    assert (cache.table.last_generation > generation) is is_counted_again
+    cache.check_invariants()
 
 
 def test_a_pod_bound_elsewhere_than_assumed_is_moved() -> None:

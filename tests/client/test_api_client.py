@@ -71,7 +71,7 @@ async def test_requests_share_a_connection() -> None:
 
 @pytest.mark.wall
 async def test_a_server_behind_a_proxy_is_asked_through_it() -> None:
-    seen = []
+    seen: list[object] = []
 
     async def handle(request: web.BaseRequest) -> web.Response:
         seen.append((request.method, str(request.url)))

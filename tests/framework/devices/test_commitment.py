@@ -158,9 +158,8 @@ async def test_a_claim_is_deleted_with_its_protection(conflicts: int) -> None:
 
 async def test_a_claim_for_extended_resources_is_created() -> None:
     world = World(claim("c"))
-    wanted = claim(
-        "<extended-resources>", owner="me", annotations={EXTENDED_RESOURCE_CLAIM: "true"}
-    )
+    marked = {EXTENDED_RESOURCE_CLAIM: "true"}
+    wanted = claim("<extended-resources>", owner="me", annotations=marked)
     created = await world.commitment.create(wanted, POD)
     assert created.metadata.name.startswith("p-extended-resources-")
     assert created.metadata.controller is not None

@@ -1,0 +1,37 @@
+"""The throughput benchmark on a small cluster: everything is counted; how fast is not asserted."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from app.bench.process import BenchError
+from app.bench.throughput import WORKLOADS, Settings, measure
+from app.clock import RealClock
+
+pytestmark = [pytest.mark.wall, pytest.mark.slow]
+
+SMALL = Settings(nodes=50, pods=40)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+async def test_every_pod_is_seen_to_be_bound(workload: str) -> None:
+    result = await measure(workload, SMALL, clock=RealClock())
+
+    assert (result.pods, result.bound, result.events) == (40, 40, 40)
+    assert result.cpu_before > 0
+    assert result.cpu_per_pod > 0
+    assert result.cpu_per_pod_with_start > result.cpu_per_pod
+    assert result.peak_memory > 10_000_000
+
+
+async def test_a_scheduler_that_fails_is_quoted() -> None:
+    command = f"{sys.executable} -c 'import sys; sys.exit(sys.argv[1:])' {{kubeconfig}}"
+
+    with pytest.raises(BenchError, match=r"ended with status 1; it said:\n\['/.*/kubeconfig'\]"):
+        await measure("plain", replace(SMALL, command=command), clock=RealClock())
+
+
+async def test_a_scheduler_that_is_not_there_is_named() -> None:
+    with pytest.raises(BenchError, match="no-such-scheduler: No such file"):
+        await measure("plain", replace(SMALL, command="no-such-scheduler"), clock=RealClock())

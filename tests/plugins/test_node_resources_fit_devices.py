@@ -1,0 +1,86 @@
+"""NodeResourcesFit leaves to DynamicResources what devices stand for (spec §5.8, §3.9)."""
+
+import pytest
+
+from app.clock import FakeClock
+from app.framework.devices.classes import DeviceClasses
+from app.framework.events import Hint
+from app.framework.status import Status
+from app.objects.devices import DeviceClass
+from app.objects.node import Node
+from plugins.node_resources_fit import (
+    NodeResourcesFit,
+    after_device_class_change,
+    after_node_change,
+)
+from tests.builders import node, pod
+from tests.device_builders import device_class
+from tests.harness import FakeCluster
+from tests.plugins.judging import table, verdicts
+
+GPU = "example.com/gpu"
+ASKS = pod("p", cpu="1", requests={GPU: 2})
+EXT = device_class("ext", extended_resource=GPU)
+
+
+def test_nodes_without_the_resource_are_left_to_others() -> None:
+    nodes = table(
+        node("has-none"),
+        node("has-zero", allocatable={GPU: 0}),
+        node("has-one", allocatable={GPU: 1}),
+        node("has-two", allocatable={GPU: 2}),
+    )
+    cluster = FakeCluster(nodes, FakeClock())
+    lacking = Status.unresolvable(f"Insufficient {GPU}")
+    plugin = NodeResourcesFit(None, cluster)
+    assert verdicts(plugin, ASKS, nodes) == {
+        "has-none": lacking,
+        "has-zero": lacking,
+        "has-one": lacking,
+        "has-two": None,
+    }
+    cluster.listers.device_classes.on_add(EXT)
+    assert verdicts(plugin, ASKS, nodes) == {
+        "has-none": None,
+        "has-zero": None,
+        "has-one": lacking,
+        "has-two": None,
+    }
+
+
+def test_where_nobody_knows_the_resource() -> None:
+    nodes = table(node("n1"))
+    cluster = FakeCluster(nodes, FakeClock())
+    cluster.listers.device_classes.on_add(EXT)
+    assert verdicts(NodeResourcesFit(None, cluster), ASKS, nodes) == {"n1": None}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(None, node("n1"), Hint.QUEUE, id="a new node without the resource"),
+        pytest.param(None, node("n1", allocatable={GPU: 1}), Hint.SKIP, id="one with too little"),
+        pytest.param(node("n1"), node("n1"), Hint.QUEUE, id="devices always count as gained"),
+        pytest.param(None, node("n1", cpu="500m"), Hint.SKIP, id="too little of something else"),
+    ],
+)
+def test_hint_after_a_node_changed(old: Node | None, new: Node, want: Hint) -> None:
+    assert after_node_change(ASKS, old, new, classes=DeviceClasses([EXT])) is want
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(None, EXT, Hint.QUEUE, id="a class for the resource is new"),
+        pytest.param(device_class("ext"), EXT, Hint.QUEUE, id="a class is for it since now"),
+        pytest.param(EXT, EXT, Hint.SKIP, id="it was before"),
+        pytest.param(None, device_class("other"), Hint.SKIP, id="a class for something else"),
+    ],
+)
+def test_hint_after_a_class_changed(old: DeviceClass | None, new: DeviceClass, want: Hint) -> None:
+    assert after_device_class_change(ASKS, old, new) is want
+
+
+def test_a_class_is_an_extended_resource_by_its_own_name_too() -> None:
+    implicit = pod("p", requests={"deviceclass.resource.kubernetes.io/ext": 1})
+    assert after_device_class_change(implicit, None, device_class("ext")) is Hint.QUEUE
