@@ -178,8 +178,14 @@ class Harness:
     """Cluster, cache, queue and scheduler, connected as the service connects them."""
 
     def __init__(
-        self, *, config: dict[str, Any] | None = None, registry: Registry = IN_TREE
+        self,
+        *,
+        config: dict[str, Any] | None = None,
+        registry: Registry = IN_TREE,
+        dice: random.Random | None = None,
     ) -> None:
+        """*dice* pick the cycles in which plugins are timed; they decide nothing else."""
+        dice = dice or random.Random(0)
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
@@ -193,7 +199,7 @@ class Harness:
         )
         observers = {
             profile.scheduler_name: self.metrics.of_profile(
-                profile.scheduler_name, clock=self.clock, rng=random.Random(0)
+                profile.scheduler_name, clock=self.clock, rng=dice
             )
             for profile in loaded.profiles
         }

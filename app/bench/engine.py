@@ -18,7 +18,7 @@ from app.framework.pod_info import PodInfo
 from app.objects.cluster import Namespace
 from app.objects.meta import ObjectMeta
 from app.objects.pod import Pod
-from app.offline.scenario import OfflineHandle, smallest_name
+from app.offline.scenario import OfflineHandle
 from app.profile.build import Registry, args_models, build_profiles
 from app.profile.profile import Profile
 from app.scheduler.find_node import NodeFinder
@@ -97,7 +97,7 @@ def decider(
     handle = OfflineHandle(table, listers=listers, pods=pods)
     profiles = build_profiles(default_configuration(args_models(registry)), registry, handle)
     (profile,) = profiles.values()
-    return profile, NodeFinder(table, select=smallest_name(table))
+    return profile, NodeFinder(table, select=random.Random(0).choice)
 
 
 def machine() -> str:

@@ -1,22 +1,27 @@
 """The one list of the kinds that the embedded API server serves."""
 
 from app.cluster import selectable_fields
+from app.cluster.columns import devices as device_columns
 from app.cluster.columns import event as event_columns
 from app.cluster.columns import lease as lease_columns
 from app.cluster.columns import namespace as namespace_columns
 from app.cluster.columns import node as node_columns
 from app.cluster.columns import pod as pod_columns
+from app.cluster.columns import pod_disruption_budget as pod_disruption_budget_columns
 from app.cluster.columns import priority_class as priority_class_columns
 from app.cluster.columns import service as service_columns
+from app.cluster.columns import storage as storage_columns
 from app.cluster.columns import workloads as workload_columns
 from app.cluster.events_view import core_column, core_strategy, from_core, to_core
 from app.cluster.resources import VERBS, ResourceType
+from app.cluster.strategies import devices, storage
 from app.cluster.strategies.deployment import DEPLOYMENT
 from app.cluster.strategies.event import EVENT
 from app.cluster.strategies.lease import LEASE
 from app.cluster.strategies.namespace import NAMESPACE
 from app.cluster.strategies.node import NODE
 from app.cluster.strategies.pod import POD
+from app.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
 from app.cluster.strategies.priority_class import PRIORITY_CLASS
 from app.cluster.strategies.replica_set import REPLICA_SET
 from app.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
@@ -62,6 +67,30 @@ RESOURCES: tuple[ResourceType, ...] = (
         strategy=NODE,
         columns=node_columns.COLUMNS,
         selectable_fields=selectable_fields.NODE,
+    ),
+    ResourceType(
+        group="",
+        version="v1",
+        kind="PersistentVolume",
+        plural="persistentvolumes",
+        singular="persistentvolume",
+        namespaced=False,
+        short_names=("pv",),
+        subresources=("status",),
+        strategy=storage.PERSISTENT_VOLUME,
+        columns=storage_columns.PERSISTENT_VOLUME_COLUMNS,
+    ),
+    ResourceType(
+        group="",
+        version="v1",
+        kind="PersistentVolumeClaim",
+        plural="persistentvolumeclaims",
+        singular="persistentvolumeclaim",
+        namespaced=True,
+        short_names=("pvc",),
+        subresources=("status",),
+        strategy=storage.PERSISTENT_VOLUME_CLAIM,
+        columns=storage_columns.PERSISTENT_VOLUME_CLAIM_COLUMNS,
     ),
     ResourceType(
         group="",
@@ -165,6 +194,70 @@ RESOURCES: tuple[ResourceType, ...] = (
         from_storage=from_core,
     ),
     ResourceType(
+        group="policy",
+        version="v1",
+        kind="PodDisruptionBudget",
+        plural="poddisruptionbudgets",
+        singular="poddisruptionbudget",
+        namespaced=True,
+        short_names=("pdb",),
+        subresources=("status",),
+        strategy=POD_DISRUPTION_BUDGET,
+        columns=pod_disruption_budget_columns.COLUMNS,
+    ),
+    ResourceType(
+        group="storage.k8s.io",
+        version="v1",
+        kind="CSIDriver",
+        plural="csidrivers",
+        singular="csidriver",
+        namespaced=False,
+        strategy=storage.CSI_DRIVER,
+        columns=storage_columns.CSI_DRIVER_COLUMNS,
+    ),
+    ResourceType(
+        group="storage.k8s.io",
+        version="v1",
+        kind="CSINode",
+        plural="csinodes",
+        singular="csinode",
+        namespaced=False,
+        strategy=storage.CSI_NODE,
+        columns=storage_columns.CSI_NODE_COLUMNS,
+    ),
+    ResourceType(
+        group="storage.k8s.io",
+        version="v1",
+        kind="CSIStorageCapacity",
+        plural="csistoragecapacities",
+        singular="csistoragecapacity",
+        namespaced=True,
+        strategy=storage.CSI_STORAGE_CAPACITY,
+        columns=storage_columns.CSI_STORAGE_CAPACITY_COLUMNS,
+    ),
+    ResourceType(
+        group="storage.k8s.io",
+        version="v1",
+        kind="StorageClass",
+        plural="storageclasses",
+        singular="storageclass",
+        namespaced=False,
+        short_names=("sc",),
+        strategy=storage.STORAGE_CLASS,
+        columns=storage_columns.STORAGE_CLASS_COLUMNS,
+    ),
+    ResourceType(
+        group="storage.k8s.io",
+        version="v1",
+        kind="VolumeAttachment",
+        plural="volumeattachments",
+        singular="volumeattachment",
+        namespaced=False,
+        subresources=("status",),
+        strategy=storage.VOLUME_ATTACHMENT,
+        columns=storage_columns.VOLUME_ATTACHMENT_COLUMNS,
+    ),
+    ResourceType(
         group="scheduling.k8s.io",
         version="v1",
         kind="PriorityClass",
@@ -184,6 +277,48 @@ RESOURCES: tuple[ResourceType, ...] = (
         namespaced=True,
         strategy=LEASE,
         columns=lease_columns.COLUMNS,
+    ),
+    ResourceType(
+        group="resource.k8s.io",
+        version="v1",
+        kind="DeviceClass",
+        plural="deviceclasses",
+        singular="deviceclass",
+        namespaced=False,
+        strategy=devices.DEVICE_CLASS,
+        columns=device_columns.NAME_AND_AGE,
+    ),
+    ResourceType(
+        group="resource.k8s.io",
+        version="v1",
+        kind="ResourceClaim",
+        plural="resourceclaims",
+        singular="resourceclaim",
+        namespaced=True,
+        subresources=("status",),
+        strategy=devices.RESOURCE_CLAIM,
+        columns=device_columns.RESOURCE_CLAIM_COLUMNS,
+    ),
+    ResourceType(
+        group="resource.k8s.io",
+        version="v1",
+        kind="ResourceClaimTemplate",
+        plural="resourceclaimtemplates",
+        singular="resourceclaimtemplate",
+        namespaced=True,
+        strategy=devices.RESOURCE_CLAIM_TEMPLATE,
+        columns=device_columns.NAME_AND_AGE,
+    ),
+    ResourceType(
+        group="resource.k8s.io",
+        version="v1",
+        kind="ResourceSlice",
+        plural="resourceslices",
+        singular="resourceslice",
+        namespaced=False,
+        strategy=devices.RESOURCE_SLICE,
+        columns=device_columns.RESOURCE_SLICE_COLUMNS,
+        selectable_fields=selectable_fields.RESOURCE_SLICE,
     ),
 )
 """In the order of discovery, which is what an ambiguous short name goes by."""

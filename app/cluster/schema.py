@@ -80,12 +80,16 @@ QUANTITY_FIELDS = frozenset(
         "capacity",
         "divisor",
         "limits",
+        "maximumVolumeSize",
         "overhead",
         "requests",
         "sizeLimit",
     }
 )
 """Strings under these names are quantities, which people also write as numbers."""
+
+QUANTITY_VALUES = frozenset({("V1Counter", "value"), ("V1DeviceCapacity", "value")})
+"""Models and fields of quantities whose name says nothing."""
 
 
 BY_NAME = Merge("merge", "name")
@@ -133,6 +137,10 @@ MERGES: Mapping[str, Mapping[str, Merge]] = {
     "V1ReplicaSetStatus": CONDITION_MERGES,
     "V1ReplicationControllerStatus": CONDITION_MERGES,
     "V1StatefulSetStatus": CONDITION_MERGES,
+    "V1PersistentVolumeClaimStatus": CONDITION_MERGES,
+    "V1PodDisruptionBudgetStatus": CONDITION_MERGES,
+    "V1CSINodeSpec": {"drivers": BY_NAME},
+    "V1ResourceClaimStatus": {"reservedFor": Merge("merge", "uid")},
 }
 """By model and field, as the API's types declare it (``patchStrategy``, ``patchMergeKey``)."""
 
@@ -175,7 +183,9 @@ def schema(model: str) -> Schema:
     merges = MERGES.get(model, {})
     fields = {
         cls.attribute_map[attribute]: Field(
-            type=_parse(type_text, cls.attribute_map[attribute]),
+            type=_parse(type_text, cls.attribute_map[attribute])
+            if (model, attribute) not in QUANTITY_VALUES
+            else Scalar("Quantity"),
             description=_description(getattr(cls, attribute)),
             required=attribute in required,
             merge=merges.get(cls.attribute_map[attribute]),
@@ -317,7 +327,7 @@ def _parse(text: str, field: str) -> Type:
     if text == "str" and field in QUANTITY_FIELDS:
         return Scalar("Quantity")
     if text == "object":
-        return Scalar("any" if field == "fieldsV1" else "IntOrString")
+        return Scalar("any" if field in ("fieldsV1", "parameters") else "IntOrString")
     return Scalar(SCALARS[text]) if text in SCALARS else Ref(text)
 
 

@@ -51,6 +51,10 @@ POD: dict[str, Field] = {
 
 SERVICE: dict[str, Field] = {path: text_at(path) for path in ("spec.clusterIP", "spec.type")}
 
+RESOURCE_SLICE: dict[str, Field] = {
+    path: text_at(path) for path in ("spec.driver", "spec.nodeName")
+}
+
 OBJECT_FIELDS = (
     "kind",
     "namespace",

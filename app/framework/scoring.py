@@ -33,7 +33,10 @@ def default_normalize(scores: Ints, *, reverse: bool = False) -> Ints:
     ``100 * score / highest``; *reverse* then takes it from 100. When all are 0 they stay 0, or
     become 100.
     """
-    stretched: Ints = scores * MAX_NODE_SCORE // scores.max(initial=1)
+    highest = scores.max(initial=0)
+    if highest == 0:  # the common case: nobody has a preference
+        return np.full_like(scores, MAX_NODE_SCORE) if reverse else scores
+    stretched: Ints = scores * MAX_NODE_SCORE // highest
     return MAX_NODE_SCORE - stretched if reverse else stretched
 
 

@@ -325,11 +325,13 @@ class Profile:
             if isinstance(raw, Status):
                 return _failed(raw, "Score", plugin)
             of_rows = raw.take(rows)
-            normal = self._ask(
-                "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
-            )
-            if isinstance(normal, Status):
-                return _failed(normal, "Score", plugin)
+            normal = of_rows
+            if type(plugin).normalize is not ScorePlugin.normalize:
+                normal = self._ask(
+                    "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
+                )
+                if isinstance(normal, Status):
+                    return _failed(normal, "Score", plugin)
             # As unsigned numbers the negative ones are large: one look finds both.
             worst = int(normal.view(np.uint64).max(initial=0))
             if worst > MAX_NODE_SCORE:

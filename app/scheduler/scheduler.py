@@ -205,10 +205,14 @@ class Scheduler:
                 self._claims.remove(claim)
             if status is None:
                 claim.undo.pop_all()
-        if status is None:
-            self._bound(claim)
-        else:
+        if status is not None:
             self._binding_failed(claim, status)
+            return
+        self._bound(claim)
+        try:
+            await claim.profile.run_post_bind(claim.state, pod, node_name)
+        except Exception:  # the pod is bound: whoever is only told cannot change that
+            log.exception("PostBind failed", extra={"pod": pod.key, "node": node_name})
 
     async def _run_binding(self, claim: Claim) -> Status | None:
         pod, node_name = claim.assumed, claim.assumed.node_name

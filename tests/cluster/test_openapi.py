@@ -56,7 +56,10 @@ async def test_the_index_leads_to_a_document_per_group_and_version(
         "apis/apps/v1",
         "apis/coordination.k8s.io/v1",
         "apis/events.k8s.io/v1",
+        "apis/policy/v1",
+        "apis/resource.k8s.io/v1",
         "apis/scheduling.k8s.io/v1",
+        "apis/storage.k8s.io/v1",
     ]
 
 

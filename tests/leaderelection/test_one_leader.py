@@ -122,24 +122,29 @@ class World:
     def __post_init__(self) -> None:
         self._api = LeaseApi(self.clock)
         self._started = 0
+        self._led: LeaderElector | None = None
         self._running: dict[LeaderElector, tuple[asyncio.Task[None], Machine]] = {}
 
     async def run(self, seconds: int) -> None:
         """Let time pass; raise AssertionError when two may write at once."""
-        led: LeaderElector | None = None
-        for step in range(round(seconds / STEP)):
-            self._restart()
-            await settle()
-            leaders = [elector for elector in self._running if elector.is_leader]
-            assert len(leaders) <= 1, [leader.identity for leader in leaders]
-            if leaders and leaders[0] is not led:
-                led = leaders[0]
-                self.terms += 1
-            if step % round(1 / STEP) == 0:
-                for _, machine in self._running.values():
-                    machine.change_weather()
-            self.clock.advance(STEP)
-        await self._stop()
+        try:
+            for step in range(round(seconds / STEP)):
+                self._restart()
+                await settle()
+                self._look()
+                if step % round(1 / STEP) == 0:
+                    for _, machine in self._running.values():
+                        machine.change_weather()
+                self.clock.advance(STEP)
+        finally:
+            await self._stop()
+
+    def _look(self) -> None:
+        leaders = [elector for elector in self._running if elector.is_leader]
+        assert len(leaders) <= 1, [leader.identity for leader in leaders]
+        if leaders and leaders[0] is not self._led:
+            self._led = leaders[0]
+            self.terms += 1
 
     def _restart(self) -> None:
         for elector, (task, _) in list(self._running.items()):

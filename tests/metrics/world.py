@@ -1,5 +1,6 @@
 """A scheduler in process with everything that exports metrics, as the service puts it together."""
 
+import random
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
@@ -46,7 +47,7 @@ def export_everything(harness: Harness) -> CollectorRegistry:
     return registry
 
 
-def with_plugins(*kinds: type[Plugin]) -> Harness:
+def with_plugins(*kinds: type[Plugin], dice: random.Random | None = None) -> Harness:
     """Return a harness whose profile has *kinds* besides the default plugins."""
     enabled = [{"name": kind.NAME} for kind in kinds]
     config = {
@@ -54,4 +55,5 @@ def with_plugins(*kinds: type[Plugin]) -> Harness:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"plugins": {"multiPoint": {"enabled": enabled}}}],
     }
-    return Harness(config=config, registry={**IN_TREE, **{kind.NAME: kind for kind in kinds}})
+    registry = {**IN_TREE, **{kind.NAME: kind for kind in kinds}}
+    return Harness(config=config, registry=registry, dice=dice)
