@@ -1,13 +1,8 @@
-"""What kubectl asked of a real API server, and what it was answered: read from the recording.
-
-The recording is not part of the repository. It is looked for in ``../shared`` beside the checkout,
-or where the environment variable ``BERTH_SHARED`` says.
-"""
+"""What kubectl asked of a real API server, and what it was answered: read from ``recorded/``."""
 
 import functools
 import gzip
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 from app.cluster.registry import find
 from app.cluster.resources import Object, ResourceType
 
-REPOSITORY = Path(__file__).parents[2]
-SHARED = Path(os.environ.get("BERTH_SHARED", REPOSITORY.parent / "shared"))
-RECORDING = SHARED / "conformance" / "wire" / "kubectl.jsonl.gz"
-ABSENT = f"no recording of kubectl at {RECORDING}; set BERTH_SHARED to where it is"
+RECORDING = Path(__file__).parent / "recorded" / "kubectl.jsonl.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +83,7 @@ def target_of(path: str) -> Target | None:
 @functools.cache
 def exchanges() -> tuple[Exchange, ...]:
     """Return the recording in order; empty when it is absent."""
-    return tuple(_read()) if RECORDING.exists() else ()
+    return tuple(_read())
 
 
 def _read() -> Iterator[Exchange]:

@@ -8,9 +8,7 @@ from app.cluster import discovery
 from app.cluster.registry import RESOURCES
 from app.cluster.resources import Object
 from app.cluster.tables import as_table
-from tests.cluster.recording import ABSENT, RECORDING, Exchange, exchanges, full_objects
-
-pytestmark = pytest.mark.skipif(not RECORDING.exists(), reason=ABSENT)
+from tests.cluster.recording import Exchange, exchanges, full_objects
 
 AGES = {"Age", "Last Seen", "First Seen"}
 COMPARED = ("name", "type", "format", "priority")

@@ -21,9 +21,7 @@ from app.cluster.registry import RESOURCES
 from app.cluster.resources import Object
 from app.cluster.server import ApiServer
 from app.cluster.store import Store
-from tests.cluster.recording import ABSENT, RECORDING, Exchange, Target, exchanges, full_objects
-
-pytestmark = pytest.mark.skipif(not RECORDING.exists(), reason=ABSENT)
+from tests.cluster.recording import Exchange, Target, exchanges, full_objects
 
 NOW = 1795180200.0
 """2026-11-20T13:10:00Z, about when it was recorded."""
