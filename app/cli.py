@@ -29,6 +29,8 @@ from app.embedded import EmbeddedCluster, template_from, write_kubeconfig
 from app.explain_command import ExplainError
 from app.main import SchedulerService
 from app.memory import keep_heap
+from app.offline.files import FileError, answer_all
+from app.offline.simulate import simulate
 from app.profile.build import args_models
 from app.server.listening import DEFAULT_PORT, LoopbackServer
 from app.up import SAMPLE_NODES, Up, UpOptions
@@ -42,6 +44,7 @@ usage: berth COMMAND [flags]
   cluster   start an embedded cluster only, without nodes and scheduler
   kubelets  give hollow nodes to any API server
   explain   tell why a pod is pending, or why it is where it is
+  simulate  schedule recorded sequences of pods, one after the other
   bench     measure what decisions cost on this machine
   version   print the version
 
@@ -63,6 +66,7 @@ def run(argv: Sequence[str]) -> int:
         "cluster": _cluster,
         "kubelets": _kubelets,
         "explain": _explain,
+        "simulate": _simulate,
         "bench": _bench,
         "version": _version,
     }
@@ -75,7 +79,9 @@ def run(argv: Sequence[str]) -> int:
         return 2
     try:
         return commands[name](rest)
-    except (ConfigError, ConnectError, ExplainError, UsageError, manifests.ManifestError) as exc:
+    except (
+        ConfigError, ConnectError, ExplainError, FileError, UsageError, manifests.ManifestError
+    ) as exc:  # fmt: skip
         print(f"berth {name}: {exc}", file=sys.stderr)
         return 2
     except (ApiError, BenchError) as exc:
@@ -192,6 +198,24 @@ def _kubelets(argv: Sequence[str]) -> int:
 def _explain(argv: Sequence[str]) -> int:
     log.setup(logging.ERROR)
     return explain_command.run(argv, say=_say)
+
+
+def _simulate(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="berth simulate", allow_abbrev=False)
+    parser.add_argument(
+        "-f", dest="source", type=Path, required=True, metavar="IN",
+        help="scenarios with a list of pods, as JSON lines, .gz too",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", dest="target", type=Path, required=True, metavar="OUT",
+        help="where the assignments go, a JSON line each",
+    )  # fmt: skip
+    given = parser.parse_args(argv)
+    log.setup(logging.ERROR)
+    problems = answer_all(given.source, given.target, lambda found: simulate(found, IN_TREE))
+    if problems:
+        raise UsageError("\n".join(problems))
+    return 0
 
 
 def _bench(argv: Sequence[str]) -> int:

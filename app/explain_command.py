@@ -1,13 +1,12 @@
 """``berth explain``: recorded scenarios, or a pod of a running scheduler."""
 
 import argparse
-import gzip
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from rich.console import Console
 
@@ -15,6 +14,7 @@ from app.config.errors import ConfigError
 from app.explain.explanation import Explanation
 from app.explain.tables import as_text, render
 from app.offline.explain import explain
+from app.offline.files import answer_all, opened, scenarios
 from app.offline.reasons import reasons
 from app.offline.scenario import ScenarioError
 from app.server.asking import AskError, ask_about_pod
@@ -41,7 +41,9 @@ def run(argv: Sequence[str], *, say: Callable[[str], None]) -> int:
     if given.target is not None and (given.id or given.output):
         parser.error("-o writes all decisions, as JSON lines; it goes without --id and --output")
     if given.target is not None:
-        _write_decisions(given.source, given.target)
+        problems = answer_all(given.source, given.target, lambda found: explain(found, IN_TREE))
+        if problems:
+            raise ExplainError("\n".join(problems))
         return 0
     as_json = given.output == "json"
     if given.source is not None:
@@ -103,8 +105,8 @@ def _print(explanation: Explanation, *, say: Callable[[str], None]) -> None:
 def _tell_recorded(given: argparse.Namespace, *, as_json: bool, say: Callable[[str], None]) -> None:
     limit = None if given.nodes == "all" else int(given.nodes)
     count = 0
-    with _opened(given.source, "rt") as lines:
-        for where, scenario in _scenarios(given.source, lines):
+    with opened(given.source, "rt") as lines:
+        for where, scenario in scenarios(given.source, lines):
             identity = scenario.get("id")
             if given.id is not None and identity != given.id:
                 continue
@@ -128,29 +130,6 @@ def _plain(explanation: Explanation) -> dict[str, Any]:
     return explanation.model_dump(mode="json", by_alias=True)
 
 
-def _write_decisions(source: Path, target: Path) -> None:
-    with _opened(source, "rt") as lines, _opened(target, "wt") as answers:
-        for where, scenario in _scenarios(source, lines):
-            with _placed(where):
-                answer = explain(scenario, IN_TREE)
-            answers.write(json.dumps(answer, ensure_ascii=False) + "\n")
-
-
-def _scenarios(source: Path, lines: Iterable[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield where in *source* each scenario stands, and the scenario."""
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{source}, line {number}"
-        try:
-            read = json.loads(line)
-        except ValueError as exc:
-            raise ExplainError(f"{where}: not JSON: {exc}") from exc
-        if not isinstance(read, dict):
-            raise ExplainError(f"{where}: an object is needed, got {type(read).__name__}")
-        yield where, read.get("scenario", read)
-
-
 @contextmanager
 def _placed(where: str) -> Iterator[None]:
     """Say of a mistake in a scenario where it is."""
@@ -158,14 +137,3 @@ def _placed(where: str) -> Iterator[None]:
         yield
     except (ScenarioError, ConfigError) as exc:
         raise ExplainError(f"{where}: {exc}") from exc
-
-
-@contextmanager
-def _opened(path: Path, mode: str) -> Iterator[IO[str]]:
-    opener: Any = gzip.open if path.suffix == ".gz" else open
-    try:
-        file = opener(path, mode, encoding="utf-8")
-    except OSError as exc:
-        raise ExplainError(f"{path}: {exc.strerror}") from exc
-    with file:
-        yield cast("IO[str]", file)

@@ -239,13 +239,13 @@ class DynamicResources(
             try:
                 found = self._search.on_node(devices, pod.pod, node, lacking)
             except AllocationError as exc:
-                judged.reject_row(row, _failed(str(exc)), Code.ERROR)
+                judged.reject_row(row, str(exc), Code.ERROR)
             except InvalidPoolsError:
                 judged.reject_row(row, INVALID_POOLS)
             except SearchTimeoutError:
                 # The attempt has failed; other nodes would only take as long.
                 text = f"node {node.name}: timed out trying to allocate devices"
-                judged.reject_row(row, _failed(text), Code.ERROR)
+                judged.reject_row(row, text, Code.ERROR)
                 return
             else:
                 if found is None:
@@ -406,11 +406,6 @@ class _Judged:
                 Rejection(reason, code, where) for (reason, code), where in self._rejected.items()
             )
         )
-
-
-def _failed(text: str) -> str:
-    """Word an error of Filter, which ends the attempt, as kube-scheduler does (spec §2.5)."""
-    return f'running "{DynamicResources.NAME}" filter plugin: {text}'
 
 
 def _lacking(extended: ExtendedResources | None, nodes: NodeTable, row: int) -> frozenset[str]:

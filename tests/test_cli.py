@@ -151,3 +151,36 @@ def test_bench_measures_every_workload(capsys: pytest.CaptureFixture[str]) -> No
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("10 nodes, all evaluated, 10 running pods")
     assert any(line.startswith("plain, all requests different") for line in lines)
+
+
+def test_a_bad_scenario_does_not_keep_the_others_from_being_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    bad = scenario("bad", pod={"kind": "Pod", "metadata": {"name": 1}})
+    source.write_text(f"{json.dumps(bad)}\n{json.dumps(scenario('good'))}\n", encoding="utf-8")
+
+    assert cli.run(["explain", "-f", str(source), "-o", str(target)]) == 2
+
+    first, second = map(json.loads, target.read_text(encoding="utf-8").splitlines())
+    assert first == {"id": "bad", "unsupported": first["unsupported"]}
+    assert "Expected `str`, got `int` - at `$.metadata.name`" in first["unsupported"]
+    assert second["best"] == ["n1"]
+    assert f"{source}, line 1: " in capsys.readouterr().err
+
+
+def test_simulate_writes_an_assignment_for_each_pod(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    several = scenario("sequence")
+    one = several.pop("pod")
+    several["pods"] = [
+        {**one, "metadata": {"name": name, "namespace": "default", "uid": name}} for name in "ab"
+    ]
+    source.write_text(json.dumps(several), encoding="utf-8")
+
+    assert cli.run(["simulate", "-f", str(source), "-o", str(target)]) == 0
+
+    assert json.loads(target.read_text(encoding="utf-8")) == {
+        "id": "sequence",
+        "assignments": {"default/a": "n1", "default/b": "n1"},
+    }

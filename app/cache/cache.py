@@ -1,6 +1,7 @@
 """The scheduler cache: the one writer of the live node table."""
 
 import logging
+from collections.abc import Collection
 
 import numpy as np
 
@@ -140,6 +141,10 @@ class Cache:
     def pod(self, uid: str) -> PodInfo | None:
         """Return the pod as the cache counts it, or None."""
         return self._pods.get(uid)
+
+    def pods(self) -> Collection[PodInfo]:
+        """Return all pods that count, assumed ones and those on ghost nodes too."""
+        return self._pods.values()
 
     def counts(self) -> dict[str, int]:
         """Sizes for metrics: nodes (ghosts included), pods, assumed pods (spec §4.7)."""

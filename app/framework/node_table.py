@@ -250,11 +250,17 @@ class NodeTable:
     def update_pod(self, row: int, pod: PodInfo) -> None:
         """Take over a new version of a pod on the node in *row*; KeyError if it is not there.
 
-        Most updates are of the status, or say what was assumed: then nothing is counted again.
+        Most updates are of the status, or say what was assumed; then nothing is counted again. An
+        API server gives labels to a pod as it binds it (KEP-4742): then only these are.
         """
         known = self.pods[row][pod.uid]
         self.pods[row][pod.uid] = pod
+        self._touch(row)
         if known.template is pod.template and known.is_terminating == pod.is_terminating:
+            return
+        if known.template.load == pod.template.load:
+            self.pod_counters.remove(row, known)
+            self.pod_counters.add(row, pod)
             return
         self._count(row, known, -1)
         self._count(row, pod, 1)

@@ -65,6 +65,11 @@ class PodTemplate:
         return np.array(native, np.int64), np.array(self.non_zero_requested, np.int64)
 
     @cached_property
+    def load(self) -> tuple[object, ...]:
+        """All that the pod takes from a node, whatever its labels; to be compared."""
+        return self.requested, self.non_zero_requested, self.host_ports
+
+    @cached_property
     def incoming_requested(self) -> Resources:
         """What the pod needs to fit: NodeResourcesFit's Filter (spec §4.4)."""
         return self.requested if self._is_plain else resources.incoming_requested(self.pod)
@@ -187,7 +192,6 @@ class QueuedPodInfo:
     unschedulable_plugins: set[str] = field(default_factory=set)
     pending_plugins: set[str] = field(default_factory=set)
     gating_plugin: str = ""
-    gating_plugin_events: tuple[Any, ...] = ()
     was_flushed_from_unschedulable: bool = False
 
     @property

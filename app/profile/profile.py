@@ -1,5 +1,6 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -10,13 +11,7 @@ from numpy.typing import NDArray
 
 from app.framework.cycle_state import CycleState
 from app.framework.diagnosis import Diagnosis, PluginVerdict
-from app.framework.events import (
-    ALL_EVENTS,
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    EventResource,
-)
+from app.framework.events import ALL_EVENTS, ClusterEventWithHint
 from app.framework.interface import (
     EXTENSION_POINTS,
     MAX_NODE_SCORE,
@@ -42,7 +37,9 @@ from app.framework.interface import (
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
-from app.framework.verdict import Ints, Mask
+from app.framework.verdict import Ints, Mask, Verdict
+
+log = logging.getLogger(__name__)
 
 P = TypeVar("P", bound=Plugin)
 T = TypeVar("T")
@@ -122,11 +119,7 @@ class Profile:
         self.plugins = list({id(p): p for group in points.values() for p in group}.values())
 
     def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
-        """List, per plugin that can reject a pod, the events that may change its mind.
-
-        Any plugin that registers Node/Add but not Node/UpdateNodeTaint gets the latter as well,
-        always queueing (spec §3.9).
-        """
+        """List, per plugin that can reject a pod, the events that may change its mind."""
         rejecting = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
         found: list[tuple[str, ClusterEventWithHint]] = []
         for plugin in self.plugins:
@@ -134,14 +127,7 @@ class Profile:
                 if isinstance(plugin, rejecting):
                     found.append((plugin.NAME, ClusterEventWithHint(ALL_EVENTS)))
                 continue
-            registered = list(plugin.events_to_register())
-            on_node = [r.event.action for r in registered if r.event.resource is EventResource.NODE]
-            if any(action & ActionType.ADD for action in on_node) and not any(
-                action & ActionType.UPDATE_NODE_TAINT for action in on_node
-            ):
-                taint = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
-                registered.append(ClusterEventWithHint(taint))
-            found.extend((plugin.NAME, r) for r in registered)
+            found.extend((plugin.NAME, r) for r in plugin.events_to_register())
         return found
 
     # Filtering.
@@ -170,7 +156,7 @@ class Profile:
                     return outcome
             elif answer.code is Code.UNSCHEDULABLE:
                 remembered = answer.of(plugin.NAME)
-            elif answer.is_rejected:
+            elif answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 outcome.status = answer.of(plugin.NAME)
                 return outcome
             else:
@@ -194,14 +180,13 @@ class Profile:
             evaluations[plugin.NAME] += left
             verdict = self._ask("Filter", plugin, plugin.filter, state, pod, nodes)
             if isinstance(verdict, Status):
-                reason = f'running "{plugin.NAME}" filter plugin: {verdict.message}'
                 diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
-                    Code.ERROR, (reason,), plugin.NAME
+                    Code.ERROR, (_filter_error(plugin, verdict.message),), plugin.NAME
                 )
                 return
             if not verdict:
                 continue
-            charged = verdict.within(state.feasible)
+            charged = _with_worded_errors(verdict.within(state.feasible), plugin)
             rejected = charged.rejected()
             if rejected is None:
                 continue
@@ -356,8 +341,12 @@ class Profile:
         return None
 
     def run_unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Undo Reserve, last plugin first; one that fails does not keep the others from it."""
         for plugin in reversed(self.reserves):
-            plugin.unreserve(state, pod, node_name)
+            try:
+                plugin.unreserve(state, pod, node_name)
+            except Exception:  # the pod has failed already, and others need its room
+                log.exception("Unreserve failed", extra={"plugin": plugin.NAME, "pod": pod.key})
 
     def run_permit(
         self, state: CycleState, pod: PodInfo, node_name: str
@@ -377,17 +366,13 @@ class Profile:
 
     # Binding.
 
-    async def run_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Run the PreBind plugins that have work to do, in order (spec §2.9)."""
-        plugins = self.run_pre_bind_pre_flight(state, pod, node_name)
-        if isinstance(plugins, Status):
-            return plugins
-        return await self.run_pre_binds(plugins, state, pod, node_name)
-
     def run_pre_bind_pre_flight(
         self, state: CycleState, pod: PodInfo, node_name: str
     ) -> list[PreBindPlugin] | Status:
-        """Return the PreBind plugins that have work to do, or the error of the first that fails."""
+        """Return the PreBind plugins that have work to do, or the error of the first that fails.
+
+        Any answer but None and SKIP is an error (spec §2.9).
+        """
         plugins = []
         for plugin in self.pre_binds:
             status: Status | None = self._ask(
@@ -396,7 +381,7 @@ class Profile:
             if status is None:
                 plugins.append(plugin)
             elif status.code is not Code.SKIP:
-                return _refused(status, "PreBind", plugin)
+                return _failed(status, "PreBindPreFlight", plugin)
         return plugins
 
     async def run_pre_binds(
@@ -458,6 +443,22 @@ def _failed(status: Status, point: str, plugin: Plugin) -> Status:
     """Word a failure that is no rejection as kube-scheduler does (spec §2.3-2.9)."""
     text = f'running {point} plugin "{plugin.NAME}": {status.message}'
     return Status(Code.ERROR, (text,), plugin.NAME)
+
+
+def _filter_error(plugin: Plugin, message: str) -> str:
+    """Word an error of Filter, which ends the attempt, as kube-scheduler does (spec §2.5)."""
+    return f'running "{plugin.NAME}" filter plugin: {message}'
+
+
+def _with_worded_errors(verdict: Verdict, plugin: Plugin) -> Verdict:
+    if all(rejection.code is not Code.ERROR for rejection in verdict.rejections):
+        return verdict
+    return Verdict(
+        tuple(
+            r._replace(reason=_filter_error(plugin, r.reason)) if r.code is Code.ERROR else r
+            for r in verdict.rejections
+        )
+    )
 
 
 def _invalid_score(plugin: Plugin, score: int) -> Status:

@@ -7,7 +7,6 @@ from app.framework.interface import PreEnqueuePlugin
 from app.framework.plugin_observer import NOBODY, PluginObserver
 from app.framework.pod_info import QueuedPodInfo
 from app.framework.status import Code, Status
-from app.queue.hints import HintMap
 
 log = logging.getLogger(__name__)
 
@@ -19,17 +18,11 @@ class Gates:
         self,
         plugins: Mapping[str, Sequence[PreEnqueuePlugin]],
         *,
-        hints: HintMap,
         observers: Mapping[str, PluginObserver],
     ) -> None:
         """*plugins* and *observers*, who need not be there, are by profile."""
         self._plugins = plugins
         self._observers = observers
-        self._patterns = {
-            (profile, plugin.NAME): hints.patterns_of(profile, plugin.NAME)
-            for profile, of_profile in plugins.items()
-            for plugin in of_profile
-        }
 
     def admits(self, queued: QueuedPodInfo) -> bool:
         """Ask the plugins until one refuses, the one that refused last time first.
@@ -43,12 +36,8 @@ class Gates:
         refused_by = _first_to_refuse(plugins, queued, self._observers.get(profile, NOBODY))
         if refused_by:
             queued.unschedulable_plugins.add(refused_by)
-            queued.gating_plugin = refused_by
-            queued.gating_plugin_events = self._patterns[profile, refused_by]
-            return False
-        queued.gating_plugin = ""
-        queued.gating_plugin_events = ()
-        return True
+        queued.gating_plugin = refused_by
+        return not refused_by
 
 
 def _first_to_refuse(

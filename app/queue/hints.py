@@ -129,14 +129,6 @@ class HintMap:
                 break
         return strategy
 
-    def patterns_of(self, profile: str, plugin: str) -> tuple[ClusterEvent, ...]:
-        """Return the events that *plugin* registered in *profile*."""
-        return tuple(
-            with_hint.event
-            for name, with_hint in self._registrations.get(profile, ())
-            if name == plugin
-        )
-
 
 def _taint_updates(registered: Iterable[Registration]) -> list[Registration]:
     """Return a Node/UpdateNodeTaint for each plugin that wants Node/Add but no taint updates.

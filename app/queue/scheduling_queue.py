@@ -83,7 +83,7 @@ class SchedulingQueue:
         self._clock = clock
         self._max_in_unschedulable = max_in_unschedulable
         self._hints = HintMap(hints, clock=clock, observe=observe_hint)
-        self._gates = Gates(pre_enqueue, hints=self._hints, observers=observers or {})
+        self._gates = Gates(pre_enqueue, observers=observers or {})
         self._active = PodHeap(sort_key)
         self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
         self._unschedulable = UnschedulablePods()

@@ -3,13 +3,19 @@
 import logging
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from app.client import pods, volumes
 from app.client.api import Api
-from app.client.errors import ConflictError, NotFoundError, ServerError, UnavailableError
+from app.client.errors import (
+    ConflictError,
+    NotFoundError,
+    ServerError,
+    TooManyRequestsError,
+    UnavailableError,
+)
 from app.client.events import EventRecorder
 from app.client.lanes import WriteLanes
 from app.client.pod_status import PodStatusWriter
@@ -20,6 +26,10 @@ from app.objects.pod import Pod
 from app.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 log = logging.getLogger(__name__)
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+"""Seconds between asking what became of a bind: doubled each time, and up to doubled by chance."""
 
 
 class ApiWriter:
@@ -46,14 +56,26 @@ class ApiWriter:
         """Bind *pod*, ahead of all other writes; raises ApiError when it is certain that it failed.
 
         When the answer was lost or says conflict, the pod is read again: if it is on *node_name*
-        already, our own earlier request did it.
+        already, our own earlier request did it. As long as the server cannot say, this waits: the
+        pod's room must not be given to another while it may be on the node.
         """
         try:
             await self._lanes.bind(lambda: pods.bind(self._client, pod.pod, node_name))
         except (ConflictError, ServerError, UnavailableError) as exc:
-            if await pods.bound_node(self._client, pod.pod) != node_name:
+            if await self._bound_node(pod.pod) != node_name:
                 raise
             log.info("bind had succeeded", extra={"pod": pod.key, "error": str(exc)})
+
+    async def _bound_node(self, pod: Pod) -> str | None:
+        """Return what :func:`app.client.pods.bound_node` does, asking until there is an answer."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return await pods.bound_node(self._client, pod)
+            except (ServerError, TooManyRequestsError, UnavailableError) as exc:
+                log.info("bind is in doubt", extra={"pod": pod.key, "error": str(exc)})
+            await self._clock.sleep(pause * (1.0 + self._rng.random()))
+            pause = min(pause * 2.0, LONGEST_PAUSE)
 
     async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
         """Write *volume* as what a binding waits for. Raises ApiError."""

@@ -2,9 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +17,7 @@ TOP_NODES = 5
 _TAKEN: Final = np.iinfo(np.int64).min
 
 
-@dataclass(frozen=True, slots=True)
-class RankedNode:
+class RankedNode(msgspec.Struct, frozen=True):
     """What the score plugins gave one node."""
 
     name: str
@@ -29,8 +28,7 @@ class RankedNode:
     """By plugin, normalised and times its weight."""
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
+class DecisionRecord(msgspec.Struct, frozen=True):
     """One attempt, with names instead of table rows, so that it stays true when rows are reused."""
 
     pod: str
@@ -115,5 +113,5 @@ def _per_node(columns: Mapping[str, Ints], rows: NDArray[np.intp]) -> list[dict[
     """Return what *columns* say of each of *rows*."""
     if not columns:
         return [{} for _ in rows]
-    values = zip(*(column[rows].tolist() for column in columns.values()), strict=True)
+    values = zip(*(column.take(rows).tolist() for column in columns.values()), strict=True)
     return [dict(zip(columns, of_node, strict=True)) for of_node in values]

@@ -1,6 +1,7 @@
 """Where the scheduler's words about pods go."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from app.objects.meta import Condition
 from app.objects.pod import Pod
@@ -26,3 +27,10 @@ class Reporter(Protocol):
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
     ) -> None:
         """Have the pod's status say so; None leaves that part alone."""
+
+
+class BindingReporter(Reporter, Protocol):
+    """Can also say something that a binding waits for."""
+
+    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        """Write fields of the status of *pod*; raises ApiError."""

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from app.cache.cache import Cache
+from app.cache.cache import Cache, CacheError
+from app.client.errors import ApiError
 from app.clock import Clock
 from app.framework.cycle_state import CycleState
 from app.framework.diagnosis import Diagnosis
@@ -25,7 +26,7 @@ from app.scheduler.decision import Decision
 from app.scheduler.decisions import Decisions
 from app.scheduler.find_node import NodeFinder
 from app.scheduler.preemption import Preemptions
-from app.scheduler.reporter import Reporter
+from app.scheduler.reporter import BindingReporter
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Scheduler:
         cache: Cache,
         finder: NodeFinder,
         pods: Mapping[str, Pod],
-        reporter: Reporter,
+        reporter: BindingReporter,
         decisions: Decisions,
         claims: Claims,
         preemptions: Preemptions,
@@ -164,11 +165,11 @@ class Scheduler:
         """
         assumed = queued.pod_info.on_node(decision.node_name)
         with ExitStack() as undo:
-            self.cache.assume_pod(assumed)
-            undo.callback(self.cache.forget_pod, assumed)
-            self.queue.nominator.delete(queued.uid)
-            undo.callback(profile.run_unreserve, state, assumed, decision.node_name)
-            status = profile.run_reserve(state, assumed, decision.node_name)
+            status = self._assume(assumed, undo)
+            if status is None:
+                self.queue.nominator.delete(queued.uid)
+                undo.callback(profile.run_unreserve, state, assumed, decision.node_name)
+                status = profile.run_reserve(state, assumed, decision.node_name)
             if status is None:
                 permit = profile.run_permit(state, assumed, decision.node_name)
                 status = permit if isinstance(permit, Status) else None
@@ -184,6 +185,25 @@ class Scheduler:
         if status.is_rejected:
             decision.diagnosis = _refused_late(status)
         return None
+
+    def _assume(self, assumed: PodInfo, undo: ExitStack) -> Status | None:
+        """Count the pod on its node until *undo*; an error if the cache has it already."""
+        try:
+            self.cache.assume_pod(assumed)
+        except CacheError as exc:
+            return Status.error(str(exc))
+        undo.callback(self._forget, assumed)
+        return None
+
+    def _forget(self, assumed: PodInfo) -> None:
+        """Give the room of an assumed pod back, unless the watch said meanwhile that it is bound.
+
+        That happens when a binding succeeds and says it did not.
+        """
+        try:
+            self.cache.forget_pod(assumed)
+        except CacheError as exc:
+            log.warning("room is not given back", extra={"pod": assumed.key, "error": str(exc)})
 
     # Binding, one task per pod.
 
@@ -216,6 +236,12 @@ class Scheduler:
 
     async def _run_binding(self, claim: Claim) -> Status | None:
         pod, node_name = claim.assumed, claim.assumed.node_name
+        profile = claim.profile
+        pre_binds = profile.run_pre_bind_pre_flight(claim.state, pod, node_name)
+        if isinstance(pre_binds, Status):
+            return pre_binds
+        if pre_binds or claim.waiting is not None:
+            await self._announce(claim)
         if claim.waiting is not None:
             began = self._clock.monotonic()
             status = await claim.waiting.wait(self._clock)
@@ -225,11 +251,25 @@ class Scheduler:
                 return status
         self.queue.done(pod.uid)
         claim.stage = Stage.PRE_BIND
-        status = await claim.profile.run_pre_bind(claim.state, pod, node_name)
+        status = await profile.run_pre_binds(pre_binds, claim.state, pod, node_name)
         claim.stage = Stage.BIND
         if status is None:
-            status = await claim.profile.run_bind(claim.state, pod, node_name)
+            status = await profile.run_bind(claim.state, pod, node_name)
         return status
+
+    async def _announce(self, claim: Claim) -> None:
+        """Tell others where the pod is bound for, since it may take long until it is (spec §2.9).
+
+        Waited for: a nomination that is written after the binding would stay for good.
+        """
+        pod, node_name = claim.assumed, claim.assumed.node_name
+        try:
+            await self._reporter.patch_pod_status(pod.pod, {"nominatedNodeName": node_name})
+        except ApiError as exc:
+            log.warning(
+                "could not nominate the node of a pod that is being bound",
+                extra={"pod": pod.key, "node": node_name, "error": str(exc)},
+            )
 
     def _bound(self, claim: Claim) -> None:
         pod, node_name = claim.assumed, claim.assumed.node_name

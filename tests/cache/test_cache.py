@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from app.cache.cache import Cache, CacheError
 from app.cache.node_tree import NodeTree
 from app.framework.node_table import CPU
+from app.framework.pod_counters import PodMatcher
 from app.framework.pod_info import PodInfo
 from app.objects.pod import Pod
+from app.objects.selectors import EVERYTHING, selector_from_map
 from tests.builders import node, pod
 
 
@@ -23,6 +25,11 @@ def cache_with(*names: str) -> Cache:
     for name in names:
         cache.add_node(node(name, cpu=8))
     return cache
+
+
+def counts(cache: Cache, *matchers: PodMatcher) -> list[int]:
+    """How many pods each of *matchers* matches, on all nodes."""
+    return [int(cache.table.pod_counters.counts(matcher).sum()) for matcher in matchers]
 
 
 def used(cache: Cache) -> dict[str, int]:
@@ -53,19 +60,20 @@ def test_the_watch_confirms_an_assumed_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "is_counted_again"),
+    "changed",
     [
-        pytest.param(pod("a", node="n1", cpu=1, version="2"), False, id="nothing that counts"),
-        pytest.param(pod("a", node="n1", cpu=2), True, id="requests, by a resize"),
-        pytest.param(pod("a", node="n1", cpu=1, labels={"app": "web"}), True, id="labels"),
-        pytest.param(
-            pod("a", node="n1", cpu=1, deleted="2026-01-01T00:00:00Z"), True, id="it terminates"
-        ),
+        pytest.param(pod("a", node="n1", cpu=1, version="2"), id="nothing that counts"),
+        pytest.param(pod("a", node="n1", cpu=2), id="requests, by a resize"),
+        pytest.param(pod("a", node="n1", cpu=1, labels={"app": "web"}), id="labels"),
+        pytest.param(pod("a", node="n1", cpu=1, deleted="2026-01-01T00:00:00Z"), id="terminating"),
     ],
 )
-def test_what_changes_in_a_bound_pod(changed: Pod, is_counted_again: bool) -> None:
+def test_what_changes_in_a_bound_pod_is_counted(changed: Pod) -> None:
     cache = cache_with("n1")
+    everything = PodMatcher(None, EVERYTHING, skip_terminating=True)
+    web = PodMatcher(None, selector_from_map({"app": "web"}), skip_terminating=False)
     cache.add_pod(bound("a", "n1"))
+    assert counts(cache, everything, web) == [1, 0]
     generation = cache.table.last_generation
 
     cache.update_pod(PodInfo(changed))
@@ -73,8 +81,13 @@ def test_what_changes_in_a_bound_pod(changed: Pod, is_counted_again: bool) -> No
     known = cache.pod(changed.metadata.uid)
     assert known is not None
     assert known.pod is changed
-    assert (cache.table.last_generation > generation) is is_counted_again
+    assert counts(cache, everything, web) == [
+        0 if changed.metadata.deletion_timestamp else 1,
+        1 if changed.metadata.labels else 0,
+    ]
+    assert cache.table.last_generation > generation
     cache.check_invariants()
+    cache.table.pod_counters.check_invariants()
 
 
 def test_a_pod_bound_elsewhere_than_assumed_is_moved() -> None:

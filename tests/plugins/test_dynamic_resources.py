@@ -154,8 +154,7 @@ INVALID = Status.unresolvable("invalid resource pools were encountered")
             [claim("c", exactly(where=["1 / 0 == 1"])), *SLICES],
             {
                 name: Status.error(
-                    'running "DynamicResources" filter plugin: claim default/c: selector #0:'
-                    " CEL runtime error: divide by zero"
+                    "claim default/c: selector #0: CEL runtime error: divide by zero"
                 )
                 for name in ("n1", "n2")
             }
@@ -202,7 +201,7 @@ def test_a_search_that_takes_too_long_fails_the_attempt() -> None:
     world = World(claim("c"), *SLICES)
     world.cluster.clock = Ticking()
     world.plugin = DynamicResources(DynamicResourcesArgs(), world.cluster)
-    text = 'running "DynamicResources" filter plugin: node n1: timed out trying to allocate devices'
+    text = "node n1: timed out trying to allocate devices"
     assert world.filter(MINE) == {"n1": Status.error(text), "n2": None, "n3": None}
     world.plugin = DynamicResources(
         DynamicResourcesArgs(filter_timeout=Duration.of(0)), world.cluster

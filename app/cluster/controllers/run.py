@@ -15,9 +15,18 @@ from app.cluster.controllers.deployment import DeploymentController
 from app.cluster.controllers.garbage_collector import GarbageCollector, Kind
 from app.cluster.controllers.loop import Loop
 from app.cluster.controllers.namespace import NamespaceController
+from app.cluster.controllers.persistent_volume import PersistentVolumeController
 from app.cluster.controllers.replica_set import ReplicaSetController
+from app.cluster.controllers.resource_claim import ResourceClaimController
 from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import NamespaceView, ObjectView, PodView, WorkloadView
+from app.cluster.controllers.views import (
+    NamespaceView,
+    ObjectView,
+    PodView,
+    ResourceView,
+    StorageClassView,
+    WorkloadView,
+)
 from app.informer.reflector import Reflector
 from app.tasks import forever
 
@@ -26,13 +35,23 @@ log = logging.getLogger(__name__)
 CONCURRENCY: Final = 48
 """Requests under way at a time, of all controllers together."""
 
+STORAGE: Final = "/apis/storage.k8s.io/v1"
+DEVICES: Final = "/apis/resource.k8s.io/v1"
+
 NAMESPACED: Final = (
     "/apis/apps/v1/namespaces/{namespace}/deployments",
     "/apis/apps/v1/namespaces/{namespace}/replicasets",
+    "/apis/apps/v1/namespaces/{namespace}/statefulsets",
+    "/api/v1/namespaces/{namespace}/replicationcontrollers",
+    "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
+    "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaimtemplates",
+    "/apis/storage.k8s.io/v1/namespaces/{namespace}/csistoragecapacities",
     "/api/v1/namespaces/{namespace}/services",
     "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",
     "/api/v1/namespaces/{namespace}/events",
     "/api/v1/namespaces/{namespace}/pods",
+    "/api/v1/namespaces/{namespace}/persistentvolumeclaims",
+    "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims",
 )
 """What a namespace holds, owners first."""
 
@@ -58,22 +77,36 @@ class Controllers:
         replica_sets: Table[WorkloadView] = Table()
         pods: Table[PodView] = Table()
         namespaces: Table[NamespaceView] = Table()
+        volumes: Table[ResourceView] = Table()
+        volume_claims: Table[ResourceView] = Table()
+        storage_classes: Table[StorageClassView] = Table()
+        claims: Table[ResourceView] = Table()
+        claim_templates: Table[ResourceView] = Table()
         self._reflectors: list[Reflector[Any]] = [
             self._reflector("/apis/apps/v1/deployments", deployments, WorkloadView),
             self._reflector("/apis/apps/v1/replicasets", replica_sets, WorkloadView),
             self._reflector("/api/v1/pods", pods, PodView),
             self._reflector("/api/v1/namespaces", namespaces, NamespaceView),
+            self._reflector("/api/v1/persistentvolumes", volumes, ResourceView),
+            self._reflector("/api/v1/persistentvolumeclaims", volume_claims, ResourceView),
+            self._reflector(f"{STORAGE}/storageclasses", storage_classes, StorageClassView),
+            self._reflector(f"{DEVICES}/resourceclaims", claims, ResourceView),
+            self._reflector(f"{DEVICES}/resourceclaimtemplates", claim_templates, ResourceView),
         ]
         kinds = [
             Kind("Deployment", "/apis/apps/v1", "deployments", deployments),
             Kind("ReplicaSet", "/apis/apps/v1", "replicasets", replica_sets),
             Kind("Pod", "/api/v1", "pods", pods),
+            Kind("PersistentVolumeClaim", "/api/v1", "persistentvolumeclaims", volume_claims),
+            Kind("ResourceClaim", DEVICES, "resourceclaims", claims),
         ]
         self._loops = [
             self._loop(controller)
             for controller in (
                 DeploymentController(deployments, replica_sets, pods, clock=clock),
                 ReplicaSetController(replica_sets, pods, clock=clock, rng=rng),
+                PersistentVolumeController(volumes, volume_claims, storage_classes),
+                ResourceClaimController(pods, claims, claim_templates),
                 GarbageCollector(kinds),
                 NamespaceController(namespaces, list(NAMESPACED)),
             )

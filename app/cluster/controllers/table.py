@@ -28,6 +28,9 @@ class Table(Generic[T]):
     def get(self, key: str) -> T | None:
         return self._objects.get(key)
 
+    def values(self) -> Iterable[T]:
+        return self._objects.values()
+
     def by_uid(self, uid: str) -> T | None:
         return self._objects.get(self._keys.get(uid, ""))
 

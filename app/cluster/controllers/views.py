@@ -65,13 +65,28 @@ class Condition(View, frozen=True):
     last_transition_time: str | None = None
 
 
+class PodResourceClaim(View, frozen=True):
+    """A claim that a pod names itself, or the template of one to be made for it."""
+
+    name: str
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodSpecView(View, frozen=True):
     node_name: str | None = None
+    resource_claims: list[PodResourceClaim] | None = None
+
+
+class PodResourceClaimStatus(View, frozen=True):
+    name: str
+    resource_claim_name: str | None = None
 
 
 class PodStatusView(View, frozen=True):
     phase: str | None = None
     conditions: list[Condition] | None = None
+    resource_claim_statuses: list[PodResourceClaimStatus] | None = None
 
 
 class PodView(ObjectView, frozen=True):
@@ -81,8 +96,11 @@ class PodView(ObjectView, frozen=True):
     @property
     def is_active(self) -> bool:
         """Whether it counts as a replica: neither finished nor on its way out."""
-        finished = self.status.phase in ("Succeeded", "Failed")
-        return not finished and self.metadata.deletion_timestamp is None
+        return not self.is_finished and self.metadata.deletion_timestamp is None
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
 
     @property
     def ready_since(self) -> str | None:
@@ -95,11 +113,21 @@ class PodView(ObjectView, frozen=True):
         return None
 
 
-class WorkloadView(ObjectView, frozen=True):
-    """A Deployment or ReplicaSet."""
+class ResourceView(ObjectView, frozen=True):
+    """An object of any kind that has a spec; one without has an empty one."""
 
     spec: dict[str, Any] = {}
     status: dict[str, Any] = {}
+
+
+class StorageClassView(ObjectView, frozen=True):
+    provisioner: str = ""
+    reclaim_policy: str | None = None
+    volume_binding_mode: str | None = None
+
+
+class WorkloadView(ResourceView, frozen=True):
+    """A Deployment, a ReplicaSet or another owner of pods."""
 
     @property
     def replicas(self) -> int:

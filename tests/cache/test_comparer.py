@@ -1,0 +1,98 @@
+"""The comparer: every way in which cache and API can differ, and those that are none."""
+
+import pytest
+
+from app.cache.cache import Cache
+from app.cache.comparer import Comparison, compare
+from app.framework.pod_info import PodInfo
+from app.objects.node import Node
+from app.objects.pod import Pod
+from tests.builders import node, pod
+
+
+def cache_of_two_nodes() -> Cache:
+    """Nodes a and b; pod ``bound`` on a, and ``assumed`` on b."""
+    cache = Cache()
+    cache.add_node(node("a"))
+    cache.add_node(node("b"))
+    cache.add_pod(PodInfo(pod("bound", node="a")))
+    cache.assume_pod(PodInfo(pod("assumed", node="b")))
+    return cache
+
+
+NODES = (node("a"), node("b"))
+PODS = (pod("bound", node="a"), pod("assumed"))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods", "want"),
+    [
+        pytest.param(NODES, PODS, Comparison(), id="alike, one pod is assumed only"),
+        pytest.param(
+            NODES,
+            (PODS[0], pod("assumed", node="b")),
+            Comparison(),
+            id="the API has bound the assumed pod already",
+        ),
+        pytest.param(NODES, (*PODS, pod("waiting")), Comparison(), id="a waiting pod counts not"),
+        pytest.param(
+            NODES,
+            (*PODS, pod("done", node="a", phase="Succeeded")),
+            Comparison(),
+            id="nor does a finished one",
+        ),
+        pytest.param(
+            (*NODES, node("c")), PODS, Comparison(missing_nodes=("c",)), id="a node is missing"
+        ),
+        pytest.param(
+            NODES[:1], PODS, Comparison(redundant_nodes=("b",)), id="a node is there no more"
+        ),
+        pytest.param(
+            NODES,
+            (*PODS, pod("other", node="b")),
+            Comparison(missing_pods=("default/other",)),
+            id="a pod is missing",
+        ),
+        pytest.param(
+            NODES, (), Comparison(redundant_pods=("default/assumed", "default/bound")), id="all gone"
+        ),
+        pytest.param(
+            NODES,
+            (pod("bound"), PODS[1]),
+            Comparison(redundant_pods=("default/bound",)),
+            id="unbound, and not assumed",
+        ),
+        pytest.param(
+            NODES,
+            (pod("bound", node="b"), PODS[1]),
+            Comparison(misplaced_pods=("default/bound is on b, not on a",)),
+            id="on another node",
+        ),
+        pytest.param(
+            NODES,
+            (pod("bound", node="a", uid="second"), PODS[1]),
+            Comparison(missing_pods=("default/bound",), redundant_pods=("default/bound",)),
+            id="recreated under its name",
+        ),
+    ],
+)
+def test_compare(nodes: tuple[Node, ...], pods: tuple[Pod, ...], want: Comparison) -> None:
+    found = compare(cache_of_two_nodes(), nodes=nodes, pods=pods)
+
+    assert found == want
+    assert found.is_clean == (want == Comparison())
+
+
+def test_pods_on_a_node_that_is_not_known_are_compared_too() -> None:
+    cache = cache_of_two_nodes()
+    cache.remove_node("a")
+
+    assert compare(cache, nodes=NODES, pods=PODS) == Comparison(missing_nodes=("a",))
+
+
+def test_differences_in_words() -> None:
+    assert Comparison().lines() == []
+    assert Comparison(missing_nodes=("a", "b"), misplaced_pods=("x is on a, not on b",)).lines() == [
+        "nodes missing in the cache: a, b",
+        "pods on another node: x is on a, not on b",
+    ]

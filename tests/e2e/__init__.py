@@ -1,0 +1,1 @@
+"""Whole processes against each other: what shows only when they are killed, or stopped."""

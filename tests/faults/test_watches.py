@@ -1,0 +1,223 @@
+"""Faults of listing and watching: what the scheduler believes is what the API server has."""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from tests.faults.proxy import Answer, Fault, Lines
+from tests.faults.world import World, world
+
+pytestmark = pytest.mark.wall
+
+WATCH = r"/(pods|nodes)\?.*watch=true"
+WATCH_PODS = r"/pods\?.*watch=true"
+INITIAL = r"/pods\?.*sendInitialEvents"
+LIST_PODS = r"^/api/v1/pods\?.*limit="
+EXPIRED = b'{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}'
+EXPIRED_EVENT = b'{"type":"ERROR","object":%b}\n' % EXPIRED
+NO_STREAMED_LISTS = Fault("GET", INITIAL, times=1_000, forwarded=False, answer=Answer(422))
+
+
+def once(act: Callable[[bytes], list[bytes] | None]) -> Lines:
+    """Do something to the first line that there is and let all others pass."""
+    done: list[bytes] = []
+
+    def change(line: bytes) -> list[bytes] | None:
+        if done:
+            return [line]
+        done.append(line)
+        return act(line)
+
+    return change
+
+
+def each(after: int) -> Lines:
+    """Break the connection after so many lines."""
+    seen: list[bytes] = []
+
+    def change(line: bytes) -> list[bytes] | None:
+        seen.append(line)
+        return None if len(seen) % (after + 1) == 0 else [line]
+
+    return change
+
+
+async def live_on(cluster: World, name: str) -> None:
+    """Have things happen: pods come, one goes and comes again, a node comes and another goes."""
+    doomed = f"/api/v1/namespaces/default/pods/{name}-doomed"
+    await cluster.create_pods(*(f"{name}-{i}" for i in range(8)))
+    await cluster.create(
+        "namespaces/default/pods",
+        {
+            "metadata": {"name": f"{name}-doomed"},
+            "spec": {"schedulingGates": [{"name": "g"}], "containers": [{"name": "c", "image": "i"}]},
+        },
+    )
+    await cluster.create_nodes(f"{name}-new", f"{name}-gone")
+    await cluster.direct.request("DELETE", doomed)
+    await cluster.direct.request("DELETE", f"/api/v1/nodes/{name}-gone")
+    await cluster.create_pods(f"{name}-doomed")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(
+            Fault("GET", WATCH, times=6, forwarded=False, reset=True), id="reset when connecting"
+        ),
+        pytest.param(Fault("GET", WATCH, times=8, lines=each(after=3)), id="reset in mid-stream"),
+        pytest.param(
+            Fault("GET", WATCH, times=2, forwarded=False, answer=Answer(410, body=EXPIRED)),
+            id="410 as the answer",
+        ),
+        pytest.param(
+            Fault("GET", WATCH, times=2, lines=once(lambda line: [line, EXPIRED_EVENT])),
+            id="410 in mid-stream",
+        ),
+        pytest.param(
+            Fault("GET", WATCH, times=4, forwarded=False, answer=Answer(429, {"Retry-After": "1"})),
+            id="429, come again",
+        ),
+        pytest.param(
+            Fault("GET", WATCH, times=4, forwarded=False, answer=Answer(500)), id="internal errors"
+        ),
+        pytest.param(
+            Fault("GET", WATCH, times=4, forwarded=False, answer=Answer(200, body=b"{nonsense}\n")),
+            id="garbled",
+        ),
+        pytest.param(
+            Fault("GET", WATCH, times=4, forwarded=False, answer=Answer(200)), id="ends at once"
+        ),
+        pytest.param(Fault("GET", WATCH, times=2, delay=2.0), id="slow answers"),
+        pytest.param(
+            Fault("GET", WATCH, times=50, lines=lambda line: [line, line]), id="everything twice"
+        ),
+    ],
+)
+async def test_a_watch_that_fails(fault: Fault) -> None:
+    async with world("n1", "n2") as cluster:
+        await cluster.create_pods("before-0", "before-1")
+        cluster.proxy.faults = [fault]
+        cluster.proxy.reset_all()
+
+        await live_on(cluster, "during")
+        await cluster.check()
+        await live_on(cluster, "after")
+        await cluster.check()
+
+        assert fault.hits > 0
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(
+            Fault("GET", LIST_PODS, times=3, forwarded=False, reset=True), id="reset before it arrives"
+        ),
+        pytest.param(Fault("GET", LIST_PODS, times=3, reset=True), id="the answer is lost"),
+        pytest.param(
+            Fault(
+                "GET", LIST_PODS + ".*continue", forwarded=False, answer=Answer(410, body=EXPIRED)
+            ),
+            id="the second page has expired",
+        ),
+        pytest.param(
+            Fault("GET", LIST_PODS, times=2, forwarded=False, answer=Answer(429, {"Retry-After": "1"})),
+            id="429, come again",
+        ),
+        pytest.param(
+            Fault("GET", LIST_PODS, times=3, forwarded=False, answer=Answer(500)),
+            id="internal errors",
+        ),
+        pytest.param(Fault("GET", LIST_PODS, delay=2.0), id="a slow answer"),
+    ],
+)
+async def test_a_list_that_fails(fault: Fault) -> None:
+    """A server that does not stream lists forgets the version of the watch."""
+    async with world("n1", "n2") as cluster:
+        cluster.proxy.page_size = 5
+        await cluster.create_pods("before-0", "before-1")
+        expired = Fault("GET", WATCH_PODS, forwarded=False, answer=Answer(410, body=EXPIRED))
+        cluster.proxy.faults = [NO_STREAMED_LISTS, expired, fault]
+        cluster.proxy.reset_all()
+
+        await live_on(cluster, "during")
+        await cluster.check()
+        await live_on(cluster, "after")
+        await cluster.check()
+
+        assert (expired.hits, fault.hits) == (1, fault.times)
+
+
+async def test_a_streamed_list_that_breaks_off() -> None:
+    async with world("n1", "n2") as cluster:
+        await cluster.create_pods(*(f"before-{i}" for i in range(5)))
+        await cluster.check()
+        expired = Fault("GET", WATCH_PODS, forwarded=False, answer=Answer(410, body=EXPIRED))
+        broken = Fault("GET", INITIAL, times=3, lines=each(after=2))
+        cluster.proxy.faults = [expired, broken]
+        cluster.proxy.reset_all()
+
+        await live_on(cluster, "during")
+        await cluster.check()
+
+        assert (expired.hits, broken.hits) == (1, 3)
+
+
+async def test_old_events_after_a_new_list() -> None:
+    """All that a watch ever said comes once more, after the state that it led to."""
+    said: list[bytes] = []
+    repeated: list[bytes] = []
+
+    def remember(line: bytes) -> list[bytes]:
+        said.append(line)
+        return [line]
+
+    def repeat(line: bytes) -> list[bytes]:
+        if b'"BOOKMARK"' not in line:
+            return [line]
+        old = [each for each in said if b'"BOOKMARK"' not in each]
+        repeated.extend(old)
+        return [line, *old]
+
+    async with world("n1", "n2") as cluster:
+        cluster.proxy.faults = [Fault("GET", WATCH_PODS, lines=remember)]
+        cluster.proxy.reset_all()
+        await cluster.until(lambda: cluster.proxy.faults[0].hits == 1)
+        await live_on(cluster, "before")
+        await cluster.check()
+        expired = Fault("GET", WATCH_PODS, forwarded=False, answer=Answer(410, body=EXPIRED))
+        cluster.proxy.faults = [expired, Fault("GET", INITIAL, lines=repeat)]
+        cluster.proxy.reset_all()
+        await cluster.until(lambda: bool(repeated))
+
+        await live_on(cluster, "after")
+        await cluster.check()
+
+        kinds = {msgspec.json.decode(line)["type"] for line in repeated}
+        assert kinds == {"ADDED", "MODIFIED", "DELETED"}
+
+
+async def test_a_server_that_restarts_and_has_forgotten_the_past() -> None:
+    async with world("n1", "n2") as cluster:
+        await live_on(cluster, "before")
+        await cluster.check()
+        lists = cluster.service.pods.lists
+
+        await cluster.stop_server()
+        await asyncio.sleep(0.1)
+        await cluster.start_server()
+        cluster.proxy.server_port, port = 0, cluster.proxy.server_port
+        for i in range(100):  # twice as many changes as the server remembers
+            await cluster.create_pods("brief")
+            await cluster.direct.request("DELETE", "/api/v1/namespaces/default/pods/brief")
+            await cluster.create_nodes(f"brief-{i % 2}")
+            await cluster.direct.request("DELETE", f"/api/v1/nodes/brief-{i % 2}")
+        cluster.pods.remove("/api/v1/namespaces/default/pods/brief")
+        await live_on(cluster, "meanwhile")
+        cluster.proxy.server_port = port
+
+        await cluster.check()
+        assert cluster.service.pods.lists > lists

@@ -1,0 +1,175 @@
+"""A scheduler, an API server, and the proxy between them; and what must be true after any fault."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
+
+import aiohttp
+import msgspec
+
+from app.cache.comparer import Comparison, compare
+from app.client.api_client import ApiClient
+from app.client.connect import connect
+from app.client.connections import Connections
+from app.client.rate_limit import TokenBucket
+from app.clock import Clock, RealClock
+from app.cluster.admission import Admission
+from app.cluster.bootstrap import bootstrap
+from app.cluster.registry import RESOURCES
+from app.cluster.server import ApiServer
+from app.cluster.store import Store
+from app.config.load import default_configuration
+from app.main import SchedulerService
+from app.objects.meta import ListHead
+from app.objects.node import Node
+from app.objects.pod import Pod
+from app.profile.build import args_models
+from app.verify import verify
+from plugins.registry import IN_TREE
+from tests.faults.proxy import LOOPBACK, Proxy
+
+HURRY: Final = 20.0
+LOG_CAPACITY: Final = 50
+"""Changes per kind that the API server remembers: few, so that it soon forgets."""
+LOOK_INTERVAL: Final = 0.01
+PATIENCE: Final = 20.0
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class HurriedClock(RealClock):
+    """The machine's clock, running fast: a backoff of a second is over in 50 ms."""
+
+    def __init__(self) -> None:
+        self._started = super().now()
+
+    def now(self) -> float:
+        return self._started + (super().now() - self._started) * HURRY
+
+    def monotonic(self) -> float:
+        return super().monotonic() * HURRY
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds / HURRY)
+
+
+class World:
+    """One API server that survives its own restarts, and a scheduler that sees it by *proxy*."""
+
+    def __init__(self) -> None:
+        self.clock = HurriedClock()
+        self.rng = random.Random(1)
+        self.store = Store(log_capacity=LOG_CAPACITY)
+        self.proxy = Proxy(0)
+        self.direct: ApiClient
+        """A client that no fault touches."""
+        self.service: SchedulerService
+        self.pods: set[str] = set()
+        """Paths of the pods that were created and have to be bound."""
+        self._server: ApiServer
+
+    async def start_server(self) -> None:
+        """Serve what is stored, on another port than before."""
+        self._server = ApiServer(
+            RESOURCES, self.store, admission=Admission(), clock=RealClock(), rng=self.rng
+        )
+        bootstrap(self._server.writes)
+        port = await self._server.start(LOOPBACK, 0)
+        self.proxy.server_port = port
+        self.direct = await connect(kubeconfig=None, master=f"http://{LOOPBACK}:{port}", qps=0)
+
+    async def stop_server(self) -> None:
+        await self.direct.close()
+        await self._server.stop()
+
+    async def create_nodes(self, *names: str, cpu: int = 4) -> None:
+        for name in names:
+            amounts = {"cpu": str(cpu), "memory": "16Gi", "pods": "110"}
+            node = {"metadata": {"name": name}, "status": {"allocatable": amounts}}
+            await self.create("nodes", node)
+
+    async def create_pods(self, *names: str, cpu: str = "100m") -> None:
+        for name in names:
+            container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+            pod = {"metadata": {"name": name}, "spec": {"containers": [container]}}
+            await self.create("namespaces/default/pods", pod)
+            self.pods.add(f"/api/v1/namespaces/default/pods/{name}")
+
+    async def create(self, collection: str, obj: dict[str, Any]) -> None:
+        await self.direct.request("POST", f"/api/v1/{collection}", body=msgspec.json.encode(obj))
+
+    async def until(self, is_true: Callable[[], bool]) -> None:
+        """Return when something has become true; TimeoutError when it does not."""
+        async with asyncio.timeout(PATIENCE):
+            while not is_true():
+                await asyncio.sleep(LOOK_INTERVAL)
+
+    async def check(self) -> None:
+        """Wait until all is bound and known, then assert what must hold after any fault.
+
+        The cache equals the API's view, no node is over-full, every pod was bound exactly once.
+        """
+        wanted = Counter(dict.fromkeys(self.pods, 1))
+        try:
+            await self.until(lambda: self.proxy.bound >= wanted and self.service.is_idle)
+            await self.until(lambda: not self.service.cache.counts()["assumed_pods"])
+        except TimeoutError:
+            pass  # the asserts below tell better what is wrong
+        assert self.proxy.bound == wanted
+        assert await self.comparison() == Comparison()
+        self.service.cache.check_invariants()
+        verification = await verify(self.direct)
+        assert verification.is_good, verification.lines()
+        handlers = (self.service.pods, self.service.nodes)
+        assert [reflector.handler_failures for reflector in handlers] == [0, 0]
+
+    async def comparison(self) -> Comparison:
+        nodes, pods = await self._all("nodes", Node), await self._all("pods", Pod)
+        return compare(self.service.cache, nodes=nodes, pods=pods)
+
+    async def _all(self, plural: str, kind: type[T]) -> list[T]:
+        head = msgspec.json.decode(
+            await self.direct.request("GET", f"/api/v1/{plural}"), type=ListHead
+        )
+        return [msgspec.json.decode(item, type=kind) for item in head.items]
+
+
+@asynccontextmanager
+async def world(*nodes: str, cpu: int = 4) -> AsyncIterator[World]:
+    """Give a cluster of *nodes* with a scheduler that has seen them; its death is the test's."""
+    made = World()
+    await made.start_server()
+    url = await made.proxy.start()
+    client = hurried_client(url, made.clock)
+    made.service = SchedulerService(
+        client,
+        default_configuration(args_models(IN_TREE)),
+        clock=made.clock,
+        rng=made.rng,
+    )
+    try:
+        await made.create_nodes(*nodes, cpu=cpu)
+        async with asyncio.TaskGroup() as tasks:
+            scheduling = tasks.create_task(made.service.run(), name="scheduler")
+            await made.until(made.service.pods.synced.is_set)
+            yield made
+            scheduling.cancel()
+    finally:
+        await client.close()
+        await made.proxy.stop()
+        await made.stop_server()
+
+
+def hurried_client(url: str, clock: Clock) -> ApiClient:
+    """Make what :func:`app.client.connect.connect` makes, on another clock."""
+    return ApiClient(
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)),
+        url,
+        user_agent="test",
+        limiter=TokenBucket(qps=0, burst=1, clock=clock),
+        clock=clock,
+        connections=Connections(url, tls=False, server_hostname=None, clock=clock),
+    )

@@ -1,0 +1,131 @@
+"""A cluster with hollow nodes and a scheduler in this process, and what is said to its API."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+
+from app.client.api_client import ApiClient
+from app.clock import RealClock
+from app.cluster.actions import MERGE
+from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
+from app.cluster.kubelet.node_template import NodeTemplate
+from app.cluster.kubelet.pod_lifecycles import Timings
+from app.config.load import default_configuration
+from app.embedded import EmbeddedCluster
+from app.main import SchedulerService
+from app.profile.build import args_models
+from plugins.registry import IN_TREE
+
+Object = dict[str, Any]
+
+PODS: Final = "/api/v1/namespaces/default/pods"
+LOOK_SECONDS: Final = 0.05
+LIMIT_SECONDS: Final = 20
+
+
+class World:
+    """Speaks JSON to the API, as a user does."""
+
+    def __init__(self, client: ApiClient, service: SchedulerService) -> None:
+        self._client = client
+        self.service = service
+
+    async def ask(
+        self, method: str, path: str, body: Object | None = None, kind: str = "application/json"
+    ) -> Object:
+        encoded = None if body is None else msgspec.json.encode(body)
+        answer = await self._client.request(method, path, body=encoded, content_type=kind)
+        decoded: Object = msgspec.json.decode(answer)
+        return decoded
+
+    async def create(self, path: str, *objects: Object) -> None:
+        for obj in objects:
+            await self.ask("POST", path, obj)
+
+    async def patch(self, path: str, body: Object) -> Object:
+        return await self.ask("PATCH", path, body, MERGE)
+
+    async def items(self, path: str) -> dict[str, Object]:
+        """Return what is at *path*, by name."""
+        found = (await self.ask("GET", path))["items"]
+        return {each["metadata"]["name"]: each for each in found}
+
+    async def until(
+        self, path: str, is_so: Callable[[dict[str, Object]], bool]
+    ) -> dict[str, Object]:
+        """Look at *path* until *is_so* of its items; return them."""
+        while True:
+            items = await self.items(path)
+            if is_so(items):
+                return items
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def until_running(self, *names: str) -> dict[str, Object]:
+        """Wait for the pods of these names to run; return all pods."""
+        return await self.until(PODS, lambda pods: set(names) <= running(pods).keys())
+
+
+def running(pods: Mapping[str, Object]) -> dict[str, str]:
+    """Return the nodes of the pods that run, by name of pod."""
+    return {
+        name: pod["spec"]["nodeName"]
+        for name, pod in pods.items()
+        if (pod.get("status") or {}).get("phase") == "Running"
+        and "deletionTimestamp" not in pod["metadata"]
+    }
+
+
+def why_pending(pod: Object) -> str:
+    """Return what the scheduler says of a pod that it found no node for; "" if nothing yet."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message") or "")
+    return ""
+
+
+def pod(name: str, *, cpu: str = "100m", labels: Object | None = None, **spec: Any) -> Object:
+    container: Object = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+@asynccontextmanager
+async def running_world(*, nodes: int, cpu: str = "4") -> AsyncIterator[World]:
+    """Run everything; a scenario that does not come to its end fails after LIMIT_SECONDS."""
+    clock, rng = RealClock(), random.Random(1)
+    cluster = EmbeddedCluster(clock=clock, rng=rng)
+    await cluster.start(0)
+    clients = [await cluster.connect(name) for name in ("scheduler", "kubelets", "user")]
+    settings = Settings(
+        nodes=nodes,
+        template=NodeTemplate(resources={"cpu": cpu, "memory": "8Gi", "pods": "110"}),
+        timings=Timings(stop_seconds=0.1),
+    )
+    kubelets = HollowKubelets(clients[1], settings, clock=clock, rng=rng)
+    configuration = default_configuration(args_models(IN_TREE))
+    service = SchedulerService(clients[0], configuration, clock=clock, rng=rng)
+    tasks = [
+        asyncio.create_task(run(), name=name)
+        for name, run in (
+            ("controllers", cluster.run_controllers),
+            ("kubelets", kubelets.run),
+            ("scheduler", service.run),
+        )
+    ]
+    try:
+        async with asyncio.timeout(LIMIT_SECONDS):
+            await kubelets.registered.wait()
+            yield World(clients[2], service)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for client in clients:
+            await client.close()
+        await cluster.stop()
