@@ -89,6 +89,4 @@ def _in_whole_seconds(seconds: int) -> str:
 
 def rfc3339_micro(seconds: float) -> str:
     """Format a wall-clock time as ``metav1.MicroTime`` does: six decimals, UTC, ``Z``."""
-    # strftime takes five times as long, which counts at one event per pod
-    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
-    return text.removesuffix("+00:00") + "Z"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from app.cache.cache import Cache
 from app.client.api_client import ApiClient
 from app.client.discovery import Discovery
+from app.client.errors import ServerError, TooManyRequestsError, UnavailableError
 from app.client.events import EventRecorder
 from app.client.lanes import WriteLanes
 from app.client.resource_claims import ResourceClaimApi
@@ -74,6 +75,8 @@ NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 UNFINISHED_PODS = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 """Finished pods do not exist for the scheduler (spec §11.1)."""
 DECISIONS_KEPT = 1_000
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
+"""Seconds between questions to an API server that is not up yet, doubled each time."""
 
 
 @dataclass(slots=True)
@@ -381,11 +384,22 @@ class SchedulerService:
         discovery = Discovery(self._client)
         served = {}
         for path, reflector in self._listed.items():
-            if await discovery.serves(path):
+            if await self._is_served(path, discovery):
                 served[path] = reflector
             else:
                 log.warning("the API server does not serve a kind", extra={"path": path})
         return served
+
+    async def _is_served(self, path: str, discovery: Discovery) -> bool:
+        """Ask until the API server answers: it may be coming up as well."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return await discovery.serves(path)
+            except (UnavailableError, ServerError, TooManyRequestsError) as exc:
+                log.warning("waiting for the API server", extra={"error": str(exc)})
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     def _on_malformed(self, key: str, _data: bytes, error: Exception) -> None:
         self.malformed += 1

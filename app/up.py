@@ -258,8 +258,15 @@ class _Workloads(msgspec.Struct):
 
 
 async def _controllers_are_done(client: ApiClient) -> bool:
-    """Whether every Deployment and ReplicaSet has as many pods as it should."""
-    for path in ("/apis/apps/v1/deployments", "/apis/apps/v1/replicasets"):
+    """Whether everything that makes pods all at once has as many as it should.
+
+    A StatefulSet may wait for ever with its second pod until the first has a node.
+    """
+    for path in (
+        "/apis/apps/v1/deployments",
+        "/apis/apps/v1/replicasets",
+        "/api/v1/replicationcontrollers",
+    ):
         answer = msgspec.json.decode(await client.request("GET", path), type=_Workloads)
         for workload in answer.items:
             status, wanted = workload.status, workload.spec.get("replicas", 1)

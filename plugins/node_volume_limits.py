@@ -22,9 +22,9 @@ from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo, PodTemplate
 from app.framework.status import SKIP, Status
 from app.framework.verdict import PASS, Ints, Verdict
-from app.framework.volume_claims import claim_volumes, ownership_error, references
-from app.framework.volume_translation import BY_PLUGIN, kind_of, volume_handle
-from app.framework.volumes_in_use import volumes_in_use
+from app.framework.volumes.claims import claim_volumes, ownership_error, references
+from app.framework.volumes.in_use import volumes_in_use
+from app.framework.volumes.translation import BY_PLUGIN, kind_of, volume_handle
 from app.objects.pod import Pod, Volume
 from app.objects.storage import (
     CSINode,

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from app.framework.cycle_state import CycleState
-from app.framework.default_selector import DefaultSelectors
 from app.framework.events import (
     ActionType,
     ClusterEvent,
@@ -31,7 +30,7 @@ from app.framework.interface import (
 )
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
-from app.framework.spread_constraints import (
+from app.framework.spread.constraints import (
     NONE,
     SpreadConstraint,
     SpreadConstraints,
@@ -40,7 +39,8 @@ from app.framework.spread_constraints import (
     own_constraints,
     rows_with_labels,
 )
-from app.framework.spread_domains import HOSTNAME, NO_DOMAIN, HardDomains, SoftDomains
+from app.framework.spread.default_selector import DefaultSelectors
+from app.framework.spread.domains import HOSTNAME, NO_DOMAIN, HardDomains, SoftDomains
 from app.framework.status import SKIP, Status
 from app.framework.verdict import Ints, Verdict
 from app.objects.names import is_qualified_name

@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 from pydantic import Field
 
-from app.framework.assume_cache import AssumeCache, OutOfSyncError
 from app.framework.cycle_state import CycleState
 from app.framework.events import (
     ActionType,
@@ -32,8 +31,9 @@ from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Status
 from app.framework.verdict import Verdict
-from app.framework.volume_claims import ClaimVolume, claim_volumes, ownership_error, references
-from app.framework.volume_commitment import (
+from app.framework.volumes.assume_cache import AssumeCache, OutOfSyncError
+from app.framework.volumes.claims import ClaimVolume, claim_volumes, ownership_error, references
+from app.framework.volumes.commitment import (
     Binding,
     BindingFailedError,
     Commitment,
@@ -41,8 +41,8 @@ from app.framework.volume_commitment import (
     bound_to,
     provisioned_for,
 )
-from app.framework.volume_placement import PodClaims, VolumePlacement
-from app.framework.volume_translation import MIGRATED_PLUGINS
+from app.framework.volumes.placement import PodClaims, VolumePlacement
+from app.framework.volumes.translation import MIGRATED_PLUGINS
 from app.objects.pod import Pod
 from app.objects.storage import (
     WAIT_FOR_FIRST_CONSUMER,

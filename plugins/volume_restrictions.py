@@ -24,8 +24,8 @@ from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo, PodTemplate
 from app.framework.status import SKIP, Status
 from app.framework.verdict import Rejection, Verdict
-from app.framework.volume_claims import own_claims
-from app.framework.volumes_in_use import disk_of, volumes_in_use
+from app.framework.volumes.claims import own_claims
+from app.framework.volumes.in_use import disk_of, volumes_in_use
 from app.objects.pod import Pod, Volume
 from app.objects.storage import PersistentVolumeClaim
 

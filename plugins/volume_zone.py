@@ -17,8 +17,8 @@ from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Status
 from app.framework.verdict import Verdict
-from app.framework.volume_claims import own_claims
-from app.framework.volume_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
+from app.framework.volumes.claims import own_claims
+from app.framework.volumes.translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from app.objects.pod import Pod
 from app.objects.storage import (
     WAIT_FOR_FIRST_CONSUMER,

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from app.cache.cache import Cache
 from app.clock import FakeClock, rfc3339
 from app.config.load import default_configuration, from_object
+from app.framework.interface import Plugin
 from app.framework.listers import Lister, Listers
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
@@ -301,3 +302,16 @@ class Harness:
             for pod in self.cluster.pods.values()
             if pod.spec.node_name
         }
+
+
+def with_plugins(*kinds: type[Plugin], dice: random.Random | None = None) -> Harness:
+    """Make a harness whose profile has *kinds* after the default plugins."""
+    enabled = [{"name": kind.NAME} for kind in kinds]
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"multiPoint": {"enabled": enabled}}}],
+    }
+    return Harness(
+        config=config, registry={**IN_TREE, **{kind.NAME: kind for kind in kinds}}, dice=dice
+    )

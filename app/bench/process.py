@@ -42,7 +42,9 @@ class Measured:
         """Raise BenchError if the process has ended."""
         if self._process.returncode is not None:
             raise BenchError(
-                f"{self._output.stem} ended with status {self._process.returncode}; it said:\n{self.last_words()}"
+                f"{self._output.stem} ended with status {self._process.returncode};"
+                f" it said:\n{self.last_words()}"
+                f"it said:\n{self.last_words()}"
             )
 
     def last_words(self) -> str:

@@ -1,4 +1,4 @@
-"""The Kubernetes API as berth speaks it: raw bytes over one aiohttp session.
+"""The Kubernetes API as berth speaks it: raw bytes, over connections that stay open.
 
 What lives here: the connection and its errors, the writes of the scheduler with the bodies that
 kube-scheduler sends (spec §2.11), the lanes they leave through, and the event recorder. What must

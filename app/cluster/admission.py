@@ -12,10 +12,15 @@ from app.cluster.errors import forbidden, not_found
 from app.cluster.resources import FieldError, Object, ResourceType
 from app.cluster.store import NotFoundError, Store
 from app.cluster.strategies import pod, priority_class
+from app.cluster.strategies.plain import WithSpec
 from app.cluster.strategies.shape import fits, section
 
 UNREACHABLE_TOLERATION_SECONDS = 300
 """How long pods stay on a node that is not ready or not reachable, unless they say otherwise."""
+
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+"""Annotations: of the class of claims that name none, and the old way to name one."""
 
 UNDELETABLE_NAMESPACES = ("default", "kube-public", "kube-system")
 
@@ -23,7 +28,10 @@ _NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreach
 
 
 class Admission:
-    """NamespaceLifecycle, Priority and DefaultTolerationSeconds, as a real server has them on."""
+    """NamespaceLifecycle, Priority, DefaultTolerationSeconds and DefaultStorageClass.
+
+    A real server has them on, too.
+    """
 
     def create(self, resource: ResourceType, obj: Object, store: Store) -> None:
         """Complete *obj*, about to be created, or refuse it."""
@@ -36,6 +44,8 @@ class Admission:
             _add_tolerations(spec)
         elif resource is PRIORITY_CLASSES and fits(obj, priority_class.PriorityClass):
             _check_only_default(obj, name, store)
+        elif resource is VOLUME_CLAIMS and fits(obj, WithSpec):
+            _set_storage_class(section(obj, "spec"), section(obj, "metadata"), store)
 
     def update(self, resource: ResourceType, obj: Object, store: Store) -> None:
         """Refuse a change of *obj* to something that must be unique and is not."""
@@ -64,6 +74,8 @@ def _served(group: str, version: str, plural: str) -> ResourceType:
 
 NAMESPACES = _served("", "v1", "namespaces")
 PODS = _served("", "v1", "pods")
+VOLUME_CLAIMS = _served("", "v1", "persistentvolumeclaims")
+STORAGE_CLASSES = _served("storage.k8s.io", "v1", "storageclasses")
 PRIORITY_CLASSES = _served("scheduling.k8s.io", "v1", "priorityclasses")
 
 
@@ -140,6 +152,20 @@ def _check_only_default(obj: Object, name: str, store: Store) -> None:
         if taken != name:
             why = f"PriorityClass {taken} is already marked as default. Only one default can exist"
             raise forbidden(PRIORITY_CLASSES, name, why)
+
+
+def _set_storage_class(spec: Object, meta: Object, store: Store) -> None:
+    """Give a claim that names no class the default one; of several the newest, then by name."""
+    if spec.get("storageClassName") is not None or BETA_CLASS in (meta.get("annotations") or {}):
+        return
+    classes = (stored.decode()["metadata"] for stored in store.list(STORAGE_CLASSES.storage_key))
+    defaults = sorted(
+        (each for each in classes if (each.get("annotations") or {}).get(DEFAULT_CLASS) == "true"),
+        key=lambda each: str(each["name"]),
+    )
+    if defaults:
+        newest = max(defaults, key=lambda each: str(each["creationTimestamp"]))
+        spec["storageClassName"] = newest["name"]
 
 
 def _add_tolerations(spec: Object) -> None:

@@ -146,7 +146,7 @@ def _all_verdicts(
             continue
         try:
             verdict = plugin.filter(state, pod, nodes).within(nodes.exists)
-        except Exception:
+        except Exception:  # a plugin's bug must not keep the others from explaining
             log.exception("a filter cannot explain", extra={"plugin": plugin.NAME, "pod": pod.key})
             continue
         if verdict:
@@ -160,7 +160,7 @@ def _details(
         return ()
     try:
         return tuple(plugin.explain(state, pod, nodes, row))
-    except Exception:
+    except Exception:  # a plugin's bug costs the details only
         log.exception("a plugin cannot explain", extra={"plugin": plugin.NAME, "pod": pod.key})
         return ()
 

@@ -1,6 +1,6 @@
 """The cluster as a table: one row per node, one NumPy column per thing that plugins look at."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -165,8 +165,8 @@ class NodeTable:
         """Return what *build* made for *key*, until a node comes, goes or changes.
 
         For what follows from nodes alone, whatever pods they run: most of what a pod's demands on
-        nodes come to is the same for pod after pod. Not to be changed by anybody. *key* must say
-        all that the answer depends on beside the nodes.
+        nodes come to is the same for pod after pod. Not to be changed by anybody; an array cannot
+        be. *key* must say all that the answer depends on beside the nodes.
         """
         try:
             found: T = self._kept[key]
@@ -174,6 +174,8 @@ class NodeTable:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             found = self._kept[key] = build()
+            if isinstance(found, np.ndarray):
+                found.setflags(write=False)
         return found
 
     # Changes. Only the owner of the table calls these.
@@ -391,12 +393,6 @@ class NodeTable:
         if index is None or index >= len(self._allocatable):
             return None
         return self._allocatable[index, : self.size], self._requested[index, : self.size]
-
-    def placements(self) -> Mapping[str, str]:
-        """Return pod key to node name for all pods on existing nodes."""
-        return {
-            pod.key: name for name, row in self.row_of.items() for pod in self.pods[row].values()
-        }
 
 
 def _same_facts(old: Node, new: Node) -> bool:

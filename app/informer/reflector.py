@@ -11,9 +11,15 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from app.client.api import Api
-from app.client.errors import ApiError, GoneError, InvalidError, from_status
+from app.client.errors import (
+    ApiError,
+    GoneError,
+    InvalidError,
+    TooManyRequestsError,
+    from_status,
+)
 from app.clock import Clock
-from app.informer.identity import Identify, Identity, identity_in, identity_of
+from app.informer.identity import Identify, Identity, identity_in, identity_of, is_older
 from app.informer.store import Handler, Store
 from app.informer.watch_event import (
     WatchEvent,
@@ -99,10 +105,13 @@ class Reflector(Generic[T]):
         """Reconnect for ever; ends only by cancellation."""
         while True:
             heard_before, started = self._version, self._clock.monotonic()
+            asked_to_wait = 0.0
             try:
                 await self._list_and_watch()
             except ApiError as exc:
                 self._note_failure(exc)
+                if isinstance(exc, TooManyRequestsError):
+                    asked_to_wait = exc.retry_after or 0.0
             except msgspec.DecodeError as exc:
                 log.warning("watch is garbled", extra={"path": self._path, "error": str(exc)})
             else:
@@ -111,7 +120,7 @@ class Reflector(Generic[T]):
                     continue  # the usual end of a watch
             if self._clock.monotonic() - started >= LONGEST_PAUSE:
                 self._next_pause = FIRST_PAUSE
-            await self._pause()
+            await self._pause(at_least=asked_to_wait)
 
     def _note_failure(self, error: ApiError) -> None:
         """Forget the version if the server cannot go on from it."""
@@ -210,11 +219,17 @@ class Reflector(Generic[T]):
             self._next_pause = FIRST_PAUSE
 
     def _apply(self, event: WatchEvent) -> None:
-        """Do what one event says. The version moves on also when the object is unreadable."""
+        """Do what one event says. The version moves on also when the object is unreadable.
+
+        A server sends changes in the order of their versions, so an older one is a repetition: it
+        would bring a deleted object back, or take away its successor of the same name.
+        """
         if event.type == "BOOKMARK":
             self._version = decode_bookmark(event.object).metadata.resource_version
             return
         identity, obj = self._decoded(event)
+        if is_older(identity.resource_version, self._version):
+            return
         if identity.resource_version:
             self._version = identity.resource_version
         if event.type == "DELETED":
@@ -253,8 +268,9 @@ class Reflector(Generic[T]):
         self.lists += 1
         self.synced.set()
 
-    async def _pause(self) -> None:
-        await self._clock.sleep(self._next_pause * (1.0 + self._rng.random()))
+    async def _pause(self, *, at_least: float) -> None:
+        pause = self._next_pause * (1.0 + self._rng.random())
+        await self._clock.sleep(max(pause, at_least))
         self._next_pause = min(self._next_pause * 2.0, LONGEST_PAUSE)
 
 

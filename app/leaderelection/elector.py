@@ -146,11 +146,14 @@ class LeaderElector:
         finally:
             self._leads = False  # before anybody else gets a turn
             await _stop(leading, renewing, lost, telling)
-        for task in (renewing, leading):
-            if not task.cancelled() and (error := task.exception()):
-                raise error
+        failed = [task for task in (renewing, leading) if not task.cancelled()]
+        error = next(filter(None, (task.exception() for task in failed)), None)
         if self._lost.is_set():
-            raise LeadershipLostError(f"lease {self._lock.key} is lost: {self._why_lost}")
+            raise LeadershipLostError(
+                f"lease {self._lock.key} is lost: {self._why_lost}"
+            ) from error  # what fails in the same moment fails because of it
+        if error is not None:
+            raise error
 
     async def _renew(self) -> None:
         """Renew every retry period, until a round fails."""

@@ -20,8 +20,7 @@ from app.framework.preemption.candidate import Candidate
 from app.framework.status import Code, Status
 from app.objects.pod import Pod
 from app.offline.scenario import OfflineHandle, Scenario, ScenarioError, read, smallest_name
-from app.offline.unsupported import unjudged
-from app.profile.build import Registry, args_models, build_profiles, missing_plugins
+from app.profile.build import Registry, args_models, build_profiles
 from app.profile.profile import Profile
 from app.scheduler.decision import Decision
 from app.scheduler.find_node import NodeFinder
@@ -34,7 +33,7 @@ PREEMPTION = "DefaultPreemption"
 def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     """Decide for ``scenario["pod"]`` and tell everything that was found.
 
-    A pod that needs plugins which are not there gets ``{"id", "unsupported"}``. Raises
+    A sequence of pods gets ``{"id", "unsupported"}``: it is for ``berth simulate``. Raises
     ScenarioError or ConfigError when the scenario is malformed.
     """
     identity = scenario.get("id")
@@ -63,7 +62,7 @@ class Question:
 
 
 def question(scenario: Mapping[str, Any], registry: Registry) -> Question | str:
-    """Read what a scenario asks; or say why berth cannot judge it.
+    """Read what a scenario asks; or say that it asks something else.
 
     Raises ScenarioError or ConfigError when the scenario is malformed.
     """
@@ -73,12 +72,7 @@ def question(scenario: Mapping[str, Any], registry: Registry) -> Question | str:
     cluster = Scenario.of(scenario.get("objects", ()))
     pod: Pod = read(scenario["pod"], Pod)
     nodes = cluster.cache.table
-    kinds = {kind: len(found) for kind, found in cluster.objects.items()} | cluster.unread
-    why = unjudged(pod, nodes=nodes, missing=missing_plugins(registry), kinds=kinds)
-    if why:
-        return why
-
-    pods = {**cluster.objects.get("Pod", {}), pod.key: pod}
+    pods = {**cluster.pods, pod.key: pod}
     handle = OfflineHandle(nodes, listers=cluster.listers, pods=pods)
     profiles = build_profiles(config, registry, handle)
     name = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME

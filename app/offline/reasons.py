@@ -12,7 +12,7 @@ from app.profile.build import Registry
 def reasons(
     scenario: Mapping[str, Any], registry: Registry, *, limit: int | None
 ) -> Explanation | str:
-    """Tell about ``scenario["pod"]`` and the *limit* best nodes; or why berth cannot judge it.
+    """Tell about ``scenario["pod"]`` and the *limit* best nodes; or why it cannot.
 
     Raises ScenarioError or ConfigError when the scenario is malformed.
     """

@@ -55,7 +55,7 @@ KINDS: Mapping[str, type[msgspec.Struct]] = {
     "StorageClass": StorageClass,
     "VolumeAttachment": VolumeAttachment,
 }
-"""The kinds that decide something so far; objects of others are counted, not read."""
+"""The kinds that decide something; objects of others are not read."""
 
 
 class ScenarioError(Exception):
@@ -69,30 +69,31 @@ class Scenario:
     cache: Cache = field(default_factory=Cache)
     listers: Listers = field(default_factory=Listers)
     nominated: dict[str, list[PodInfo]] = field(default_factory=dict)
-    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Kind to key to object, for all kinds of :data:`KINDS`."""
-    unread: dict[str, int] = field(default_factory=dict)
-    """How many objects of other kinds there were."""
+    pods: dict[str, Pod] = field(default_factory=dict)
+    """All pods by namespace/name, also those that are done."""
 
     def add(self, raw: Mapping[str, Any]) -> None:
         """Take in one API object as JSON gives it; ScenarioError if it is malformed."""
         kind = raw.get("kind", "")
         if kind not in KINDS:
-            self.unread[kind] = self.unread.get(kind, 0) + 1
             return
         obj = read(raw, KINDS[kind])
-        self.objects.setdefault(kind, {})[obj.metadata.key] = obj
         lister = self._lister(kind)
         if lister is not None:
             lister.on_add(obj)
         elif kind == "Node":
             self.cache.add_node(obj)
-        elif kind == "Pod" and not obj.is_terminated:
-            info = PodInfo(obj)
-            if obj.spec.node_name:
-                self.cache.add_pod(info)
-            elif obj.status.nominated_node_name:
-                self.nominated.setdefault(obj.status.nominated_node_name, []).append(info)
+        elif kind == "Pod":
+            self._add_pod(obj)
+
+    def _add_pod(self, pod: Pod) -> None:
+        self.pods[pod.key] = pod
+        if pod.is_terminated:
+            return
+        if pod.spec.node_name:
+            self.cache.add_pod(PodInfo(pod))
+        elif pod.status.nominated_node_name:
+            self.nominated.setdefault(pod.status.nominated_node_name, []).append(PodInfo(pod))
 
     def _lister(self, kind: str) -> Handler[Any] | None:
         by_kind: Mapping[str, Handler[Any]] = {

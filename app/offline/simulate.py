@@ -12,8 +12,7 @@ from app.framework.status import Code, Status
 from app.objects.pod import Pod
 from app.offline.explain import configuration
 from app.offline.scenario import OfflineHandle, Scenario, ScenarioError, read, smallest_name
-from app.offline.unsupported import unjudged
-from app.profile.build import Registry, build_profiles, missing_plugins
+from app.profile.build import Registry, build_profiles
 from app.profile.profile import Profile
 from app.scheduler.decision import Decision
 from app.scheduler.find_node import NodeFinder
@@ -23,9 +22,9 @@ def simulate(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     """Schedule ``scenario["pods"]`` in their order, each with those before it in place.
 
     A pod gets its node and what Reserve plugins claim for it; nothing is bound, nobody is
-    preempted, and who does not fit is left out. A pod that needs plugins which are not there
-    makes the answer ``{"id", "unsupported"}``. Raises ScenarioError or ConfigError when the
-    scenario is malformed.
+    preempted, and who does not fit is left out. A scenario with a single pod gets
+    ``{"id", "unsupported"}``: it is for ``berth explain``. Raises ScenarioError or ConfigError when
+    the scenario is malformed.
     """
     identity = scenario.get("id")
     if "pods" not in scenario:
@@ -35,15 +34,10 @@ def simulate(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     pods = [PodInfo(read(raw, Pod)) for raw in scenario["pods"]]
     handle = OfflineHandle(cluster.cache.table, listers=cluster.listers)
     simulation = Simulation(cluster, build_profiles(config, registry, handle), pods)
-    missing = missing_plugins(registry)
-    kinds = {kind: len(found) for kind, found in cluster.objects.items()} | cluster.unread
 
     assignments: dict[str, str | None] = {}
     refused: dict[str, dict[str, str]] = {"fitErrors": {}, "errors": {}}
     for pod in pods:
-        why = unjudged(pod.pod, nodes=cluster.cache.table, missing=missing, kinds=kinds)
-        if why:
-            return {"id": identity, "unsupported": f"pod {pod.key}: {why}"}
         decision = simulation.place(pod)
         assignments[pod.key] = decision.node_name or None
         if decision.status is not None:

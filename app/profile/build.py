@@ -1,25 +1,20 @@
 """From configuration to profiles: which plugins exist, in which order, with which args."""
 
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
-from app.config.defaults import DEFAULT_PLUGINS, read_args
+from app.config.defaults import read_args
 from app.config.plugin_sets import Implements, expand_profiles
 from app.config.types import (
     ExtensionPoint,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
-    Plugins,
-    PluginSet,
 )
 from app.framework.handle import Handle
 from app.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
 from app.framework.plugin_observer import PluginObserver
 from app.profile.observed import ObservedProfile
 from app.profile.profile import Profile
-
-log = logging.getLogger(__name__)
 
 Registry = Mapping[str, type[Plugin]]
 """Plugin name to class: all plugins there are."""
@@ -28,11 +23,6 @@ Registry = Mapping[str, type[Plugin]]
 def args_models(registry: Registry) -> dict[str, type[PluginArgs]]:
     """Return the args model of each plugin that takes args, for loading a configuration."""
     return {name: kind.ARGS for name, kind in registry.items() if kind.ARGS is not None}
-
-
-def missing_plugins(registry: Registry) -> frozenset[str]:
-    """Return kube-scheduler's default plugins that *registry* does not have."""
-    return frozenset(e.name for e in DEFAULT_PLUGINS.multi_point.enabled) - registry.keys()
 
 
 def build_profiles(
@@ -45,13 +35,9 @@ def build_profiles(
     """Make every profile of *config*, by scheduler name, with plugins of its own.
 
     *observers* look on, each at the profile of that name; nobody does by default.
-    Default plugins that *registry* lacks are left out with a warning. Raises ConfigError for
-    plugins that are unknown, enabled where they do nothing, or do not fit together.
+    Raises ConfigError for plugins that *registry* does not have, that are enabled where they do
+    nothing, or that do not fit together.
     """
-    missing = missing_plugins(registry)
-    if missing:
-        log.warning("plugins are not available", extra={"plugins": sorted(missing)})
-        config = _without(config, missing)
     expanded = expand_profiles(config.profiles, _implements(registry))
     profiles = {}
     for profile in config.profiles:
@@ -85,19 +71,3 @@ def _implements(registry: Registry) -> Implements:
         ExtensionPoint(point): [name for name, kind in registry.items() if issubclass(kind, base)]
         for point, base in EXTENSION_POINTS.items()
     }
-
-
-def _without(
-    config: KubeSchedulerConfiguration, names: Iterable[str]
-) -> KubeSchedulerConfiguration:
-    absent = set(names)
-
-    def kept(plugin_set: PluginSet) -> PluginSet:
-        enabled = tuple(e for e in plugin_set.enabled if e.name not in absent)
-        return plugin_set.model_copy(update={"enabled": enabled})
-
-    def trimmed(profile: KubeSchedulerProfile) -> KubeSchedulerProfile:
-        sets = {name: kept(getattr(profile.plugins, name)) for name in Plugins.model_fields}
-        return profile.model_copy(update={"plugins": Plugins(**sets)})
-
-    return config.model_copy(update={"profiles": tuple(map(trimmed, config.profiles))})

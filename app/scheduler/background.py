@@ -37,7 +37,7 @@ class Background:
         self._running += 1
         try:
             await job.work()
-        except Exception:
+        except Exception:  # nobody waits for it, and other work goes on
             log.exception("background work failed", extra={"work": job.name})
         finally:
             self._running -= 1

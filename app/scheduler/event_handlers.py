@@ -63,7 +63,11 @@ class PodHandler:
 
     def on_update(self, old: Pod, new: Pod) -> None:
         started = self._timer.now()
-        if old.spec.node_name:
+        if old.spec.node_name and not new.spec.node_name:
+            # Nothing unbinds a pod, but an API server restored from a backup may know no better.
+            self.on_delete(old)
+            self.on_add(new)
+        elif old.spec.node_name:
             self._cache.update_pod(PodInfo(new))
             for event in pod_events(old, new):
                 self._queue.move_all(event, old=old, new=new)

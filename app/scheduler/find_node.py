@@ -12,7 +12,7 @@ from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
 from app.framework.verdict import Mask
 from app.profile.attempt_filters import AttemptFilters, NominatedPods
-from app.profile.profile import Profile, eligible_rows
+from app.profile.profile import PreFilterOutcome, Profile, eligible_rows
 from app.scheduler.decision import Decision
 
 MIN_FEASIBLE_NODES = 100
@@ -37,17 +37,14 @@ def num_feasible_nodes_to_find(percentage: int, num_nodes: int) -> int:
 class NodeFinder:
     """Finds nodes on one table; keeps where the rotation over the nodes stands.
 
-    ``percentage_of_nodes_to_score`` 0 looks at every node: with columns that costs less than
-    kube-scheduler's sample. Any other value samples by kube-scheduler's rule.
+    Of a profile, ``percentage_of_nodes_to_score`` 0 looks at every node: with columns that costs
+    less than kube-scheduler's sample. Any other value samples by kube-scheduler's rule.
     """
 
-    def __init__(
-        self, nodes: NodeTable, *, select: Select, percentage_of_nodes_to_score: int = 0
-    ) -> None:
+    def __init__(self, nodes: NodeTable, *, select: Select) -> None:
         self.nodes = nodes
         self.next_start_node_index = 0
         self._select = select
-        self._percentage = percentage_of_nodes_to_score
 
     def find(
         self,
@@ -80,8 +77,7 @@ class NodeFinder:
             if outcome.status.is_rejected:
                 diagnosis.absent = outcome.status
                 diagnosis.pre_filter_message = outcome.status.message
-                rejectors = {outcome.status.plugin} if outcome.status.plugin else set()
-                diagnosis.unschedulable_plugins |= rejectors or set(outcome.plugins_with_nodes)
+                diagnosis.unschedulable_plugins |= _rejectors(outcome)
             return decision
         eligible, diagnosis.absent = eligible_rows(outcome, nodes)
         if outcome.node_names is not None:
@@ -193,7 +189,7 @@ class NodeFinder:
             order = np.concatenate([order[start:], order[:start]])
         passed = decision.feasible[order]
         rows = order[passed]
-        percentage = profile.percentage_of_nodes_to_score or self._percentage
+        percentage = profile.percentage_of_nodes_to_score
         wanted = len(order)
         if percentage and sample:
             wanted = num_feasible_nodes_to_find(percentage, len(order))
@@ -208,6 +204,19 @@ class NodeFinder:
             decision.feasible[rows] = True
         self.next_start_node_index = (self.next_start_node_index + processed) % len(nodes)
         return rows
+
+
+def _rejectors(outcome: PreFilterOutcome) -> set[str]:
+    """Return who must change its mind when PreFilter rejects a pod (spec §2.3).
+
+    Those that narrowed the nodes down count unless another ended PreFilter on its own: what it
+    finds unresolvable is not for them to solve.
+    """
+    status = outcome.status
+    assert status is not None, "only a rejection has rejectors"
+    if status.plugin and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        return {status.plugin}
+    return {*outcome.plugins_with_nodes, *([status.plugin] if status.plugin else ())}
 
 
 def _note_rejectors(diagnosis: Diagnosis) -> None:

@@ -161,7 +161,7 @@ class Preemptions:
             # If the last one was gone, its deletion may have been told too early to wake anybody.
             must_wake = not await self._evict(order, last)
             failed = False
-        except Exception as exc:
+        except Exception as exc:  # whatever failed, the preemptor must not stay gated
             log.exception(
                 "preemption failed",
                 extra={"pod": preemptor.key, "node": order.node, "error": str(exc)},

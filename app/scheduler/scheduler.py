@@ -263,6 +263,8 @@ class Scheduler:
         Waited for: a nomination that is written after the binding would stay for good.
         """
         pod, node_name = claim.assumed, claim.assumed.node_name
+        if pod.pod.status.nominated_node_name == node_name:
+            return
         try:
             await self._reporter.patch_pod_status(pod.pod, {"nominatedNodeName": node_name})
         except ApiError as exc:

@@ -54,7 +54,10 @@ PODS = (pod("bound", node="a"), pod("assumed"))
             id="a pod is missing",
         ),
         pytest.param(
-            NODES, (), Comparison(redundant_pods=("default/assumed", "default/bound")), id="all gone"
+            NODES,
+            (),
+            Comparison(redundant_pods=("default/assumed", "default/bound")),
+            id="all gone",
         ),
         pytest.param(
             NODES,
@@ -92,7 +95,9 @@ def test_pods_on_a_node_that_is_not_known_are_compared_too() -> None:
 
 def test_differences_in_words() -> None:
     assert Comparison().lines() == []
-    assert Comparison(missing_nodes=("a", "b"), misplaced_pods=("x is on a, not on b",)).lines() == [
+    assert Comparison(
+        missing_nodes=("a", "b"), misplaced_pods=("x is on a, not on b",)
+    ).lines() == [
         "nodes missing in the cache: a, b",
         "pods on another node: x is on a, not on b",
     ]

@@ -5,7 +5,15 @@ import random
 import pytest
 
 from app.clock import FakeClock
-from app.cluster.admission import NAMESPACES, PODS, PRIORITY_CLASSES, Admission
+from app.cluster.admission import (
+    DEFAULT_CLASS,
+    NAMESPACES,
+    PODS,
+    PRIORITY_CLASSES,
+    STORAGE_CLASSES,
+    VOLUME_CLAIMS,
+    Admission,
+)
 from app.cluster.bootstrap import bootstrap
 from app.cluster.deletion import Deletions
 from app.cluster.errors import StatusError
@@ -187,3 +195,25 @@ def test_starting_again_changes_nothing(writes: Writes) -> None:
     before = writes.get(NAMESPACES, "", "default").version
     bootstrap(writes)
     assert writes.get(NAMESPACES, "", "default").version == before
+
+
+@pytest.mark.parametrize(
+    ("said", "want"),
+    [
+        pytest.param({}, "default", id="nothing: the default class"),
+        pytest.param({"storageClassName": "slow"}, "slow", id="a class"),
+        pytest.param({"storageClassName": ""}, "", id="none, on purpose"),
+    ],
+)
+def test_the_class_of_a_volume_claim(writes: Writes, said: Object, want: str) -> None:
+    for name in ("slow", "default"):
+        annotations = {DEFAULT_CLASS: str(name == "default").lower()}
+        storage_class = {"metadata": {"name": name, "annotations": annotations}, "provisioner": "p"}
+        writes.create(STORAGE_CLASSES, "", storage_class)
+    requests = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": requests, **said}
+    claim = {"metadata": {"name": "data", "namespace": "default"}, "spec": spec}
+
+    assert writes.create(VOLUME_CLAIMS, "default", claim).decode()["spec"]["storageClassName"] == (
+        want
+    )

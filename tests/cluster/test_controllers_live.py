@@ -173,3 +173,39 @@ async def test_pods_that_do_not_fit_are_replaced_and_fail_again(cluster: Cluster
     await cluster.ask("DELETE", WEB)
 
     assert failed[0]["status"]["reason"] == "OutOfcpu"
+
+
+async def test_other_workloads_fill_a_namespace_and_go_with_it(cluster: Cluster) -> None:
+    await cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "demo"}})
+    template = workload()["spec"]["template"]
+    template["spec"] |= ON_NODE["spec"]["template"]["spec"]
+    labels = template["metadata"]["labels"]
+    controller = {"replicas": 2, "selector": labels, "template": template}
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    stateful_set = {
+        "replicas": 2,
+        "serviceName": "db",
+        "selector": {"matchLabels": labels},
+        "template": template,
+        "volumeClaimTemplates": [claim],
+    }
+    for path, name, spec in (
+        ("/api/v1/namespaces/demo/replicationcontrollers", "rc", controller),
+        ("/apis/apps/v1/namespaces/demo/statefulsets", "db", stateful_set),
+    ):
+        body = {"metadata": {"name": name, "namespace": "demo"}, "spec": spec}
+        await cluster.ask("POST", path, body)
+    await cluster.until_count("/api/v1/namespaces/demo/pods", 4)
+    await cluster.until_count("/api/v1/namespaces/demo/persistentvolumeclaims", 2)
+
+    await cluster.ask("DELETE", "/api/v1/namespaces/demo")
+    await cluster.until_gone("/api/v1/namespaces/demo")
+
+    for path in ("/api/v1/pods", "/api/v1/persistentvolumeclaims", "/apis/apps/v1/statefulsets"):
+        assert await cluster.count(path) == 0

@@ -290,3 +290,23 @@ def test_never_more_pods_than_wanted_however_late_the_watch(
     for action in world.plan().actions:
         apply(action)
     assert len(existing) == replicas
+
+
+def test_replication_controllers_are_looked_after_in_the_same_way() -> None:
+    owners: Table[WorkloadView] = Table()
+    controller = ReplicaSetController(
+        owners,
+        Table(),
+        clock=FakeClock(0.0),
+        rng=random.Random(3),
+        kind="ReplicationController",
+    )
+    owners.on_add(workload_view())
+
+    create, patch = controller.plan(KEY).actions
+
+    assert isinstance(create, Create)
+    [reference] = create.body["metadata"]["ownerReferences"]
+    assert (reference["apiVersion"], reference["kind"]) == ("v1", "ReplicationController")
+    assert isinstance(patch, Patch)
+    assert patch.path == "/api/v1/namespaces/default/replicationcontrollers/web/status"

@@ -48,7 +48,7 @@ class Proxy:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator["Proxy"]:
-        runner = web.ServerRunner(web.Server(self._handle))
+        runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=0.1)
         await runner.setup()
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout()

@@ -84,8 +84,6 @@ class Proxy:
         self.server_port = server_port
         self.faults: list[Fault] = []
         self.bound: Counter[str] = Counter()
-        self.seen: list[str] = []
-        """Method and target of every request."""
         self.page_size: int | None = None
         """How many objects the server is asked for at most where the client limits a list."""
         self._server: asyncio.Server | None = None
@@ -128,8 +126,8 @@ class Proxy:
             writer.close()
 
     async def _serve(self, request: Request, client: asyncio.StreamWriter) -> None:
-        self.seen.append(f"{request.method} {unquote(request.target)}")
-        fault = next((fault for fault in self.faults if fault.is_for(request)), None) or Fault("", "")
+        planned = (fault for fault in self.faults if fault.is_for(request))
+        fault = next(planned, Fault("", ""))
         fault.hits += 1
         if fault.delay:
             await asyncio.sleep(fault.delay)
@@ -175,17 +173,13 @@ async def pass_lines(
 ) -> None:
     """Pass the chunks of a watch on, line by line through *change*."""
     async for chunk in chunks(reader):
-        lines = [chunk]
-        if change is not None:
-            lines = []
-            for line in chunk.splitlines(keepends=True):
-                instead = change(line)
-                if instead is None:
-                    raise ConnectionResetError
-                lines += instead
-        if data := b"".join(lines):
-            client.write(b"%x\r\n%b\r\n" % (len(data), data))
-            await client.drain()
+        for line in [chunk] if change is None else chunk.splitlines(keepends=True):
+            instead = [line] if change is None else change(line)
+            if instead is None:
+                raise ConnectionResetError
+            if data := b"".join(instead):
+                client.write(b"%x\r\n%b\r\n" % (len(data), data))
+        await client.drain()
     client.write(b"0\r\n\r\n")
     await client.drain()
 

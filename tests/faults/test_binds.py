@@ -17,9 +17,12 @@ ONE_POD = r"/pods/p\d+$"
     [
         pytest.param([], id="nothing goes wrong"),
         pytest.param(
-            [Fault("POST", BIND, times=3, forwarded=False, reset=True)], id="reset before it arrives"
+            [Fault("POST", BIND, times=3, forwarded=False, reset=True)],
+            id="reset before it arrives",
         ),
-        pytest.param([Fault("POST", BIND, times=3, reset=True)], id="bound, but the answer is lost"),
+        pytest.param(
+            [Fault("POST", BIND, times=3, reset=True)], id="bound, but the answer is lost"
+        ),
         pytest.param(
             [
                 Fault("POST", BIND, times=3, reset=True),
@@ -44,7 +47,11 @@ ONE_POD = r"/pods/p\d+$"
         ),
         pytest.param([Fault("POST", BIND, times=3, answer=Answer(409))], id="conflict, but bound"),
         pytest.param(
-            [Fault("POST", BIND, times=5, forwarded=False, answer=Answer(429, {"Retry-After": "1"}))],
+            [
+                Fault(
+                    "POST", BIND, times=5, forwarded=False, answer=Answer(429, {"Retry-After": "1"})
+                )
+            ],
             id="too many requests, come again",
         ),
         pytest.param(

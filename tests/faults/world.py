@@ -1,6 +1,7 @@
 """A scheduler, an API server, and the proxy between them; and what must be true after any fault."""
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -70,11 +71,12 @@ class World:
         self.pods: set[str] = set()
         """Paths of the pods that were created and have to be bound."""
         self._server: ApiServer
+        self._wall = RealClock()
 
     async def start_server(self) -> None:
         """Serve what is stored, on another port than before."""
         self._server = ApiServer(
-            RESOURCES, self.store, admission=Admission(), clock=RealClock(), rng=self.rng
+            RESOURCES, self.store, admission=Admission(), clock=self._wall, rng=self.rng
         )
         bootstrap(self._server.writes)
         port = await self._server.start(LOOPBACK, 0)
@@ -105,7 +107,7 @@ class World:
         """Return when something has become true; TimeoutError when it does not."""
         async with asyncio.timeout(PATIENCE):
             while not is_true():
-                await asyncio.sleep(LOOK_INTERVAL)
+                await self._wall.sleep(LOOK_INTERVAL)
 
     async def check(self) -> None:
         """Wait until all is bound and known, then assert what must hold after any fault.
@@ -113,13 +115,15 @@ class World:
         The cache equals the API's view, no node is over-full, every pod was bound exactly once.
         """
         wanted = Counter(dict.fromkeys(self.pods, 1))
-        try:
+        with contextlib.suppress(TimeoutError):  # the asserts tell better what is wrong
             await self.until(lambda: self.proxy.bound >= wanted and self.service.is_idle)
-            await self.until(lambda: not self.service.cache.counts()["assumed_pods"])
-        except TimeoutError:
-            pass  # the asserts below tell better what is wrong
-        assert self.proxy.bound == wanted
-        assert await self.comparison() == Comparison()
+        assert self.proxy.bound == wanted, f"bound {self.proxy.bound}, not {wanted}"
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while not (comparison := await self.comparison()).is_clean:
+                    await self._wall.sleep(LOOK_INTERVAL)
+        assert comparison.is_clean, comparison.lines()
+        await self.until(lambda: not self.service.cache.counts()["assumed_pods"])
         self.service.cache.check_invariants()
         verification = await verify(self.direct)
         assert verification.is_good, verification.lines()

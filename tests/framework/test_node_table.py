@@ -129,3 +129,17 @@ class TestTake:
         assert [len(pods) for pods in table.pods] == [1, 1, 1]
         assert table.resource_rows("example.com/new") is None
         assert table.ports.users("TCP", 80).keys() == {0, 1, 2}
+
+
+def test_what_follows_from_nodes_is_kept_until_one_changes_and_cannot_be_changed() -> None:
+    table = NodeTable()
+    row = table.add_node(node("n1", labels={"a": "b"}))
+    kept = table.kept("labelled", lambda: table.labels.has("a"))
+    table.add_pod(row, on("n1", name="p", cpu=1))
+
+    assert table.kept("labelled", table.no_rows) is kept
+    with pytest.raises(ValueError, match="read-only"):
+        kept[row] = False
+
+    table.set_node(row, node("n1"))
+    assert table.kept("labelled", lambda: table.labels.has("a")).tolist() == [False]

@@ -58,8 +58,8 @@ async def test_a_refused_write_ends_the_work_at_once(run: Run) -> None:
 
     async def write_when_woken() -> None:
         await clock.sleep(30)
-        assert not elector.may_write()
-        refused.set()
+        if not elector.may_write():
+            refused.set()
         await lead_for_ever()
 
     running = run(elector, write_when_woken)
@@ -68,6 +68,24 @@ async def test_a_refused_write_ends_the_work_at_once(run: Run) -> None:
 
     assert isinstance(await ended(running), LeadershipLostError)
     assert refused.is_set()
+
+
+async def test_work_that_fails_because_of_a_refusal_is_not_the_reason(run: Run) -> None:
+    clock = FakeClock()
+    elector = make_elector(LeaseApi(clock), clock)
+
+    async def fail_when_refused() -> None:
+        await clock.sleep(30)
+        if not elector.may_write():
+            raise FencedError("not sent")
+
+    running = run(elector, fail_when_refused)
+    await settle()
+    clock.advance(30)
+
+    error = await ended(running)
+    assert isinstance(error, LeadershipLostError)
+    assert isinstance(error.__cause__, FencedError)
 
 
 async def test_nobody_writes_who_does_not_lead(run: Run) -> None:

@@ -10,9 +10,9 @@ from app.framework.status import WAIT, Status
 from app.framework.verdict import PASS, Verdict
 from app.metrics.scheduler_metrics import SchedulerMetrics
 from tests.builders import node, pod, taint
-from tests.harness import Harness
+from tests.harness import Harness, with_plugins
 from tests.metrics.reading import attempts, counted, exported, summed
-from tests.metrics.world import export_everything, with_plugins
+from tests.metrics.world import export_everything
 
 ATTEMPT_DURATION = "scheduler_scheduling_attempt_duration_seconds"
 PROFILE = "default-scheduler"

@@ -20,9 +20,8 @@ from app.framework.verdict import PASS, Rejection, Verdict
 from app.metrics.plugin_metrics import SAMPLED
 from app.profile.observed import label_of
 from tests.builders import node, pod
-from tests.harness import Harness
+from tests.harness import Harness, with_plugins
 from tests.metrics.reading import attempts, counted, summed
-from tests.metrics.world import with_plugins
 
 PLUGIN_DURATION = "scheduler_plugin_execution_duration_seconds"
 POINT_DURATION = "scheduler_framework_extension_point_duration_seconds"

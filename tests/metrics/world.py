@@ -1,12 +1,10 @@
 """A scheduler in process with everything that exports metrics, as the service puts it together."""
 
-import random
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
 from app.client.lanes import Lane, LaneStats
-from app.framework.interface import Plugin
 from app.metrics.leader_metrics import LeaderMetrics
 from app.metrics.owners import (
     CacheCollector,
@@ -17,7 +15,6 @@ from app.metrics.owners import (
     TaskCollector,
 )
 from app.metrics.process import register_process
-from plugins.registry import IN_TREE
 from tests.harness import Harness
 
 
@@ -45,15 +42,3 @@ def export_everything(harness: Harness) -> CollectorRegistry:
     LeaderMetrics("kube-scheduler", registry)
     register_process(registry)
     return registry
-
-
-def with_plugins(*kinds: type[Plugin], dice: random.Random | None = None) -> Harness:
-    """Return a harness whose profile has *kinds* besides the default plugins."""
-    enabled = [{"name": kind.NAME} for kind in kinds]
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": enabled}}}],
-    }
-    registry = {**IN_TREE, **{kind.NAME: kind for kind in kinds}}
-    return Harness(config=config, registry=registry, dice=dice)

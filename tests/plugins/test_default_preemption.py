@@ -179,6 +179,9 @@ class Picky(ScalarFilter):
         return Status.unschedulable("crowded")
 
 
+FAILED = 'running "Picky" filter plugin: nobody on'
+
+
 class Moody(ScalarFilter):
     """Refuses whole clusters and accepts any part of one."""
 
@@ -206,16 +209,21 @@ def with_plugin(kind: type[ScalarFilter], names: Sequence[str]) -> World:
 @pytest.mark.parametrize(
     ("names", "says"),
     [
-        pytest.param(["a1", "a2"], "nobody on a", id="the same error twice is told once"),
-        pytest.param(["a1", "b1"], "[nobody on a, nobody on b]", id="different ones are listed"),
+        pytest.param(["a1", "a2"], {f"{FAILED} a"}, id="the same error twice is told once"),
+        pytest.param(
+            ["a1", "b1"],
+            {f"[{FAILED} a, {FAILED} b]", f"[{FAILED} b, {FAILED} a]"},
+            id="different ones are listed, from a random node on",
+        ),
     ],
 )
-def test_errors_are_told_when_no_candidate_is_left(names: list[str], says: str) -> None:
+def test_errors_are_told_when_no_candidate_is_left(names: list[str], says: set[str]) -> None:
     decision = with_plugin(Picky, names).attempt(pod(priority=9))
     assert decision.post_filter is not None
     status = decision.post_filter.status
     assert status is not None
-    assert (status.code, set(status.message)) == (Code.ERROR, set(f"preemption: {says}"))
+    assert status.code is Code.ERROR
+    assert status.message.removeprefix("preemption: ") in says
     assert decision.nominated_node is None
 
 

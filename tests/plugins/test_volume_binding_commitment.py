@@ -11,8 +11,8 @@ from app.framework.cycle_state import CycleState
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Status
-from app.framework.volume_commitment import bound_to, provisioned_for
-from app.framework.volume_placement import NO_VOLUME
+from app.framework.volumes.commitment import bound_to, provisioned_for
+from app.framework.volumes.placement import NO_VOLUME
 from app.objects.pod import Pod
 from app.objects.storage import (
     BIND_COMPLETED,

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from app.framework.cycle_state import CycleState
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Code, Status
-from app.framework.volume_placement import NO_ROOM, NO_VOLUME, OUT_OF_REACH, VOLUME_GONE
+from app.framework.volumes.placement import NO_ROOM, NO_VOLUME, OUT_OF_REACH, VOLUME_GONE
 from app.objects.meta import LabelSelectorRequirement
 from app.objects.pod import AWSElasticBlockStore, EphemeralVolumeSource, Pod, Volume
 from app.offline.scenario import OfflineHandle

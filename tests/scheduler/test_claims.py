@@ -1,16 +1,15 @@
 """Pods on their way to a node: they wait for Permit plugins, and may lose the room again."""
 
 import asyncio
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from app.framework.cycle_state import CycleState
 from app.framework.interface import PermitPlugin, PreBindPlugin
 from app.framework.pod_info import PodInfo
 from app.framework.status import WAIT, Status
 from app.scheduler.claim import Claim
-from plugins.registry import IN_TREE
 from tests.builders import node, pod
-from tests.harness import Harness, RecordedEvent
+from tests.harness import Harness, RecordedEvent, with_plugins
 
 
 class Hesitant(PermitPlugin):
@@ -40,15 +39,6 @@ class Slow(PreBindPlugin):
         return None
 
 
-def with_plugin(kind: type[Hesitant | Slow]) -> Harness:
-    config: dict[str, Any] = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": kind.NAME}]}}}],
-    }
-    return Harness(config=config, registry={**IN_TREE, kind.NAME: kind})
-
-
 def claimed(harness: Harness) -> Claim:
     queued = harness.queue.pop()
     assert queued is not None
@@ -65,7 +55,7 @@ async def begun(harness: Harness, claim: Claim) -> asyncio.Task[None]:
 
 
 async def test_a_pod_is_bound_when_it_is_permitted() -> None:
-    harness = with_plugin(Hesitant)
+    harness = with_plugins(Hesitant)
     harness.put(node("n1"), pod("p"))
     claim = claimed(harness)
     binding = await begun(harness, claim)
@@ -78,7 +68,7 @@ async def test_a_pod_is_bound_when_it_is_permitted() -> None:
 
 
 async def test_a_pod_that_waits_in_vain_is_rejected_like_any_other() -> None:
-    harness = with_plugin(Hesitant)
+    harness = with_plugins(Hesitant)
     harness.put(node("n1"), pod("p"))
     binding = await begun(harness, claimed(harness))
     harness.clock.advance(10)
@@ -101,7 +91,7 @@ def preempted(victim: str) -> RecordedEvent:
 
 
 async def test_a_pod_that_waits_makes_room_at_once() -> None:
-    harness = with_plugin(Hesitant)
+    harness = with_plugins(Hesitant)
     harness.put(node("n1", cpu=1), pod("low", cpu=1))
     binding = await begun(harness, claimed(harness))
 
@@ -119,7 +109,7 @@ async def test_a_pod_that_waits_makes_room_at_once() -> None:
 
 
 async def test_a_pod_that_is_being_prepared_makes_room_at_once() -> None:
-    harness = with_plugin(Slow)
+    harness = with_plugins(Slow)
     harness.put(node("n1", cpu=1), pod("low", cpu=1))
     binding = await begun(harness, claimed(harness))
     assert Slow.begun == ["default/low"]
@@ -140,7 +130,7 @@ async def test_a_pod_that_is_being_prepared_makes_room_at_once() -> None:
 
 
 async def test_a_binding_that_is_cancelled_otherwise_stays_cancelled() -> None:
-    harness = with_plugin(Slow)
+    harness = with_plugins(Slow)
     Slow.begun.clear()
     harness.put(node("n1", cpu=1), pod("low", cpu=1))
     binding = await begun(harness, claimed(harness))

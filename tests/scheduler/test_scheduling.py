@@ -8,9 +8,8 @@ from app.framework.node_info import NodeInfo
 from app.framework.pod_info import PodInfo
 from app.framework.scalar import ScalarFilter
 from app.framework.status import Status
-from plugins.registry import IN_TREE
 from tests.builders import node, pod, taint, toleration
-from tests.harness import Harness, RecordedEvent
+from tests.harness import Harness, RecordedEvent, with_plugins
 
 
 @pytest.fixture
@@ -229,17 +228,8 @@ class Denying(PermitPlugin):
         return Status.unschedulable("not now"), 0.0
 
 
-def with_plugin(kind: type[Broken | Stingy | Denying]) -> Harness:
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": kind.NAME}]}}}],
-    }
-    return Harness(config=config, registry={**IN_TREE, kind.NAME: kind})
-
-
 async def test_a_plugin_with_a_bug_fails_the_attempt_only() -> None:
-    harness = with_plugin(Broken)
+    harness = with_plugins(Broken)
     harness.put(node("n1"), pod("p"))
     await harness.until_idle()
 
@@ -257,7 +247,7 @@ async def test_a_plugin_with_a_bug_fails_the_attempt_only() -> None:
     ],
 )
 async def test_a_late_refusal_gives_the_room_back(kind: type[Stingy | Denying], why: str) -> None:
-    harness = with_plugin(kind)
+    harness = with_plugins(kind)
     harness.put(node("n1"), node("n2"), pod("p"))
     await harness.until_idle()
 

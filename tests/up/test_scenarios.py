@@ -1,8 +1,5 @@
 """Preemption, volumes and devices, over the HTTP of an embedded cluster."""
 
-import asyncio
-from typing import Any
-
 import pytest
 
 from tests.up.world import PODS, Object, pod, running, running_world, why_pending
@@ -53,6 +50,41 @@ async def test_the_fewest_and_lowest_are_evicted_and_the_pod_lands_where_it_was_
     }
 
 
+async def test_a_budget_is_respected_when_there_is_another_way() -> None:
+    async with running_world(nodes=2, cpu="4") as world:
+        await world.create(PRIORITIES, priority("high", 1000), priority("middle", 100))
+        nodes = sorted(await world.items("/api/v1/nodes"))
+        kept = pod("kept", cpu="4", labels={"app": "kept"}, nodeSelector=on(nodes[0]))
+        other = pod("other", cpu="4", priorityClassName="middle", nodeSelector=on(nodes[1]))
+        await world.create(PODS, kept, other)
+        budget = {"minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}}
+        await world.create(BUDGETS, {"metadata": {"name": "kept"}, "spec": budget})
+        await world.until_running("kept", "other")
+        told = {"currentHealthy": 1, "desiredHealthy": 1, "disruptionsAllowed": 0}
+        await world.until(BUDGETS, lambda found: told.items() <= found["kept"]["status"].items())
+
+        await world.create(PODS, pod("high", cpu="4", priorityClassName="high"))
+        pods = await world.until_running("high")
+
+    assert running(pods) == {"kept": nodes[0], "high": nodes[1]}
+
+
+async def test_two_preemptors_do_not_take_the_same_room() -> None:
+    async with running_world(nodes=2, cpu="4") as world:
+        await world.create(PRIORITIES, priority("high", 1000))
+        nodes = sorted(await world.items("/api/v1/nodes"))
+        low = [pod(f"low-{i}", cpu="4") for i in range(2)]
+        await world.create(PODS, *low)
+        await world.until_running("low-0", "low-1")
+
+        high = [pod(f"high-{i}", cpu="3", priorityClassName="high") for i in range(2)]
+        await world.create(PODS, *high)
+        pods = await world.until_running("high-0", "high-1")
+
+    assert sorted(running(pods).values()) == nodes
+    assert sorted(running(pods)) == ["high-0", "high-1"]
+
+
 # Volumes.
 
 
@@ -71,12 +103,18 @@ def volume_claim(name: str) -> Object:
     }
 
 
+def node_of(volume: Object) -> str:
+    [term] = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    [node] = term["matchExpressions"][0]["values"]
+    return str(node)
+
+
 def with_volume(name: str, claim: str) -> Object:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
     return pod(name, volumes=[volume])
 
 
-async def test_a_volume_is_made_for_the_node_that_the_pod_was_given() -> None:
+async def test_a_volume_is_made_where_the_pod_goes_and_deleted_with_its_claim() -> None:
     async with running_world(nodes=2) as world:
         await world.create(STORAGE_CLASSES, storage_class("WaitForFirstConsumer"))
         await world.create(VOLUME_CLAIMS, volume_claim("data"))
@@ -85,14 +123,84 @@ async def test_a_volume_is_made_for_the_node_that_the_pod_was_given() -> None:
         claim = (await world.items(VOLUME_CLAIMS))["data"]
         volume = (await world.items(VOLUMES))[claim["spec"]["volumeName"]]
 
+        await world.ask("DELETE", f"{PODS}/db")
+        await world.ask("DELETE", f"{VOLUME_CLAIMS}/data")
+        await world.until(VOLUMES, lambda left: not left)
+
     assert claim["status"] == {
         "phase": "Bound",
         "accessModes": ["ReadWriteOnce"],
         "capacity": {"storage": "1Gi"},
     }
-    [term] = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
-    assert term["matchExpressions"][0]["values"] == [running(pods)["db"]]
+    assert node_of(volume) == running(pods)["db"]
     assert volume["spec"]["claimRef"]["uid"] == claim["metadata"]["uid"]
+
+
+async def test_the_volumes_of_a_stateful_set_bind_and_its_pods_run() -> None:
+    async with running_world(nodes=3) as world:
+        await world.create(STORAGE_CLASSES, storage_class("WaitForFirstConsumer"))
+        claim = volume_claim("data")
+        labels = {"app": "db"}
+        template = {"metadata": {"labels": labels}, "spec": pod("db")["spec"]}
+        spec = {
+            "replicas": 3,
+            "serviceName": "db",
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": labels},
+            "template": template,
+            "volumeClaimTemplates": [claim],
+        }
+        await world.create(STATEFUL_SETS, {"metadata": {"name": "db"}, "spec": spec})
+        pods = await world.until_running("db-0", "db-1", "db-2")
+        claims = await world.items(VOLUME_CLAIMS)
+        volumes = await world.items(VOLUMES)
+        sets = await world.until(
+            STATEFUL_SETS, lambda sets: sets["db"]["status"].get("readyReplicas") == 3
+        )
+
+    assert sorted(claims) == ["data-db-0", "data-db-1", "data-db-2"]
+    nodes_of_volumes = {
+        name: node_of(volumes[claim["spec"]["volumeName"]]) for name, claim in claims.items()
+    }
+    assert nodes_of_volumes == {f"data-{name}": node for name, node in running(pods).items()}
+    assert {each["status"]["phase"] for each in (*claims.values(), *volumes.values())} == {"Bound"}
+    assert sets["db"]["status"]["updatedReplicas"] == 3
+
+
+async def test_a_failed_binding_leaves_nothing_assumed_and_nothing_reserved() -> None:
+    """The pod is deleted while its volume is made, and held: so binding it is refused."""
+    async with running_world(nodes=1) as world:
+        [node] = await world.items("/api/v1/nodes")
+        await world.create(STORAGE_CLASSES, storage_class("WaitForFirstConsumer"))
+        await world.create(VOLUME_CLAIMS, volume_claim("data"))
+        await world.create(DEVICE_CLASSES, GPU_CLASS)
+        await world.create(SLICES, device_slice(node, 1))
+        await world.create(CLAIMS, {"metadata": {"name": "gpu"}, **TEMPLATE["spec"]})
+        db = with_volume("db", "data")
+        db["metadata"]["finalizers"] = ["example.com/held"]
+        db["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
+        await world.create(PODS, db)
+        await world.until(VOLUME_CLAIMS, lambda found: "annotations" in found["data"]["metadata"])
+
+        await world.ask("DELETE", f"{PODS}/db")
+        pods = await world.until(PODS, lambda _: not world.service.scheduler.binding_count)
+        claims = await world.items(CLAIMS)
+        volume_claims = await world.items(VOLUME_CLAIMS)
+        events = await world.until("/api/v1/namespaces/default/events", bool)
+
+        assert "nodeName" not in pods["db"]["spec"]
+        assert volume_claims["data"]["status"]["phase"] == "Bound"
+        assert not claims["gpu"]["status"].get("reservedFor")
+        assert [event["message"] for event in events.values()] == [
+            'running Bind plugin "DefaultBinder": 409 Conflict: Operation cannot be fulfilled on '
+            'pods/binding "db": pod db is being deleted, cannot be assigned to a host'
+        ]
+        # The same volume and the same device are free for the next pod.
+        db["metadata"] = {"name": "next"}
+        await world.create(PODS, db)
+        pods = await world.until_running("next")
+
+    assert running(pods) == {"next": node}
 
 
 # Devices.

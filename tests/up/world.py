@@ -10,7 +10,6 @@ import msgspec
 
 from app.client.api_client import ApiClient
 from app.clock import RealClock
-from app.cluster.actions import MERGE
 from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.kubelet.pod_lifecycles import Timings
@@ -34,20 +33,15 @@ class World:
         self._client = client
         self.service = service
 
-    async def ask(
-        self, method: str, path: str, body: Object | None = None, kind: str = "application/json"
-    ) -> Object:
+    async def ask(self, method: str, path: str, body: Object | None = None) -> Object:
         encoded = None if body is None else msgspec.json.encode(body)
-        answer = await self._client.request(method, path, body=encoded, content_type=kind)
+        answer = await self._client.request(method, path, body=encoded)
         decoded: Object = msgspec.json.decode(answer)
         return decoded
 
     async def create(self, path: str, *objects: Object) -> None:
         for obj in objects:
             await self.ask("POST", path, obj)
-
-    async def patch(self, path: str, body: Object) -> Object:
-        return await self.ask("PATCH", path, body, MERGE)
 
     async def items(self, path: str) -> dict[str, Object]:
         """Return what is at *path*, by name."""

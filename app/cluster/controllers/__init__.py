@@ -1,4 +1,4 @@
-"""Controllers: what turns Deployments into ReplicaSets, those into pods, and sweeps up after them.
+"""Controllers: what makes pods for workloads, volumes and devices for pods, and sweeps up after.
 
 Each controller is two things: a synchronous part that looks at objects and returns what is to be
 done (a :class:`~app.cluster.controllers.controller.Plan`), and

@@ -26,9 +26,9 @@ def selector_of(owner: WorkloadView) -> LabelSelector:
 
 
 def owner_reference(owner: WorkloadView, kind: str) -> dict[str, Any]:
-    """Return the reference by which *owner* of apps/v1 *kind* controls its dependents."""
+    """Return the reference by which *owner* of *kind* controls its dependents."""
     return {
-        "apiVersion": "apps/v1",
+        "apiVersion": "v1" if kind == "ReplicationController" else "apps/v1",
         "kind": kind,
         "name": owner.metadata.name,
         "uid": owner.metadata.uid,

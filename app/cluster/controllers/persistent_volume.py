@@ -253,7 +253,7 @@ def _suits(volume: ResourceView, claim: ResourceView) -> bool:
         and volume.spec.get("volumeMode") == claim.spec.get("volumeMode")
         and set(claim.spec.get("accessModes") or ()) <= set(volume.spec.get("accessModes") or ())
         and _size(volume) >= parse(_requested(claim))
-        and (selector.is_empty or matches(selector, volume.metadata.labels or {}))
+        and matches(selector, volume.metadata.labels or {})
     )
 
 

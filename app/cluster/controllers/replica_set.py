@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods of a template as are wanted."""
+"""ReplicaSets and ReplicationControllers: as many pods of a template as are wanted."""
 
 import random
 from collections.abc import Callable, Iterable
@@ -38,8 +38,6 @@ class ReplicaSetController:
     pods whose deletion was asked for do not count, so it never deletes too many.
     """
 
-    name = "replicaset"
-
     def __init__(
         self,
         replica_sets: Table[WorkloadView],
@@ -47,7 +45,11 @@ class ReplicaSetController:
         *,
         clock: Clock,
         rng: random.Random,
+        kind: str = "ReplicaSet",
     ) -> None:
+        """*kind* may also be ReplicationController; selectors are label selectors all the same."""
+        self.name = kind.lower()
+        self._kind = kind
         self._replica_sets = replica_sets
         self._pods = pods
         self._clock = clock
@@ -74,14 +76,15 @@ class ReplicaSetController:
             self._unseen.pop(key, None)
             self._doomed.pop(key, None)
             return NOTHING
-        claimed = claim(replica_set, "ReplicaSet", self._pods, path=pod_path)
+        claimed = claim(replica_set, self._kind, self._pods, path=pod_path)
         active = [pod for pod in claimed.owned if pod.is_active]
         actions = list(claimed.actions)
         if replica_set.metadata.deletion_timestamp is None:
             actions += self._scale(key, replica_set, active)
         status, again = self._status(replica_set, active)
         if status_differs(replica_set.status, status):
-            actions.append(status_patch(replica_set_path(replica_set), replica_set, status))
+            path = replica_set_path(replica_set, self._kind)
+            actions.append(status_patch(path, replica_set, status))
         return Plan(actions, again=_sooner(again, self._wait_for_unseen(key)))
 
     def finished(self, key: str, outcome: Outcome) -> None:
@@ -107,7 +110,7 @@ class ReplicaSetController:
             for pod in (old, new)
             if pod is not None
             for controller in [pod.metadata.controller]
-            if controller is not None and controller.kind == "ReplicaSet"
+            if controller is not None and controller.kind == self._kind
         }
         if new is not None and new.metadata.controller is None and _may_be_adopted(old, new):
             labels = new.metadata.labels or {}
@@ -134,7 +137,7 @@ class ReplicaSetController:
         if missing > 0:
             names = self._new_names(replica_set, unseen, min(missing, BURST))
             unseen.update(dict.fromkeys(names, deadline))
-            return [_create(replica_set, name) for name in names]
+            return [_create(replica_set, self._kind, name) for name in names]
         if missing < 0 and not unseen:
             # While some are unseen the choice would fall on those that run.
             victims = in_order_of_deletion(present)[: min(-missing, BURST)]
@@ -256,9 +259,10 @@ def pod_path(pod: PodView) -> str:
     return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
 
 
-def replica_set_path(replica_set: WorkloadView) -> str:
+def replica_set_path(replica_set: WorkloadView, kind: str = "ReplicaSet") -> str:
     meta = replica_set.metadata
-    return f"/apis/apps/v1/namespaces/{meta.namespace}/replicasets/{meta.name}"
+    api = "/api/v1" if kind == "ReplicationController" else "/apis/apps/v1"
+    return f"{api}/namespaces/{meta.namespace}/{kind.lower()}s/{meta.name}"
 
 
 def status_differs(old: Object, new: Object) -> bool:
@@ -273,7 +277,7 @@ def status_patch(path: str, owner: WorkloadView, status: Object) -> Patch:
     return Patch(f"{path}/status", {"metadata": {"uid": owner.metadata.uid}, "status": status})
 
 
-def _create(replica_set: WorkloadView, name: str) -> Create:
+def _create(replica_set: WorkloadView, kind: str, name: str) -> Create:
     meta = replica_set.metadata
     template: dict[str, Any] = replica_set.spec.get("template") or {}
     template_meta = template.get("metadata") or {}
@@ -289,7 +293,7 @@ def _create(replica_set: WorkloadView, name: str) -> Create:
                 for field in ("labels", "annotations", "finalizers")
                 if template_meta.get(field)
             },
-            "ownerReferences": [owner_reference(replica_set, "ReplicaSet")],
+            "ownerReferences": [owner_reference(replica_set, kind)],
         },
         "spec": template.get("spec") or {},
     }

@@ -12,12 +12,14 @@ from app.clock import Clock
 from app.cluster.actions import Requester
 from app.cluster.controllers.controller import Controller
 from app.cluster.controllers.deployment import DeploymentController
+from app.cluster.controllers.disruption import DisruptionController
 from app.cluster.controllers.garbage_collector import GarbageCollector, Kind
 from app.cluster.controllers.loop import Loop
 from app.cluster.controllers.namespace import NamespaceController
 from app.cluster.controllers.persistent_volume import PersistentVolumeController
 from app.cluster.controllers.replica_set import ReplicaSetController
 from app.cluster.controllers.resource_claim import ResourceClaimController
+from app.cluster.controllers.stateful_set import StatefulSetController
 from app.cluster.controllers.table import Table
 from app.cluster.controllers.views import (
     NamespaceView,
@@ -75,6 +77,9 @@ class Controllers:
         self._slots = asyncio.Semaphore(CONCURRENCY)
         deployments: Table[WorkloadView] = Table()
         replica_sets: Table[WorkloadView] = Table()
+        replication_controllers: Table[WorkloadView] = Table()
+        stateful_sets: Table[WorkloadView] = Table()
+        budgets: Table[ResourceView] = Table()
         pods: Table[PodView] = Table()
         namespaces: Table[NamespaceView] = Table()
         volumes: Table[ResourceView] = Table()
@@ -85,6 +90,14 @@ class Controllers:
         self._reflectors: list[Reflector[Any]] = [
             self._reflector("/apis/apps/v1/deployments", deployments, WorkloadView),
             self._reflector("/apis/apps/v1/replicasets", replica_sets, WorkloadView),
+            self._reflector(
+                "/api/v1/replicationcontrollers",
+                replication_controllers,
+                WorkloadView,
+                decode=decode_replication_controller,
+            ),
+            self._reflector("/apis/apps/v1/statefulsets", stateful_sets, WorkloadView),
+            self._reflector("/apis/policy/v1/poddisruptionbudgets", budgets, ResourceView),
             self._reflector("/api/v1/pods", pods, PodView),
             self._reflector("/api/v1/namespaces", namespaces, NamespaceView),
             self._reflector("/api/v1/persistentvolumes", volumes, ResourceView),
@@ -96,6 +109,13 @@ class Controllers:
         kinds = [
             Kind("Deployment", "/apis/apps/v1", "deployments", deployments),
             Kind("ReplicaSet", "/apis/apps/v1", "replicasets", replica_sets),
+            Kind(
+                "ReplicationController",
+                "/api/v1",
+                "replicationcontrollers",
+                replication_controllers,
+            ),
+            Kind("StatefulSet", "/apis/apps/v1", "statefulsets", stateful_sets),
             Kind("Pod", "/api/v1", "pods", pods),
             Kind("PersistentVolumeClaim", "/api/v1", "persistentvolumeclaims", volume_claims),
             Kind("ResourceClaim", DEVICES, "resourceclaims", claims),
@@ -105,6 +125,25 @@ class Controllers:
             for controller in (
                 DeploymentController(deployments, replica_sets, pods, clock=clock),
                 ReplicaSetController(replica_sets, pods, clock=clock, rng=rng),
+                ReplicaSetController(
+                    replication_controllers,
+                    pods,
+                    clock=clock,
+                    rng=rng,
+                    kind="ReplicationController",
+                ),
+                StatefulSetController(stateful_sets, pods, volume_claims),
+                DisruptionController(
+                    budgets,
+                    pods,
+                    {
+                        "Deployment": deployments,
+                        "ReplicaSet": replica_sets,
+                        "ReplicationController": replication_controllers,
+                        "StatefulSet": stateful_sets,
+                    },
+                    clock=clock,
+                ),
                 PersistentVolumeController(volumes, volume_claims, storage_classes),
                 ResourceClaimController(pods, claims, claim_templates),
                 GarbageCollector(kinds),
@@ -126,8 +165,15 @@ class Controllers:
     def _loop(self, controller: Controller) -> Loop:
         return Loop(controller, self._client, clock=self._clock, slots=self._slots)
 
-    def _reflector(self, path: str, table: Table[Any], view: type[ObjectView]) -> Reflector[Any]:
-        decode: Callable[[bytes], ObjectView] = msgspec.json.Decoder(view).decode
+    def _reflector(
+        self,
+        path: str,
+        table: Table[Any],
+        view: type[ObjectView],
+        *,
+        decode: Callable[[bytes], ObjectView] | None = None,
+    ) -> Reflector[Any]:
+        decode = decode or msgspec.json.Decoder(view).decode
         return Reflector(
             self._client,
             path,
@@ -137,6 +183,16 @@ class Controllers:
             rng=self._rng,
             on_malformed=_log_malformed,
         )
+
+
+def decode_replication_controller(data: bytes) -> WorkloadView:
+    """Read a ReplicationController as a ReplicaSet: its selector is a map of labels."""
+    view = _decode_workload(data)
+    spec = {**view.spec, "selector": {"matchLabels": view.spec.get("selector") or {}}}
+    return msgspec.structs.replace(view, spec=spec)
+
+
+_decode_workload = msgspec.json.Decoder(WorkloadView).decode
 
 
 def _log_malformed(key: str, _raw: bytes, error: Exception) -> None:

@@ -1,8 +1,4 @@
-"""ReplicationControllers: what ReplicaSets were before label selectors.
-
-The scheduler spreads the pods that one selects. Nothing creates those pods yet: the controller, in
-:mod:`app.cluster.controllers`, is still to come.
-"""
+"""ReplicationControllers: what ReplicaSets were before label selectors."""
 
 from app.cluster.resources import FieldError, Object, Strategy
 from app.cluster.strategies import metadata, workload

@@ -1,8 +1,4 @@
-"""StatefulSets: pods of one template that have names of their own.
-
-The scheduler spreads the pods that one selects. Nothing creates those pods yet: the controller, in
-:mod:`app.cluster.controllers`, is still to come.
-"""
+"""StatefulSets: pods of one template that have names of their own."""
 
 from app.cluster.resources import FieldError, Object, Strategy
 from app.cluster.strategies import metadata, workload

@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-import msgspec
-
 from app.framework.devices.allocated import AllocatedDevices
 from app.objects.devices import EXTENDED_RESOURCE_CLAIM, AllocationResult, ResourceClaim
 
@@ -169,8 +167,3 @@ def _is_newer(claim: ResourceClaim, *, than: ResourceClaim) -> bool:
     if not (mine.isdecimal() and theirs.isdecimal()):
         return mine != theirs
     return int(mine) > int(theirs)
-
-
-def with_status(claim: ResourceClaim, **changes: object) -> ResourceClaim:
-    """Return *claim* with some fields of its status replaced."""
-    return msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, **changes))

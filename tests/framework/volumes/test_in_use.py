@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
-from app.framework.volume_claims import claim_volumes
-from app.framework.volumes_in_use import Disk, disk_of, volumes_in_use
+from app.framework.volumes.claims import claim_volumes
+from app.framework.volumes.in_use import Disk, disk_of, volumes_in_use
 from app.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,

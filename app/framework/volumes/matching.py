@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from app.framework.assume_cache import AssumeCache
 from app.framework.label_rows import Rows
 from app.framework.listers import Lister
 from app.framework.node_table import NodeTable
 from app.framework.verdict import Mask
-from app.framework.volume_reach import Reach, reach_of
+from app.framework.volumes.assume_cache import AssumeCache
+from app.framework.volumes.reach import Reach, reach_of
 from app.objects.selectors import EVERYTHING, Selector, compile_selector
 from app.objects.storage import PersistentVolume, PersistentVolumeClaim
 

@@ -9,7 +9,7 @@ import numpy as np
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo, PodTemplate
 from app.framework.verdict import Ints
-from app.framework.volume_claims import claim_volumes, own_claims
+from app.framework.volumes.claims import claim_volumes, own_claims
 from app.objects.pod import Volume
 
 Disk = tuple[str, ...]

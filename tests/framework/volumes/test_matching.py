@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.assume_cache import AssumeCache
 from app.framework.node_table import NodeTable
-from app.framework.volume_commitment import bound_to
-from app.framework.volume_matching import VolumeMatching
-from app.framework.volume_reach import reach_of
+from app.framework.volumes.assume_cache import AssumeCache
+from app.framework.volumes.commitment import bound_to
+from app.framework.volumes.matching import VolumeMatching
+from app.framework.volumes.reach import reach_of
 from app.objects.meta import LabelSelectorRequirement
 from app.objects.node import Node
 from app.objects.quantity import parse

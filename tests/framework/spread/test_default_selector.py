@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from app.framework.default_selector import DefaultSelectors
 from app.framework.pod_info import PodInfo
+from app.framework.spread.default_selector import DefaultSelectors
 from app.objects.cluster import ReplicaSet
 from app.objects.meta import OwnerReference
 from app.objects.selectors import Selector, compile_selector

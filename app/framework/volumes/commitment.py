@@ -6,8 +6,8 @@ import msgspec
 
 from app.framework.handle import Handle
 from app.framework.pod_info import PodInfo
-from app.framework.volume_reach import reach_of
-from app.framework.volume_translation import is_migrated_on, kind_of, translated
+from app.framework.volumes.reach import reach_of
+from app.framework.volumes.translation import is_migrated_on, kind_of, translated
 from app.objects.meta import ObjectMeta
 from app.objects.node import Node
 from app.objects.storage import (

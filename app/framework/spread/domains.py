@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.framework.node_table import NodeTable
-from app.framework.spread_constraints import SpreadConstraint
+from app.framework.spread.constraints import SpreadConstraint
 from app.framework.verdict import Ints, Mask
 
 HOSTNAME: Final = "kubernetes.io/hostname"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.framework.volume_provisioning import VolumeProvisioning
+from app.framework.volumes.provisioning import VolumeProvisioning
 from app.objects.meta import LabelSelectorRequirement
 from app.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from tests.builders import HOSTNAME, ZONE, expression, node, selector

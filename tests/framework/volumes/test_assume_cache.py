@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.framework.assume_cache import AssumeCache, OutOfSyncError
 from app.framework.listers import Lister
+from app.framework.volumes.assume_cache import AssumeCache, OutOfSyncError
 from app.objects.storage import PersistentVolume
 from tests.volume_builders import volume
 

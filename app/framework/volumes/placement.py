@@ -6,15 +6,15 @@ from typing import Final
 
 import numpy as np
 
-from app.framework.assume_cache import AssumeCache
 from app.framework.listers import Listers
 from app.framework.node_table import NodeTable
 from app.framework.status import Code, Status
 from app.framework.verdict import Mask, Rejection, Verdict
-from app.framework.volume_matching import ClaimMatch, VolumeMatching
-from app.framework.volume_provisioning import VolumeProvisioning
-from app.framework.volume_reach import Reach, reach_of
-from app.framework.volume_translation import InTreeKind, is_migrated_on, kind_of, translated
+from app.framework.volumes.assume_cache import AssumeCache
+from app.framework.volumes.matching import ClaimMatch, VolumeMatching
+from app.framework.volumes.provisioning import VolumeProvisioning
+from app.framework.volumes.reach import Reach, reach_of
+from app.framework.volumes.translation import InTreeKind, is_migrated_on, kind_of, translated
 from app.objects.storage import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
 
 OUT_OF_REACH: Final = Status.unresolvable("node(s) didn't match PersistentVolume's node affinity")

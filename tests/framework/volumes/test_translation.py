@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.framework.volume_translation import (
+from app.framework.volumes.translation import (
     BETA_REGION,
     BETA_ZONE,
     REGION,

@@ -1,0 +1,166 @@
+"""Pods with names and volumes of their own: what the controller of StatefulSets plans."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.cluster.actions import Action, Create, Delete, Patch
+from app.cluster.controllers.stateful_set import REVISION, StatefulSetController
+from app.cluster.controllers.table import Table
+from app.cluster.controllers.views import Meta, PodView, ResourceView, WorkloadView
+from tests.cluster.objects import owner, pod_view, workload_view
+
+PODS = "/api/v1/namespaces/default/pods"
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+TEMPLATES = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
+OLD = "old"
+
+
+class World:
+    def __init__(self, *, pods: tuple[PodView, ...] = (), **spec: Any) -> None:
+        self.stateful_sets: Table[WorkloadView] = Table()
+        self.pods: Table[PodView] = Table()
+        self.claims: Table[ResourceView] = Table()
+        self.controller = StatefulSetController(self.stateful_sets, self.pods, self.claims)
+        self.enqueued: list[str] = []
+        self.controller.subscribe(self.enqueued.append)
+        self.stateful_sets.on_add(workload_view(**spec))
+        for pod in pods:
+            self.pods.on_add(pod)
+
+    def actions(self) -> list[Action]:
+        return self.controller.plan("default/web").actions
+
+    def writes(self) -> list[str]:
+        """What is done beside telling the status, in short."""
+        return [
+            f"create {action.body['metadata']['name']}"
+            if isinstance(action, Create)
+            else f"delete {action.path.rpartition('/')[2]}"
+            for action in self.actions()
+            if isinstance(action, Create | Delete)
+        ]
+
+    @property
+    def revision(self) -> str:
+        [patch] = [action for action in self.actions() if isinstance(action, Patch)]
+        return str(patch.body["status"]["updateRevision"])
+
+
+def member(ordinal: int, revision: str = "", **state: Any) -> PodView:
+    view = pod_view(f"web-{ordinal}", labels={"app": "web", REVISION: revision}, **state)
+    meta = msgspec.structs.replace(view.metadata, owner_references=[owner("web", "StatefulSet")])
+    return msgspec.structs.replace(view, metadata=meta)
+
+
+REVISION_NOW = World().revision
+
+
+def new(ordinal: int, **state: Any) -> PodView:
+    return member(ordinal, REVISION_NOW, **state)
+
+
+def test_claims_come_first_and_the_pod_once_they_are_seen() -> None:
+    world = World(serviceName="db", volumeClaimTemplates=TEMPLATES)
+    body = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "data-web-0",
+            "namespace": "default",
+            "labels": {"app": "web"},
+            "annotations": {},
+        },
+        "spec": {"accessModes": ["ReadWriteOnce"]},
+    }
+    assert world.actions()[0] == Create(CLAIMS, body)
+    assert world.writes() == ["create data-web-0"]
+
+    world.enqueued.clear()
+    world.claims.on_add(ResourceView(Meta("data-web-0", "uid-c", "default")))
+    create = world.actions()[0]
+
+    assert world.enqueued == ["default/web"]
+    assert isinstance(create, Create)
+    assert create.body["metadata"]["labels"] == {
+        "app": "web",
+        "statefulset.kubernetes.io/pod-name": "web-0",
+        "apps.kubernetes.io/pod-index": "0",
+        REVISION: REVISION_NOW,
+    }
+    assert create.body["spec"] == {
+        "containers": [{"name": "c", "image": "nginx"}],
+        "hostname": "web-0",
+        "subdomain": "db",
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "pods", "want"),
+    [
+        pytest.param({"replicas": 3}, (), ["create web-0"], id="in order, the first"),
+        pytest.param({"replicas": 3}, (new(0, ready=None),), [], id="the first is not ready"),
+        pytest.param({"replicas": 3}, (new(0),), ["create web-1"], id="the first is ready"),
+        pytest.param(
+            {"replicas": 3, "podManagementPolicy": "Parallel"},
+            (new(1, ready=None),),
+            ["create web-0", "create web-2"],
+            id="in parallel",
+        ),
+        pytest.param({"replicas": 1}, (new(0), new(1), new(2)), ["delete web-2"], id="too many"),
+        pytest.param(
+            {"replicas": 1}, (new(0), new(1), new(2, deleted=True)), [], id="the last is leaving"
+        ),
+        pytest.param(
+            {"replicas": 1}, (new(0, ready=None), new(1)), [], id="too many, but one is unwell"
+        ),
+        pytest.param(
+            {"replicas": 0, "podManagementPolicy": "Parallel"},
+            (new(0), new(1)),
+            ["delete web-0", "delete web-1"],
+            id="too many, in parallel",
+        ),
+        pytest.param({"replicas": 1}, (new(0, phase="Failed"),), ["delete web-0"], id="failed"),
+        pytest.param({"replicas": 1}, (new(0, deleted=True),), [], id="its name is taken still"),
+        pytest.param(
+            {"replicas": 1, "ordinals": {"start": 5}}, (), ["create web-5"], id="counted from five"
+        ),
+        pytest.param(
+            {"replicas": 2}, (member(0, OLD), member(1, OLD)), ["delete web-1"], id="rollout"
+        ),
+        pytest.param(
+            {"replicas": 2, "updateStrategy": {"rollingUpdate": {"partition": 1}}},
+            (member(0, OLD), new(1)),
+            [],
+            id="rollout down to the partition",
+        ),
+        pytest.param(
+            {"replicas": 1, "updateStrategy": {"type": "OnDelete"}},
+            (member(0, OLD),),
+            [],
+            id="rollout by the user's hand",
+        ),
+    ],
+)
+def test_what_is_done_next(
+    spec: dict[str, Any], pods: tuple[PodView, ...], want: list[str]
+) -> None:
+    assert World(pods=pods, **spec).writes() == want
+
+
+def test_the_status_counts() -> None:
+    world = World(replicas=2, pods=(new(0), member(1, OLD, ready=None)))
+    [patch] = world.actions()
+    assert isinstance(patch, Patch)
+    assert patch.body["status"] == {
+        "replicas": 2,
+        "readyReplicas": 1,
+        "availableReplicas": 1,
+        "currentReplicas": 1,
+        "updatedReplicas": 1,
+        "currentRevision": REVISION_NOW,
+        "updateRevision": REVISION_NOW,
+        "observedGeneration": 1,
+    }

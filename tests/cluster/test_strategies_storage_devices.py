@@ -1,0 +1,248 @@
+"""Volumes, claims, devices, budgets: what is filled in, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from app.cluster import schema
+from app.cluster.columns import devices as device_columns
+from app.cluster.columns import pod_disruption_budget as budget_columns
+from app.cluster.columns import storage as storage_columns
+from app.cluster.columns.cells import Since
+from app.cluster.registry import find
+from app.cluster.resources import Column, Object, ResourceType, Strategy
+from app.cluster.strategies import devices, storage
+from app.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
+from tests.cluster.bodies import complaints, stored
+
+META = {"name": "x", "namespace": "default"}
+CLAIM: Object = {
+    "accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Gi"}},
+}
+IMMUTABLE = (
+    "spec: Forbidden: spec is immutable after creation except resources.requests and "
+    "volumeAttributesClassName for bound claims"
+)
+
+
+def requests(**request: Any) -> Object:
+    return {"devices": {"requests": [{"name": "r", **request}]}}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "spec", "want"),
+    [
+        pytest.param(
+            storage.PERSISTENT_VOLUME,
+            {},
+            {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
+            id="volume",
+        ),
+        pytest.param(
+            storage.PERSISTENT_VOLUME_CLAIM,
+            {"volumeMode": "Block"},
+            {"volumeMode": "Block"},
+            id="what is said counts",
+        ),
+        pytest.param(
+            storage.CSI_DRIVER,
+            {"attachRequired": False},
+            {
+                "attachRequired": False,
+                "podInfoOnMount": False,
+                "storageCapacity": False,
+                "fsGroupPolicy": "ReadWriteOnceWithFSType",
+                "requiresRepublish": False,
+                "seLinuxMount": False,
+                "volumeLifecycleModes": ["Persistent"],
+            },
+            id="driver",
+        ),
+        pytest.param(
+            devices.RESOURCE_CLAIM,
+            requests(exactly={"deviceClassName": "gpu"}),
+            requests(
+                exactly={"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+            ),
+            id="claim of one device",
+        ),
+        pytest.param(
+            devices.RESOURCE_CLAIM,
+            requests(exactly={"deviceClassName": "gpu", "allocationMode": "All"}),
+            requests(exactly={"deviceClassName": "gpu", "allocationMode": "All"}),
+            id="claim of all devices: no count",
+        ),
+        pytest.param(
+            devices.RESOURCE_CLAIM_TEMPLATE,
+            {"spec": requests(firstAvailable=[{"name": "a", "count": 2}])},
+            {
+                "spec": requests(
+                    firstAvailable=[{"name": "a", "count": 2, "allocationMode": "ExactCount"}]
+                )
+            },
+            id="template",
+        ),
+    ],
+)
+def test_defaults(strategy: Strategy, spec: Object, want: Object) -> None:
+    assert stored(strategy, {"metadata": META, "spec": spec})["spec"] == want
+
+
+def test_defaults_of_a_storage_class() -> None:
+    obj = {"metadata": {"name": "x"}, "provisioner": "p", "reclaimPolicy": None}
+    want = {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", "provisioner": "p"}
+    assert stored(storage.STORAGE_CLASS, obj) == {"metadata": {"name": "x"}, **want}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "obj", "want"),
+    [
+        pytest.param(
+            storage.PERSISTENT_VOLUME_CLAIM,
+            {"metadata": META, "spec": {}},
+            [
+                "spec.accessModes: Required value: at least 1 access mode is required",
+                "spec.resources[storage]: Required value",
+            ],
+            id="a claim of nothing",
+        ),
+        pytest.param(
+            storage.PERSISTENT_VOLUME,
+            {"metadata": {"name": "x"}, "spec": {"capacity": {"storage": "1"}}},
+            ["spec.accessModes: Required value"],
+            id="a volume that cannot be mounted",
+        ),
+        pytest.param(
+            storage.STORAGE_CLASS,
+            {"metadata": {"name": "x"}},
+            ["provisioner: Required value"],
+            id="a class of nobody",
+        ),
+        pytest.param(
+            devices.RESOURCE_CLAIM,
+            {"metadata": META, "spec": requests()},
+            [
+                "spec.devices.requests[0]: Required value: exactly one of `exactly` or "
+                "`firstAvailable` is required"
+            ],
+            id="a claim of no device",
+        ),
+        pytest.param(
+            devices.RESOURCE_SLICE,
+            {"metadata": {"name": "x"}, "spec": {"driver": "d"}},
+            ["spec.pool.name: Required value"],
+            id="devices of no pool",
+        ),
+        pytest.param(
+            POD_DISRUPTION_BUDGET,
+            {"metadata": META, "spec": {"minAvailable": 1, "maxUnavailable": 0}},
+            [
+                'spec: Invalid value: {"minAvailable":1,"maxUnavailable":0}: minAvailable and '
+                "maxUnavailable cannot be both set"
+            ],
+            id="a budget that says both",
+        ),
+        pytest.param(
+            POD_DISRUPTION_BUDGET,
+            {"metadata": META, "spec": {"minAvailable": "101%"}},
+            ['spec.minAvailable: Invalid value: "101%": must not be greater than 100%'],
+            id="a budget of more than all",
+        ),
+    ],
+)
+def test_complaints(strategy: Strategy, obj: Object, want: list[str]) -> None:
+    assert complaints(strategy, obj) == want
+
+
+@pytest.mark.parametrize(
+    ("change", "want"),
+    [
+        pytest.param({"volumeName": "v"}, [], id="bound"),
+        pytest.param({"resources": {"requests": {"storage": "2Gi"}}}, [], id="grown"),
+        pytest.param({"storageClassName": "other"}, [IMMUTABLE], id="another class"),
+    ],
+)
+def test_updates_of_a_volume_claim(change: Object, want: list[str]) -> None:
+    old = stored(storage.PERSISTENT_VOLUME_CLAIM, {"metadata": META, "spec": CLAIM})
+    new = {"metadata": META, "spec": {**CLAIM, **change}}
+    assert complaints(storage.PERSISTENT_VOLUME_CLAIM, new, old) == want
+
+
+def test_a_claim_keeps_its_volume() -> None:
+    spec = {**CLAIM, "volumeName": "v"}
+    old = stored(storage.PERSISTENT_VOLUME_CLAIM, {"metadata": META, "spec": spec})
+    new = {"metadata": META, "spec": {**spec, "volumeName": "w"}}
+    assert complaints(storage.PERSISTENT_VOLUME_CLAIM, new, old) == [IMMUTABLE]
+
+
+def served(group: str, plural: str) -> ResourceType:
+    resource = find(group, "v1", plural)
+    assert resource is not None
+    return resource
+
+
+@pytest.mark.parametrize(
+    ("plural", "obj"),
+    [
+        pytest.param(
+            "resourceslices",
+            {"spec": {"devices": [{"name": "d", "capacity": {"memory": {"value": 8}}}]}},
+            id="a capacity as a number",
+        ),
+        pytest.param(
+            "deviceclasses",
+            {"spec": {"config": [{"opaque": {"driver": "d", "parameters": {"any": [1]}}}]}},
+            id="parameters that only the driver knows",
+        ),
+    ],
+)
+def test_values_that_the_models_say_little_of(plural: str, obj: Object) -> None:
+    assert schema.misfit(served("resource.k8s.io", plural), obj) is None
+
+
+AT = "2026-11-20T13:06:10Z"
+
+
+def cells(columns: tuple[Column, ...], **fields: Any) -> list[Any]:
+    obj: Object = {"metadata": {"name": "x", "creationTimestamp": AT}, **fields}
+    return [column.value(obj) for column in columns]
+
+
+def test_cells_of_a_volume() -> None:
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadOnlyMany", "ReadWriteOnce"],
+        "persistentVolumeReclaimPolicy": "Delete",
+        "claimRef": {"namespace": "default", "name": "data"},
+        "storageClassName": "fast",
+        "volumeMode": "Filesystem",
+    }
+    found = cells(storage_columns.PERSISTENT_VOLUME_COLUMNS, spec=spec, status={"phase": "Bound"})
+    want = ["x", "1Gi", "RWO,ROX", "Delete", "Bound", "default/data", "fast", "<unset>", ""]
+    assert found == [*want, Since(AT), "Filesystem"]
+
+
+def test_cells_of_a_claim_without_volume() -> None:
+    status = {"phase": "Pending", "capacity": {"storage": "1Gi"}}
+    found = cells(storage_columns.PERSISTENT_VOLUME_CLAIM_COLUMNS, spec={}, status=status)
+    assert found == ["x", "Pending", "", "", "", "", "<unset>", Since(AT), "<unset>"]
+
+
+@pytest.mark.parametrize(
+    ("status", "want"),
+    [
+        pytest.param({}, "pending", id="nothing yet"),
+        pytest.param({"allocation": {"devices": {}}}, "allocated", id="has devices"),
+        pytest.param(
+            {"allocation": {"devices": {}}, "reservedFor": [{}]}, "allocated,reserved", id="in use"
+        ),
+    ],
+)
+def test_cells_of_a_resource_claim(status: Object, want: str) -> None:
+    assert cells(device_columns.RESOURCE_CLAIM_COLUMNS, status=status) == ["x", want, Since(AT)]
+
+
+def test_cells_of_a_budget() -> None:
+    fields = {"spec": {"minAvailable": "50%"}, "status": {"disruptionsAllowed": 2}}
+    assert cells(budget_columns.COLUMNS, **fields) == ["x", "50%", "N/A", 2, Since(AT)]

@@ -1,0 +1,1 @@
+"""Constraints and domains of topology spread."""

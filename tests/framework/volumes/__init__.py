@@ -1,0 +1,1 @@
+"""Volumes that the scheduler matches and provisions."""

@@ -1,0 +1,146 @@
+"""The scheduler of a replica: what a standby does, and when it begins to schedule."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry
+
+from app.client.api_client import ApiClient
+from app.clock import RealClock
+from app.config.load import from_object
+from app.config.types import API_VERSION, KIND
+from app.embedded import EmbeddedCluster
+from app.leaderelection.elector import LeadershipLostError
+from app.main import SchedulerService, make_elector
+from app.profile.build import args_models
+from plugins.registry import IN_TREE
+from tests.leaderelection.lease_api import LEASE, LEASES
+
+pytestmark = pytest.mark.wall
+
+clock = RealClock()
+FAST = {"leaseDuration": "1s", "renewDeadline": "500ms", "retryPeriod": "50ms"}
+NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}
+POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+class Scene:
+    """A cluster with a node, a waiting pod, and a lease that somebody else holds."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self.client = client
+
+    async def post(self, path: str, obj: dict[str, Any]) -> None:
+        await self.client.request("POST", path, body=msgspec.json.encode(obj))
+
+    async def hold_lease(self, holder: str) -> None:
+        await self.client.request(
+            "PATCH",
+            LEASE,
+            body=msgspec.json.encode({"spec": {"holderIdentity": holder}}),
+            content_type="application/merge-patch+json",
+        )
+
+    async def node_of_pod(self) -> str:
+        answer = await self.client.request("GET", "/api/v1/namespaces/default/pods/p")
+        node: str = msgspec.json.decode(answer)["spec"].get("nodeName", "")
+        return node
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    cluster = EmbeddedCluster(clock=clock, rng=random.Random(1))
+    await cluster.start(0)
+    client = await cluster.connect("test")
+    made = Scene(client)
+    await made.post("/api/v1/nodes", NODE)
+    await made.post("/api/v1/namespaces/default/pods", POD)
+    lease = {
+        "metadata": {"name": "kube-scheduler"},
+        "spec": {"holderIdentity": "other", "leaseDurationSeconds": 3600},
+    }
+    await made.post(LEASES, lease)
+    yield made
+    await client.close()
+    await cluster.stop()
+
+
+@asynccontextmanager
+async def replica(
+    scene: Scene, **settings: object
+) -> AsyncIterator[tuple[SchedulerService, asyncio.Task[None]]]:
+    config = from_object(
+        {"apiVersion": API_VERSION, "kind": KIND, "leaderElection": FAST, **settings},
+        source="test",
+        args_models=args_models(IN_TREE),
+    )
+    rng = random.Random(1)
+    registry = CollectorRegistry()
+    elector = make_elector(scene.client, config, registry=registry, clock=clock, rng=rng)
+    service = SchedulerService(
+        scene.client, config, clock=clock, rng=rng, elector=elector, registry=registry
+    )
+    running = asyncio.create_task(service.run(), name="replica")
+    yield service, running
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def until(true: Callable[[], bool]) -> None:
+    deadline = clock.monotonic() + 10
+    while not true():
+        assert clock.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+async def test_a_standby_knows_everything_and_does_nothing(scene: Scene) -> None:
+    async with replica(scene) as (service, _):
+        await until(lambda: service.pods.synced.is_set() and service.nodes.synced.is_set())
+        await asyncio.sleep(0.3)
+
+        assert service.queue.pending_counts()["active"] == 1
+        assert service.cache.counts()["nodes"] == 1
+        assert not service.scheduler.scheduled
+        assert await scene.node_of_pod() == ""
+
+        await scene.hold_lease("")
+        await until(lambda: service.scheduler.scheduled == 1)
+        assert await scene.node_of_pod() == "n"
+
+
+async def test_caches_may_be_filled_only_when_it_leads(scene: Scene) -> None:
+    async with replica(scene, delayCacheUntilActive=True) as (service, _):
+        await asyncio.sleep(0.3)
+        assert not service.pods.synced.is_set()
+
+        await scene.hold_lease("")
+        await until(lambda: service.scheduler.scheduled == 1)
+        assert await scene.node_of_pod() == "n"
+
+
+@pytest.mark.parametrize("delayed", [False, True])
+async def test_losing_the_lease_ends_everything(scene: Scene, *, delayed: bool) -> None:
+    await scene.hold_lease("")
+    async with replica(scene, delayCacheUntilActive=delayed) as (service, running):
+        await until(lambda: service.scheduler.scheduled == 1)
+        await scene.hold_lease("another")
+        await until(running.done)
+
+        lost = running.exception()
+        if isinstance(lost, ExceptionGroup):
+            (lost,) = lost.exceptions
+        assert isinstance(lost, LeadershipLostError)
+
+
+async def test_stopping_gives_the_lease_back(scene: Scene) -> None:
+    await scene.hold_lease("")
+    async with replica(scene) as (service, _):
+        await until(lambda: service.scheduler.scheduled == 1)
+
+    lease = msgspec.json.decode(await scene.client.request("GET", LEASE))
+    assert lease["spec"]["holderIdentity"] == ""

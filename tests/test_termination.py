@@ -1,0 +1,102 @@
+"""Signals, sent to processes of their own."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+pytestmark = pytest.mark.wall
+
+SERVE = """
+import asyncio, sys
+from app.termination import until_terminated
+
+async def serve():
+    print("up", flush=True)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        print("cleaning", flush=True)
+        await asyncio.sleep({cleaning})
+
+sys.exit(5 if asyncio.run(until_terminated(serve())) else 6)
+"""
+STAND = """
+import sys
+from app.termination import exit_when_continued
+
+exit_when_continued(lambda: {overdue})
+print("up", flush=True)
+sys.stdin.readline()
+sys.exit(5)
+"""
+
+
+@asynccontextmanager
+async def python(code: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run *code*, which says when it is up."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        code,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    await says(process, "up")
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def says(process: asyncio.subprocess.Process, word: str) -> None:
+    assert process.stdout is not None
+    async with asyncio.timeout(30):
+        assert await process.stdout.readline() == f"{word}\n".encode()
+
+
+async def exit_status(process: asyncio.subprocess.Process) -> int:
+    return await asyncio.wait_for(process.wait(), timeout=30)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_cancels_the_work(number: signal.Signals) -> None:
+    async with python(SERVE.format(cleaning=0)) as process:
+        process.send_signal(number)
+        await says(process, "cleaning")
+
+        assert await exit_status(process) == 5
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+async def test_a_second_signal_waits_for_nothing(second: signal.Signals) -> None:
+    async with python(SERVE.format(cleaning=3600)) as process:
+        process.send_signal(signal.SIGTERM)
+        await says(process, "cleaning")
+        process.send_signal(second)
+
+        assert await exit_status(process) == 1
+
+
+@pytest.mark.parametrize(
+    ("overdue", "status"),
+    [
+        pytest.param(True, 1, id="too late: it ends before it does anything"),
+        pytest.param(False, 5, id="in time: it goes on"),
+    ],
+)
+async def test_a_process_that_was_stopped(overdue: bool, status: int) -> None:
+    async with python(STAND.format(overdue=overdue)) as process:
+        process.send_signal(signal.SIGSTOP)
+        assert process.stdin is not None
+        process.stdin.write(b"go on\n")
+        await process.stdin.drain()
+        process.send_signal(signal.SIGCONT)
+
+        assert await exit_status(process) == status
