@@ -247,8 +247,13 @@ class SchedulerService:
             )
 
         timer = EventTimer(clock.monotonic, self.metrics.handled_event)
+        claims = Claims()
         pod_handler = PodHandler(
-            queue=self.queue, cache=self.cache, scheduler_names=profiles, timer=timer
+            queue=self.queue,
+            cache=self.cache,
+            claims=claims,
+            scheduler_names=profiles,
+            timer=timer,
         )
         node_handler = NodeHandler(queue=self.queue, cache=self.cache, timer=timer)
         lists = self.listers
@@ -282,7 +287,6 @@ class SchedulerService:
             PODS, msgspec.json.Decoder(Pod).decode, pod_handler, UNFINISHED_PODS
         )
         self.nodes: Reflector[Node] = watch(NODES, msgspec.json.Decoder(Node).decode, node_handler)
-        claims = Claims()
         self.preemptions = Preemptions(
             under_way=under_way,
             queue=self.queue,

@@ -239,7 +239,11 @@ class Harness:
         )
         timer = EventTimer(self.clock.monotonic, self.metrics.handled_event)
         self.cluster.handler = PodHandler(
-            queue=self.queue, cache=self.cache, scheduler_names=profiles, timer=timer
+            queue=self.queue,
+            cache=self.cache,
+            claims=claims,
+            scheduler_names=profiles,
+            timer=timer,
         )
         self._node_handler = NodeHandler(queue=self.queue, cache=self.cache, timer=timer)
         claim_watch, slice_watch, class_watch = device_watches(self.cluster.listers, self.queue)

@@ -58,6 +58,14 @@ class Claims:
     def __len__(self) -> int:
         return len(self._by_uid)
 
+    def reject_waiting(self, uid: str, message: str) -> bool:
+        """Turn away a pod that waits for Permit plugins; False: it does not."""
+        claim = self._by_uid.get(uid)
+        if claim is None or claim.stage is not Stage.PERMIT or claim.waiting is None:
+            return False
+        claim.waiting.reject("", message)
+        return True
+
     def preempt(self, uid: str) -> bool:
         """Make a pod give up its claim for a more important one, if that can be done in memory.
 

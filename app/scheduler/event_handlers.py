@@ -18,6 +18,7 @@ from app.objects.node import Node
 from app.objects.pod import Pod
 from app.queue.events_from_update import node_events, pod_events
 from app.queue.scheduling_queue import SchedulingQueue
+from app.scheduler.claim import Claims
 from app.scheduler.timed_handler import EventTimer
 
 log = logging.getLogger(__name__)
@@ -43,11 +44,13 @@ class PodHandler:
         *,
         queue: SchedulingQueue,
         cache: Cache,
+        claims: Claims,
         scheduler_names: Container[str],
         timer: EventTimer,
     ) -> None:
         self._queue = queue
         self._cache = cache
+        self._claims = claims
         self._scheduler_names = scheduler_names
         self._timer = timer
 
@@ -111,9 +114,14 @@ class PodHandler:
             self._timer.took(_WAITING_POD_DELETE, started)
 
     def _give_up_assumed(self, pod: Pod) -> None:
-        """Free the room of a pod that is deleted while it is being bound; the bind fails itself."""
+        """Free the room of a pod that is deleted on its way to a node (spec §11.2).
+
+        A wait for Permit plugins is ended, and gives all back itself; a bind fails by itself.
+        """
         assumed = self._cache.pod(pod.metadata.uid)
         if assumed is not None:
+            if self._claims.reject_waiting(pod.metadata.uid, "removed"):
+                return
             try:
                 self._cache.forget_pod(assumed)
             except CacheError:

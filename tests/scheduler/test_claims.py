@@ -85,6 +85,21 @@ async def test_a_pod_that_waits_in_vain_is_rejected_like_any_other() -> None:
     assert queued.unschedulable_plugins == {"Hesitant"}
 
 
+async def test_a_pod_that_is_deleted_while_it_waits_gives_all_back_at_once() -> None:
+    harness = with_plugins(Hesitant)
+    harness.put(node("n1", cpu=1), pod("p", cpu=1))
+    binding = await begun(harness, claimed(harness))
+
+    harness.delete(pod("p", cpu=1))
+    await binding
+    assert harness.cache.counts() == {"nodes": 1, "pods": 0, "assumed_pods": 0}
+    assert harness.queue.get("default/p") is None
+
+    harness.put(pod("next", cpu=1, priority=1))
+    await harness.until_idle()
+    assert harness.placements() == {"next": "n1"}
+
+
 def preempted(victim: str) -> RecordedEvent:
     note = "Preempted by pod pod-default-high on node n1 (in kube-scheduler memory)."
     return RecordedEvent(f"default/{victim}", "Normal", "Preempted", note, "default/high")
