@@ -101,14 +101,17 @@ class NodeFinder:
         if row is not None:
             rows = np.array([row], np.intp)
         else:
-            rows = self._in_rotation(decision, profile, sample=not look_at_all)
+            rows = self._candidates(decision, profile, sample=not look_at_all)
         if not len(rows):
             decision.status = Status.unschedulable(*diagnosis.reasons())
             return decision
-        state.feasible = nodes.no_rows()
-        state.feasible[rows] = True
-        if row is not None and not look_at_all:
-            decision.feasible = state.feasible
+        if row is not None:
+            state.feasible = nodes.no_rows()
+            state.feasible[row] = True
+            if not look_at_all:
+                decision.feasible = state.feasible
+        else:
+            state.feasible = decision.feasible
         if look_at_all or len(rows) > 1:
             scores = profile.run_scores(state, pod, nodes, rows)
             if isinstance(scores, Status):
@@ -174,10 +177,17 @@ class NodeFinder:
                 decision.diagnosis.statuses[row] = status
                 state.feasible[row] = False
 
-    def _in_rotation(
+    def _candidates(
         self, decision: Decision, profile: Profile, *, sample: bool
     ) -> NDArray[np.intp]:
-        """List the feasible rows in rotation order, cut to a sample if one is configured."""
+        """List the feasible rows, cut to kube-scheduler's sample if one is configured (§2.5)."""
+        percentage = profile.percentage_of_nodes_to_score
+        if percentage and sample:
+            return self._sampled(decision, profile, percentage)
+        return np.flatnonzero(decision.feasible)
+
+    def _sampled(self, decision: Decision, profile: Profile, percentage: int) -> NDArray[np.intp]:
+        """Take as many feasible rows as are wanted, in the order of the rotation over the nodes."""
         nodes, names = self.nodes, decision.pre_filter.node_names
         order = nodes.order
         if names is not None:
@@ -185,16 +195,10 @@ class NodeFinder:
         if not len(order):
             return order
         start = self.next_start_node_index % len(order)
-        if start:
-            order = np.concatenate([order[start:], order[:start]])
+        order = np.concatenate([order[start:], order[:start]])
         passed = decision.feasible[order]
         rows = order[passed]
-        percentage = profile.percentage_of_nodes_to_score
-        wanted = len(order)
-        if percentage and sample:
-            wanted = num_feasible_nodes_to_find(percentage, len(order))
-            if not profile.scores:
-                wanted = 1
+        wanted = num_feasible_nodes_to_find(percentage, len(order)) if profile.scores else 1
         processed = len(order)
         if len(rows) > wanted:
             # kube-scheduler stops at the first feasible node too many.
