@@ -83,7 +83,10 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         without = [_fraction(r.used, of) for r, of in zip(scored, divisors, strict=True)]
         gain = _balance(scored, with_pod, nodes.size) - _balance(scored, without, nodes.size)
         half = MAX_NODE_SCORE // 2
-        return half + (half + gain) // 2
+        gain += half
+        gain >>= 1  # halves, rounded down; no gain is below -half
+        gain += half
+        return gain
 
 
 def _fraction(amounts: Ints, divisor: Floats) -> Floats:

@@ -153,7 +153,7 @@ def least_allocated(resources: Sequence[ScoredResource], rows: int) -> Ints:
     for resource in resources:
         left = resource.capacity.allocatable - resource.requested
         np.maximum(left, 0, out=left)
-        total += _percent(left, resource) * resource.weight
+        total += _weighted_percent(left, resource)
     return _averaged(total, resources)
 
 
@@ -166,7 +166,7 @@ def most_allocated(resources: Sequence[ScoredResource], rows: int) -> Ints:
     total = np.zeros(rows, np.int64)
     for resource in resources:
         taken = np.minimum(resource.requested, resource.capacity.allocatable)
-        total += _percent(taken, resource) * resource.weight
+        total += _weighted_percent(taken, resource)
     return _averaged(total, resources)
 
 
@@ -181,6 +181,13 @@ def _averaged(total: Ints, resources: Sequence[ScoredResource]) -> Ints:
         weights += resource.capacity.counts * resource.weight
     total //= np.maximum(weights, 1)
     return total
+
+
+def _weighted_percent(part: Ints, of: ScoredResource) -> Ints:
+    percent = _percent(part, of)
+    if of.weight != 1:
+        percent *= of.weight
+    return percent
 
 
 def _percent(part: Ints, of: ScoredResource) -> Ints:
