@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import os
 import random
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -89,6 +90,9 @@ def run(argv: Sequence[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _say(line: str) -> None:
@@ -210,9 +214,15 @@ def _simulate(argv: Sequence[str]) -> int:
         "-o", dest="target", type=Path, required=True, metavar="OUT",
         help="where the assignments go, a JSON line each",
     )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int,
+        help="draw one of several best nodes, the same with every run; default: the smallest name",
+    )  # fmt: skip
     given = parser.parse_args(argv)
     log.setup(logging.ERROR)
-    problems = answer_all(given.source, given.target, lambda found: simulate(found, IN_TREE))
+    problems = answer_all(
+        given.source, given.target, lambda found: simulate(found, IN_TREE, seed=given.seed)
+    )
     if problems:
         raise UsageError("\n".join(problems))
     return 0

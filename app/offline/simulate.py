@@ -1,5 +1,6 @@
 """A sequence of pods in, where each would go out, in the shape of the recordings."""
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,16 +16,21 @@ from app.offline.scenario import OfflineHandle, Scenario, ScenarioError, read, s
 from app.profile.build import Registry, build_profiles
 from app.profile.profile import Profile
 from app.scheduler.decision import Decision
-from app.scheduler.find_node import NodeFinder
+from app.scheduler.find_node import NodeFinder, Select
 
 
-def simulate(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
+def simulate(
+    scenario: Mapping[str, Any], registry: Registry, *, seed: int | None = None
+) -> dict[str, Any]:
     """Schedule ``scenario["pods"]`` in their order, each with those before it in place.
 
     A pod gets its node and what Reserve plugins claim for it; nothing is bound, nobody is
     preempted, and who does not fit is left out. A scenario with a single pod gets
     ``{"id", "unsupported"}``: it is for ``berth explain``. Raises ScenarioError or ConfigError when
     the scenario is malformed.
+
+    Of several best nodes the smallest name is taken, as in the recordings; with a *seed* one is
+    drawn, as a scheduler does, and the same seed draws the same ones.
     """
     identity = scenario.get("id")
     if "pods" not in scenario:
@@ -33,7 +39,10 @@ def simulate(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     cluster = Scenario.of(scenario.get("objects", ()))
     pods = [PodInfo(read(raw, Pod)) for raw in scenario["pods"]]
     handle = OfflineHandle(cluster.cache.table, listers=cluster.listers)
-    simulation = Simulation(cluster, build_profiles(config, registry, handle), pods)
+    nodes = cluster.cache.table
+    select = smallest_name(nodes) if seed is None else random.Random(seed).choice
+    profiles = build_profiles(config, registry, handle)
+    simulation = Simulation(cluster, profiles, pods, select=select)
 
     assignments: dict[str, str | None] = {}
     refused: dict[str, dict[str, str]] = {"fitErrors": {}, "errors": {}}
@@ -51,13 +60,17 @@ class Simulation:
     """A cluster that fills up as pods are placed on it."""
 
     def __init__(
-        self, cluster: Scenario, profiles: Mapping[str, Profile], pods: list[PodInfo]
+        self,
+        cluster: Scenario,
+        profiles: Mapping[str, Profile],
+        pods: list[PodInfo],
+        *,
+        select: Select,
     ) -> None:
         """*pods* are those that will be placed; others leave room to the nominated ones."""
         self._cluster = cluster
         self._profiles = profiles
-        nodes = cluster.cache.table
-        self._finder = NodeFinder(nodes, select=smallest_name(nodes))
+        self._finder = NodeFinder(cluster.cache.table, select=select)
         for pod in pods:
             node_name = pod.pod.status.nominated_node_name
             if node_name:

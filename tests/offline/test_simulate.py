@@ -166,3 +166,20 @@ def test_one_pod_is_no_sequence() -> None:
 def test_malformed_sequences(pods: list[Pod], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         simulate(sequence(*pods, on=[ONE]), IN_TREE)
+
+
+def test_a_seed_draws_the_same_nodes_every_time() -> None:
+    names = [f"n{i}" for i in range(9)]
+    room = {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}}
+    scenario = {
+        "objects": [{"kind": "Node", "metadata": {"name": n}, "status": room} for n in names],
+        "pods": [
+            {"kind": "Pod", "metadata": {"name": f"p{i}", "namespace": "default", "uid": f"u{i}"}}
+            for i in range(9)
+        ],
+    }
+
+    drawn = [simulate(scenario, IN_TREE, seed=seed)["assignments"] for seed in (1, 1, 2)]
+
+    assert drawn[0] == drawn[1]
+    assert drawn[0] != drawn[2]
