@@ -1,6 +1,7 @@
 """The embedded cluster, put together: store, API server, controllers, hollow kubelets."""
 
 import asyncio
+import os
 import random
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,7 +74,10 @@ def write_kubeconfig(path: Path, url: str) -> None:
         "contexts": [{"name": "berth", "context": {"cluster": "berth", "user": "berth"}}],
         "current-context": "berth",
     }
-    path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    # All at once: whoever waits for the file must not read half of it.
+    written = path.with_name(f".{path.name}.{os.getpid()}")
+    written.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    written.replace(path)
 
 
 def template_from(manifest: Mapping[str, Any], *, source: str) -> NodeTemplate:
