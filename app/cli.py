@@ -313,7 +313,7 @@ def _add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:
 
 def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--port", type=int, default=0, help="port of the API server on loopback; 0: any free one"
+        "--port", type=_port, default=0, help="port of the API server on loopback; 0: any free one"
     )
     parser.add_argument(
         "--kubeconfig-out", type=Path, default=Path("berth.kubeconfig"), metavar="FILE",
@@ -369,7 +369,8 @@ def _port_errors(port: int, *, flag: str = "--port") -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise UsageError(f"{flag} {port}: {exc.strerror}") from exc
+        # A file that cannot be written names itself; a port does not.
+        raise UsageError(f"{exc.filename or f'{flag} {port}'}: {exc.strerror}") from exc
 
 
 def _in_loop(work: Coroutine[Any, Any, int]) -> int:

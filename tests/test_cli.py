@@ -128,6 +128,12 @@ def test_explain_names_what_is_wrong(
             ["up", "--node-template", "/nonexistent/file"], 2, "/nonexistent/file", id="no template"
         ),
         pytest.param(
+            ["up", "--kubeconfig-out", "/nonexistent/kubeconfig"],
+            2,
+            "/nonexistent/",
+            id="nowhere to write the kubeconfig",
+        ),
+        pytest.param(
             ["explain", "-f", "/nonexistent/in", "-o", "/dev/null"],
             2,
             "/nonexistent/in: No such file",
@@ -142,6 +148,13 @@ def test_exit_status_and_message(
 
     printed = capsys.readouterr()
     assert says in printed.out + printed.err
+
+
+def test_a_port_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.run(["cluster", "--port", "70000"])
+
+    assert "70000" in capsys.readouterr().err
 
 
 def test_bench_measures_every_workload(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """The configuration: KubeSchedulerConfiguration v1 and flags, as kube-scheduler 1.36 reads them.
 
-What lives here: the typed configuration (``types``, ``duration``), strict decoding (``decode``,
+What lives here: the typed configuration (``types``), strict decoding (``decode``,
 ``load``), API defaults (``defaults``), validation (``validation``), the merging of plugin lists
 (``plugin_sets``), what /configz shows (``configz``), and the flags (``options``, ``flags``).
 What must not: anything that acts on the configuration, and any plugin; the models of plugin args

@@ -1,4 +1,4 @@
-"""Deciding without a cluster: recorded scenarios and dumps in, decisions out.
+"""Deciding without a cluster: recorded scenarios in, decisions out.
 
 What lives here: reading API objects from files into a cache of their own, and putting decisions
 into the shape that people and tools read. What must not: the network, and rules of scheduling
