@@ -112,6 +112,7 @@ class DynamicResources(
     """
 
     NAME = KEY
+    ALLOW_PARALLEL = True
     ARGS = DynamicResourcesArgs
 
     def __init__(

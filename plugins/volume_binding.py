@@ -82,6 +82,7 @@ class VolumeBinding(
     """
 
     NAME = "VolumeBinding"
+    ALLOW_PARALLEL = True
     ARGS = VolumeBindingArgs
 
     def __init__(self, args: VolumeBindingArgs | None = None, handle: Handle | None = None) -> None:

@@ -245,6 +245,9 @@ class PermitPlugin(Plugin):
 class PreBindPlugin(Plugin):
     """Does what must be done before the pod is bound, such as binding its volumes."""
 
+    ALLOW_PARALLEL: ClassVar[bool] = False
+    """Whether it may run beside its neighbours in the order that have work and allow it, too."""
+
     @abstractmethod
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Return SKIP when :meth:`pre_bind` would have nothing to do."""

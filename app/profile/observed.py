@@ -15,7 +15,8 @@ from app.framework.plugin_observer import PluginObserver
 from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
 from app.framework.verdict import Verdict
-from app.profile.profile import PreFilterOutcome, Profile, ScoreTable, bug_in
+from app.profile.profile import PreFilterOutcome, Profile, ScoreTable
+from app.profile.statuses import bug_in
 
 T = TypeVar("T")
 

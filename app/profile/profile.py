@@ -4,6 +4,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -37,7 +39,17 @@ from app.framework.interface import (
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
-from app.framework.verdict import Ints, Mask, Verdict
+from app.framework.verdict import Ints, Mask
+from app.profile.failures import first_failure, first_failure_together
+from app.profile.statuses import (
+    bug_in,
+    failed,
+    filter_error,
+    invalid_score,
+    no_common_nodes,
+    refused,
+    with_worded_errors,
+)
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +164,7 @@ class Profile:
                     answer.node_names if known is None else known & answer.node_names
                 )
                 if not outcome.node_names:
-                    outcome.status = _no_common_nodes(outcome.plugins_with_nodes)
+                    outcome.status = no_common_nodes(outcome.plugins_with_nodes)
                     return outcome
             elif answer.code is Code.UNSCHEDULABLE:
                 remembered = answer.of(plugin.NAME)
@@ -160,7 +172,7 @@ class Profile:
                 outcome.status = answer.of(plugin.NAME)
                 return outcome
             else:
-                outcome.status = _failed(answer, "PreFilter", plugin)
+                outcome.status = failed(answer, "PreFilter", plugin)
                 return outcome
         outcome.status = remembered
         return outcome
@@ -181,12 +193,12 @@ class Profile:
             verdict = self._ask("Filter", plugin, plugin.filter, state, pod, nodes)
             if isinstance(verdict, Status):
                 diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
-                    Code.ERROR, (_filter_error(plugin, verdict.message),), plugin.NAME
+                    Code.ERROR, (filter_error(plugin, verdict.message),), plugin.NAME
                 )
                 return
             if not verdict:
                 continue
-            charged = _with_worded_errors(verdict.within(state.feasible), plugin)
+            charged = with_worded_errors(verdict.within(state.feasible), plugin)
             rejected = charged.rejected()
             if rejected is None:
                 continue
@@ -290,7 +302,7 @@ class Profile:
                 continue
             evaluations[plugin.NAME] += 1
             if status is not None:
-                return _failed(status, "PreScore", plugin)
+                return failed(status, "PreScore", plugin)
         return None
 
     def run_score(
@@ -308,7 +320,7 @@ class Profile:
             evaluations[plugin.NAME] += len(rows)
             raw = self._ask("Score", plugin, plugin.score, state, pod, nodes)
             if isinstance(raw, Status):
-                return _failed(raw, "Score", plugin)
+                return failed(raw, "Score", plugin)
             of_rows = raw.take(rows)
             normal = of_rows
             if type(plugin).normalize is not ScorePlugin.normalize:
@@ -316,11 +328,11 @@ class Profile:
                     "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
                 )
                 if isinstance(normal, Status):
-                    return _failed(normal, "Score", plugin)
+                    return failed(normal, "Score", plugin)
             # As unsigned numbers the negative ones are large: one look finds both.
             worst = int(normal.view(np.uint64).max(initial=0))
             if worst > MAX_NODE_SCORE:
-                return _invalid_score(plugin, int(np.uint64(worst).astype(np.int64)))
+                return invalid_score(plugin, int(np.uint64(worst).astype(np.int64)))
             weight = self.weights[plugin.NAME]
             weighted = normal if weight == 1 else normal * weight
             table.raw[plugin.NAME] = of_rows
@@ -337,7 +349,7 @@ class Profile:
                 "Reserve", plugin, plugin.reserve, state, pod, node_name
             )
             if status is not None:
-                return _refused(status, "Reserve", plugin)
+                return refused(status, "Reserve", plugin)
         return None
 
     def run_unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -361,7 +373,7 @@ class Profile:
             if status.code is Code.WAIT:
                 waits[plugin.NAME] = timeout
             else:
-                return _refused(status, "Permit", plugin)
+                return refused(status, "Permit", plugin)
         return waits or None
 
     # Binding.
@@ -381,17 +393,26 @@ class Profile:
             if status is None:
                 plugins.append(plugin)
             elif status.code is not Code.SKIP:
-                return _failed(status, "PreBindPreFlight", plugin)
+                return failed(status, "PreBindPreFlight", plugin)
         return plugins
 
     async def run_pre_binds(
         self, plugins: Iterable[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
     ) -> Status | None:
-        """Run *plugins*, which have work to do, in order."""
-        for plugin in plugins:
+        """Run *plugins*, which have work to do, in order; return the first failure.
+
+        Neighbours that allow it run side by side; when one of them fails the others are cancelled.
+        """
+
+        async def run(plugin: PreBindPlugin) -> Status | None:
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
+            return None if status is None else refused(status, "PreBind", plugin)
+
+        for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):
+            runs = [partial(run, plugin) for plugin in group]
+            status = await (first_failure_together if together else first_failure)(runs)
             if status is not None:
-                return _refused(status, "PreBind", plugin)
+                return status
         return None
 
     async def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
@@ -401,7 +422,7 @@ class Profile:
             if status is None:
                 return None
             if status.code is not Code.SKIP:
-                return _refused(status, "Bind", plugin)
+                return refused(status, "Bind", plugin)
         return Status.error(f"no Bind plugin of profile {self.name!r} took the pod")
 
     async def run_post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -427,55 +448,6 @@ class Profile:
     ) -> T:
         """Call a plugin that waits; what it raises is for whoever runs the binding."""
         return await call(state, *args)
-
-
-def bug_in(plugin: Plugin, exc: Exception) -> Status:
-    """Return what a plugin that raised *exc* is taken to have answered."""
-    return Status(Code.ERROR, (repr(exc),), plugin.NAME)
-
-
-def _refused(status: Status, point: str, plugin: Plugin) -> Status:
-    """Name the author of a rejection, word anything else as a failure."""
-    return status.of(plugin.NAME) if status.is_rejected else _failed(status, point, plugin)
-
-
-def _failed(status: Status, point: str, plugin: Plugin) -> Status:
-    """Word a failure that is no rejection as kube-scheduler does (spec §2.3-2.9)."""
-    text = f'running {point} plugin "{plugin.NAME}": {status.message}'
-    return Status(Code.ERROR, (text,), plugin.NAME)
-
-
-def _filter_error(plugin: Plugin, message: str) -> str:
-    """Word an error of Filter, which ends the attempt, as kube-scheduler does (spec §2.5)."""
-    return f'running "{plugin.NAME}" filter plugin: {message}'
-
-
-def _with_worded_errors(verdict: Verdict, plugin: Plugin) -> Verdict:
-    if all(rejection.code is not Code.ERROR for rejection in verdict.rejections):
-        return verdict
-    return Verdict(
-        tuple(
-            r._replace(reason=_filter_error(plugin, r.reason)) if r.code is Code.ERROR else r
-            for r in verdict.rejections
-        )
-    )
-
-
-def _invalid_score(plugin: Plugin, score: int) -> Status:
-    text = (
-        f'plugin "{plugin.NAME}" returns an invalid score {score}, it should in the range of '
-        f"[0, {MAX_NODE_SCORE}] after normalizing"
-    )
-    return Status(Code.ERROR, (text,), plugin.NAME)
-
-
-def _no_common_nodes(plugins: Iterable[str]) -> Status:
-    names = sorted(plugins)
-    if len(names) == 1:
-        text = f"node(s) didn't satisfy plugin {names[0]}"
-        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,), names[0])
-    text = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
-    return Status.unresolvable(text)
 
 
 def eligible_rows(outcome: PreFilterOutcome, nodes: NodeTable) -> tuple[Mask, Status | None]:
