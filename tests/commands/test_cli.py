@@ -9,7 +9,7 @@ import pytest
 
 from app import cli
 
-RECORDED = Path(__file__).parent / "conformance" / "recorded"
+RECORDED = Path(__file__).parent.parent / "conformance" / "recorded"
 
 
 def scenario(name: str, **what: Any) -> dict[str, Any]:

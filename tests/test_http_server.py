@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from app.cluster.http_server import GatheringTransport
+from app.http_server import GatheringTransport
 
 
 class Recorder(asyncio.Transport):

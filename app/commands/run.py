@@ -2,22 +2,60 @@
 
 import logging
 import random
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from importlib.metadata import version
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from importlib.metadata import version as version_of
 
 from prometheus_client import CollectorRegistry
 
+from app import log as logs
 from app.client.api_client import ApiClient
 from app.client.connect import connect
 from app.clock import BootClock, RealClock
+from app.commands import version
+from app.commands.terminal import in_loop, naming_port, port, say
+from app.config import flags
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
+from app.http_server import LOOPBACK, HttpServer
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService, make_elector
+from app.profile.build import args_models
 from app.termination import exit_when_continued, until_terminated
+from plugins.registry import IN_TREE
 
 log = logging.getLogger(__name__)
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = flags.make_parser("berth run")
+    parser.add_argument(
+        "--debug-port", type=port, metavar="PORT",
+        help="Answer berth explain on this port of loopback; 0 for any free one. Default: not.",
+    )  # fmt: skip
+    options = flags.parse(parser, argv)
+    debug_port: int | None = parser.parse_args(flags.spelled(argv)).debug_port
+    if options.version != "false":
+        return version.main(())
+    config = flags.configuration(options, args_models=args_models(IN_TREE))
+    logs.setup(logging.DEBUG if options.v >= 4 else logging.INFO)
+    return in_loop(
+        serve(options, config, answering=lambda service: _answering(service, debug_port))
+    )
+
+
+@asynccontextmanager
+async def _answering(service: SchedulerService, port: int | None) -> AsyncIterator[None]:
+    """Serve the endpoints of *service* on loopback, if there is a port for it."""
+    server = HttpServer(service.application())
+    if port is not None:
+        with naming_port(port, flag="--debug-port"):
+            await server.start(LOOPBACK, port)
+        say(f"scheduler at {server.url}")
+    try:
+        yield
+    finally:
+        await server.stop()
 
 
 async def serve(
@@ -73,5 +111,5 @@ async def _connect(
         master=options.master or None,
         qps=connection.qps,
         burst=connection.burst,
-        user_agent=f"berth/{version('berth')} {purpose}",
+        user_agent=f"berth/{version_of('berth')} {purpose}",
     )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app import cli
+from app.http_server import LOOPBACK, HttpServer
 from app.server.application import make_application
-from app.server.listening import LoopbackServer
 from tests.builders import node, pod
 from tests.explain.asking import explainer
 from tests.harness import Harness
@@ -138,8 +138,8 @@ def test_decisions_are_not_overwritten_when_there_are_no_scenarios(tmp_path: Pat
 async def test_a_pod_of_a_running_scheduler(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     harness = Harness()
     harness.put(node("n1", cpu=1), node("n2", cpu="1500m"), pod("p", cpu=2))
-    server = LoopbackServer(make_application(explainer(harness), is_ready=lambda: True))
-    await server.start(0)
+    server = HttpServer(make_application(explainer(harness), is_ready=lambda: True))
+    await server.start(LOOPBACK, 0)
     argv = ["explain", name, "--server", server.url, "--nodes", "1"]
     try:
         assert await asyncio.to_thread(cli.run, argv) == 0

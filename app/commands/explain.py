@@ -2,23 +2,28 @@
 
 import argparse
 import json
+import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from app import log
+from app.commands.terminal import say
 from app.config.errors import ConfigError
+from app.errors import UserError
 from app.explain.explanation import Explanation
 from app.explain.tables import as_text, render
+from app.http_server import LOOPBACK
 from app.offline.explain import explain
 from app.offline.files import answer_all, opened, scenarios
 from app.offline.reasons import reasons
 from app.offline.scenario import ScenarioError
+from app.server.application import DEFAULT_PORT
 from app.server.asking import AskError, ask_about_pod
-from app.server.listening import DEFAULT_PORT, LOOPBACK
 from plugins.registry import IN_TREE
 
 NODES_TOLD = 10
@@ -26,12 +31,12 @@ PIPE_WIDTH = 200
 """Columns of a table that goes to no terminal."""
 
 
-class ExplainError(Exception):
+class ExplainError(UserError):
     """What was asked for cannot be told; the message says why."""
 
 
-def run(argv: Sequence[str], *, say: Callable[[str], None]) -> int:
-    """Answer one call of the command; *say* prints a line. Raises ExplainError."""
+def main(argv: Sequence[str]) -> int:
+    log.setup(logging.ERROR)
     parser = _parser()
     given = parser.parse_args(argv)
     if (given.pod is None) == (given.source is None):
@@ -47,7 +52,7 @@ def run(argv: Sequence[str], *, say: Callable[[str], None]) -> int:
         return 0
     as_json = given.output == "json"
     if given.source is not None:
-        _tell_recorded(given, as_json=as_json, say=say)
+        _tell_recorded(given, as_json=as_json)
         return 0
     key = given.pod if "/" in given.pod else f"default/{given.pod}"
     try:
@@ -57,7 +62,7 @@ def run(argv: Sequence[str], *, say: Callable[[str], None]) -> int:
     if as_json:
         say(found.model_dump_json(by_alias=True))
     else:
-        _print(found, say=say)
+        _print(found)
     return 0
 
 
@@ -94,7 +99,7 @@ def _number_or_all(text: str) -> str:
     return text
 
 
-def _print(explanation: Explanation, *, say: Callable[[str], None]) -> None:
+def _print(explanation: Explanation) -> None:
     console = Console(file=sys.stdout, highlight=False)
     if console.is_terminal:
         console.print(render(explanation))
@@ -102,7 +107,7 @@ def _print(explanation: Explanation, *, say: Callable[[str], None]) -> None:
         say(as_text(explanation, width=PIPE_WIDTH))
 
 
-def _tell_recorded(given: argparse.Namespace, *, as_json: bool, say: Callable[[str], None]) -> None:
+def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
     limit = None if given.nodes == "all" else int(given.nodes)
     count = 0
     with opened(given.source, "rt") as lines:
@@ -120,7 +125,7 @@ def _tell_recorded(given: argparse.Namespace, *, as_json: bool, say: Callable[[s
                 if isinstance(told, str):
                     say(f"cannot be judged: {told}")
                 else:
-                    _print(told, say=say)
+                    _print(told)
             count += 1
     if given.id is not None and not count:
         raise ExplainError(f"{given.source}: no scenario has id {given.id!r}")

@@ -1,0 +1,34 @@
+"""``berth cluster``: the embedded cluster alone, without nodes and scheduler."""
+
+import argparse
+import logging
+import random
+from collections.abc import Sequence
+
+from app import log
+from app.clock import RealClock
+from app.commands.nodes import add_cluster_flags
+from app.commands.terminal import in_loop, naming_port, say
+from app.embedded import EmbeddedCluster, write_kubeconfig
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="berth cluster", allow_abbrev=False)
+    add_cluster_flags(parser)
+    given = parser.parse_args(argv)
+    log.setup(logging.WARNING)
+
+    async def serving() -> int:
+        cluster = EmbeddedCluster(clock=RealClock(), rng=random.Random())
+        await cluster.start(given.port)
+        path = given.kubeconfig_out.absolute()
+        write_kubeconfig(path, cluster.url)
+        say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get all -A")
+        try:
+            await cluster.run_controllers()
+        finally:
+            await cluster.stop()
+        return 0
+
+    with naming_port(given.port, flag="--port"):
+        return in_loop(serving())

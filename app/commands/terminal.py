@@ -1,0 +1,64 @@
+"""What commands share: printing, types of arguments, the event loop."""
+
+import argparse
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import uvloop
+
+from app.errors import UserError
+from app.memory import keep_heap
+
+INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C, as shells have it."""
+
+
+class UsageError(UserError):
+    """What the user asked for cannot be done."""
+
+
+class CommandError(Exception):
+    """A command could not do its work though it was asked rightly. Ends it with status 1."""
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def positive(text: str) -> int:
+    """Read an argument that counts something."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} must be at least 1")
+    return number
+
+
+def port(text: str) -> int:
+    """Read the number of a port; 0 lets the system choose."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} must be between 0 and 65535")
+    return number
+
+
+@contextmanager
+def naming_port(number: int, *, flag: str) -> Iterator[None]:
+    """Say of an OSError that it is about the port that *flag* gave."""
+    try:
+        yield
+    except OSError as exc:
+        # A file that cannot be written names itself; a port does not.
+        raise UsageError(f"{exc.filename or f'{flag} {number}'}: {exc.strerror}") from exc
+
+
+def in_loop(work: Coroutine[Any, Any, int]) -> int:
+    """Run *work* on a fast event loop; Ctrl-C ends it cleanly."""
+    keep_heap()
+    with (
+        suppress(asyncio.CancelledError),
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        return runner.run(work)
+    return INTERRUPTED
