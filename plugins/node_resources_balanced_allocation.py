@@ -18,6 +18,7 @@ from app.framework.interface import (
 )
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
+from app.framework.row_memo import Rows
 from app.framework.scoring import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -77,16 +78,21 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         requests = pod.template.requested
-        scored = scored_resources(nodes, self._resources, requests, non_zero=False)
-        divisors = [resource.capacity.float_divisor for resource in scored]
-        with_pod = [_fraction(r.requested, of) for r, of in zip(scored, divisors, strict=True)]
-        without = [_fraction(r.used, of) for r, of in zip(scored, divisors, strict=True)]
-        gain = _balance(scored, with_pod, nodes.size) - _balance(scored, without, nodes.size)
-        half = MAX_NODE_SCORE // 2
-        gain += half
-        gain >>= 1  # halves, rounded down; no gain is below -half
-        gain += half
-        return gain
+
+        def gain(rows: Rows) -> Ints:
+            scored = scored_resources(nodes, self._resources, requests, rows, non_zero=False)
+            of = [resource.capacity.float_divisor for resource in scored]
+            with_pod = [_fraction(r.requested, f) for r, f in zip(scored, of, strict=True)]
+            without = [_fraction(r.used, f) for r, f in zip(scored, of, strict=True)]
+            size = nodes.size if isinstance(rows, slice) else len(rows)
+            gain = _balance(scored, with_pod, size) - _balance(scored, without, size)
+            half = MAX_NODE_SCORE // 2
+            gain += half
+            gain >>= 1  # halves, rounded down; no gain is below -half
+            gain += half
+            return gain
+
+        return nodes.per_row((self, pod.template, len(nodes.resources)), gain)
 
 
 def _fraction(amounts: Ints, divisor: Floats) -> Floats:

@@ -29,6 +29,7 @@ from app.framework.interface import (
 )
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
+from app.framework.row_memo import Rows
 from app.framework.scoring import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -162,6 +163,7 @@ class NodeResourcesFit(
     """
 
     NAME = "NodeResourcesFit"
+    JUDGES_TEMPLATES = True
     ARGS = NodeResourcesFitArgs
 
     def __init__(
@@ -226,8 +228,12 @@ class NodeResourcesFit(
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         requests = pod.template.fit_score_requests
-        scored = scored_resources(nodes, self._resources, requests, non_zero=True)
-        return self._strategy(scored, nodes.size)
+
+        def of_rows(rows: Rows) -> Scores:
+            scored = scored_resources(nodes, self._resources, requests, rows, non_zero=True)
+            return self._strategy(scored, nodes.size if isinstance(rows, slice) else len(rows))
+
+        return nodes.per_row((self, pod.template, len(nodes.resources)), of_rows)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)

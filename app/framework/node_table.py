@@ -11,6 +11,7 @@ from app.framework.label_columns import LabelColumns
 from app.framework.pod_counters import PodCounters
 from app.framework.pod_info import PodInfo, PodTemplate
 from app.framework.port_index import PortIndex
+from app.framework.row_memo import RowMemo, Rows
 from app.framework.verdict import Ints, Mask
 from app.objects.node import Node, Taint
 from app.objects.resources import node_allocatable
@@ -62,6 +63,7 @@ class NodeTable:
         self._taint_set_ids: dict[TaintSet, int] = {(): 0}
         self._free: list[int] = []
         self._kept: dict[Hashable, Any] = {}
+        self._row_memo = RowMemo()
         self._allocate(_FIRST_CAPACITY)
 
     def _allocate(self, capacity: int) -> None:
@@ -356,6 +358,13 @@ class NodeTable:
             self.taint_sets.append(taints)
         return index
 
+    def per_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
+        """Return one value per slot, of which only those of changed rows are computed again.
+
+        See :meth:`app.framework.row_memo.RowMemo.column`.
+        """
+        return self._row_memo.column(key, self.generation, self.last_generation, compute)
+
     # Parts of the table.
 
     def take(self, rows: Iterable[int]) -> "NodeTable":
@@ -380,6 +389,7 @@ class NodeTable:
         part.pod_counters = PodCounters(part.pods)
         part._free = []
         part._kept = {}
+        part._row_memo = RowMemo()
         for name in ("_exists", "_unschedulable", "_taint_set", "_allowed_pods", "_pod_count"):
             setattr(part, name, getattr(self, name)[index])
         for name in ("_allocatable", "_requested", "_non_zero_requested"):

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 
 from app.framework.interface import MAX_NODE_SCORE, PluginArgs
 from app.framework.node_table import CPU, MEMORY, NodeTable
+from app.framework.row_memo import Rows
 from app.framework.verdict import Ints, Mask
 from app.objects.resources import Resources
 
@@ -95,10 +96,21 @@ class Capacity(NamedTuple):
             allocatable.copy(), divisor, divisor.astype(np.float64), counts, bool(counts.all())
         )
 
+    def take(self, rows: NDArray[np.intp]) -> "Capacity":
+        """Return the capacity of some rows only."""
+        counts = self.counts[rows]
+        return Capacity(
+            self.allocatable[rows],
+            self.divisor[rows],
+            self.float_divisor[rows],
+            counts,
+            self.is_everywhere or bool(counts.all()),
+        )
+
 
 @dataclass(frozen=True)
 class ScoredResource:
-    """One configured resource, over all rows of a table."""
+    """One configured resource, over the rows that are scored."""
 
     weight: int
     capacity: Capacity
@@ -117,10 +129,11 @@ def scored_resources(
     nodes: NodeTable,
     resources: Sequence[ResourceSpec],
     requests: Resources,
+    rows: Rows,
     *,
     non_zero: bool,
 ) -> list[ScoredResource]:
-    """Return those of *resources* that matter for a pod with *requests* (spec §5.8).
+    """Return those of *resources* that matter for a pod with *requests*, on *rows* (spec §5.8).
 
     A scalar resource that the pod does not ask for is left out, as is one that no node has.
     *non_zero*: cpu and memory in use are counted with defaults for pods that request none.
@@ -128,13 +141,15 @@ def scored_resources(
     found = []
     for resource in resources:
         name, request = resource.name, requests.amount(resource.name)
-        rows = nodes.resource_rows(name)
-        if rows is None or (not request and name not in _NATIVE):
+        known = nodes.resource_rows(name)
+        if known is None or (not request and name not in _NATIVE):
             continue
-        allocatable, used = rows
+        allocatable, used = known
         if non_zero and name in _WITH_DEFAULTS:
             used = nodes.non_zero_requested[_WITH_DEFAULTS[name]]
         capacity = nodes.kept(("capacity", name), partial(Capacity.of, allocatable))
+        if not isinstance(rows, slice):
+            capacity, used = capacity.take(rows), used[rows]
         found.append(ScoredResource(resource.effective_weight, capacity, used, request))
     return found
 
