@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
+from app.framework.devices import cel_addresses, cel_lists
+from app.framework.devices.cel_overloads import function, overload
 from app.framework.devices.semver import Version, normalized, parse_version
 from app.objects import quantity
 from app.objects.quantity import NANO
@@ -95,26 +97,14 @@ def declarations() -> list[cel.FunctionDecl]:
     text, integer, yes_no = cel.Type.STRING, cel.Type.INT, cel.Type.BOOL
     value, real = cel.Type.MAP, cel.Type.DOUBLE
 
-    def function(name: str, *overloads: cel.Overload) -> cel.FunctionDecl:
-        return cel.FunctionDecl(name, list(overloads))
-
-    def overload(
-        name: str, result: cel.Type, *parameters: cel.Type, is_member: bool = False
-    ) -> Callable[[Callable[..., Any]], cel.Overload]:
-        return lambda call: cel.Overload(
-            name,
-            return_type=result,
-            parameters=list(parameters),
-            is_member=is_member,
-            impl=call,
-        )
-
     def method(
         name: str, result: cel.Type, *parameters: cel.Type
     ) -> Callable[[Callable[..., Any]], cel.Overload]:
         return overload(name, result, value, *parameters, is_member=True)
 
     return [
+        *cel_lists.declarations(),
+        *cel_addresses.declarations(),
         function("quantity", overload("string_to_quantity", value, text)(quantity_value)),
         function("isQuantity", overload("is_quantity_string", yes_no, text)(_is_quantity)),
         function(
