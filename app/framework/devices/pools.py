@@ -3,14 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.framework.devices.counters import Counters, counters_in, counters_of
-from app.framework.devices.selectors import DeviceView, Expression, SelectorError
+from app.framework.devices.selector_error import SelectorError
 from app.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
 from app.objects.node import Node
 from app.objects.pod import NodeSelector
 from app.objects.selectors import NodeSelectorMatcher, compile_node_selector
+
+if TYPE_CHECKING:
+    from app.framework.devices.selectors import DeviceView, Expression
 
 
 class PoolId(NamedTuple):
@@ -36,7 +39,7 @@ class PoolDevice:
         self._view: DeviceView | None = None
         self._answers: dict[str, bool | SelectorError] = {}
 
-    def matches(self, expression: Expression) -> bool:
+    def matches(self, expression: "Expression") -> bool:
         """Raises SelectorError when *expression* fails on this device."""
         answer = self._answers.get(expression.source)
         if answer is None:
@@ -45,7 +48,9 @@ class PoolDevice:
             raise answer
         return answer
 
-    def _ask(self, expression: Expression) -> bool | SelectorError:
+    def _ask(self, expression: "Expression") -> bool | SelectorError:
+        from app.framework.devices.selectors import DeviceView  # takes long to load
+
         try:
             if self._view is None:
                 self._view = DeviceView.of(self.id.driver, self.device)
