@@ -3,16 +3,23 @@
 import asyncio
 import os
 import random
+import ssl
+from base64 import b64encode
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
 
+from app.certificates import KeyPair, self_signed, server_context
 from app.client.api_client import ApiClient
-from app.client.connect import connect
+from app.client.connect import Endpoint, client_of
 from app.clock import Clock
+from app.cluster.access.rbac import Observer
+from app.cluster.access.tokens import Tokens
+from app.cluster.access.users import ADMIN, CONTROLLER_MANAGER, User
 from app.cluster.admission import Admission
 from app.cluster.bootstrap import bootstrap
 from app.cluster.controllers.run import Controllers
@@ -20,35 +27,79 @@ from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.registry import RESOURCES
 from app.cluster.server import ApiServer
 from app.cluster.store import Store
+from app.http_server import LOOPBACK
 from app.manifests import ManifestError
 from app.objects.node import Node
 from app.tasks import forever
 
-LOOPBACK = "127.0.0.1"
+HOSTS = ("localhost", LOOPBACK, "::1")
+"""What its certificate is good for."""
 
 
 class EmbeddedCluster:
     """A Kubernetes API on loopback, with controllers. It has no nodes of its own."""
 
-    def __init__(self, *, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        insecure: bool = False,
+        tokens: Tokens | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        """With *insecure* it is plain HTTP, and whoever reaches it may do everything.
+
+        Else it is HTTPS with a certificate of its own, and requests need a token and the right to
+        what they want. *tokens* are those that are good from the start; *observer* is told of
+        every decision about a request.
+        """
         self._clock = clock
         self._rng = rng
-        self._server = ApiServer(RESOURCES, Store(), admission=Admission(), clock=clock, rng=rng)
+        self._tokens = Tokens(clock=clock) if tokens is None else tokens
+        self.certificate = None if insecure else self._make_certificate()
+        """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
+        self._server = ApiServer(
+            RESOURCES,
+            Store(),
+            admission=Admission(),
+            clock=clock,
+            rng=rng,
+            tokens=None if insecure else self._tokens,
+            observer=observer,
+        )
         self.url = ""
         """Where the API is, once :meth:`start` has returned."""
 
     async def start(self, port: int) -> None:
         """Create what every cluster has and listen; OSError when *port* cannot be had."""
         bootstrap(self._server.writes)
-        self.url = f"http://{LOOPBACK}:{await self._server.start(LOOPBACK, port)}"
+        pair = self.certificate
+        tls = None if pair is None else server_context(pair)
+        port = await self._server.start(LOOPBACK, port, tls=tls)
+        self.url = f"{'http' if tls is None else 'https'}://{LOOPBACK}:{port}"
 
-    async def connect(self, user_agent: str) -> ApiClient:
-        """Return a client of this cluster, without rate limit."""
-        return await connect(kubeconfig=None, master=self.url, qps=0, user_agent=user_agent)
+    async def connect(
+        self, user_agent: str, *, user: User = ADMIN, token: str | None = None
+    ) -> ApiClient:
+        """Return a client of this cluster, without rate limit.
+
+        It is *user*, with a token made for it, or whoever has *token*.
+        """
+        endpoint = Endpoint(self.url)
+        if self.certificate is not None:
+            bearer = f"Bearer {token or self._tokens.issue(user)}"
+
+            async def authorization() -> str:
+                return bearer
+
+            trusted = ssl.create_default_context(cadata=self.certificate.certificate.decode())
+            endpoint = Endpoint(self.url, tls=trusted, authorization=authorization)
+        return client_of(endpoint, qps=0, burst=1, user_agent=user_agent, clock=self._clock)
 
     async def run_controllers(self) -> None:
         """Run the controllers, and watch over the API server; ends only by cancellation."""
-        client = await self.connect("berth-controllers")
+        client = await self.connect("berth-controllers", user=CONTROLLER_MANAGER)
         controllers = Controllers(client, clock=self._clock, rng=self._rng)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -63,21 +114,35 @@ class EmbeddedCluster:
     async def stop(self) -> None:
         await self._server.stop()
 
+    def write_kubeconfig(self, path: Path) -> None:
+        """Write a kubeconfig of its administrator, for kubectl and everybody else.
 
-def write_kubeconfig(path: Path, url: str) -> None:
-    """Write a kubeconfig for the cluster at *url*, for kubectl and everybody else."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "berth", "cluster": {"server": url}}],
-        "users": [{"name": "berth", "user": {}}],
-        "contexts": [{"name": "berth", "context": {"cluster": "berth", "user": "berth"}}],
-        "current-context": "berth",
-    }
-    # All at once: whoever waits for the file must not read half of it.
-    written = path.with_name(f".{path.name}.{os.getpid()}")
-    written.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    written.replace(path)
+        It holds a secret, so only the owner of the file can read it.
+        """
+        cluster: dict[str, str] = {"server": self.url}
+        user: dict[str, str] = {}
+        if self.certificate is not None:
+            authority = b64encode(self.certificate.certificate).decode()
+            cluster["certificate-authority-data"] = authority
+            user["token"] = self._tokens.issue(ADMIN)
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "berth", "cluster": cluster}],
+            "users": [{"name": ADMIN.name, "user": user}],
+            "contexts": [{"name": "berth", "context": {"cluster": "berth", "user": ADMIN.name}}],
+            "current-context": "berth",
+        }
+        # All at once: whoever waits for the file must not read half of it.
+        written = path.with_name(f".{path.name}.{os.getpid()}")
+        written.unlink(missing_ok=True)
+        written.touch(mode=0o600)
+        written.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+        written.replace(path)
+
+    def _make_certificate(self) -> KeyPair:
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        return self_signed([*HOSTS], now=now, name="berth")
 
 
 def template_from(manifest: Mapping[str, Any], *, source: str) -> NodeTemplate:

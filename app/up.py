@@ -14,20 +14,26 @@ from typing import Any
 import msgspec
 from rich.console import Console
 from rich.live import Live
+from starlette.types import ASGIApp
 
 from app import manifests
+from app.certificates import server_context
 from app.client.api_client import ApiClient
 from app.client.discovery import Discovery, UnknownKindError
 from app.client.errors import ApiError
 from app.clock import Clock
+from app.cluster.access.users import KUBELETS, SCHEDULER
 from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from app.cluster.kubelet.node_template import NodeTemplate
+from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
-from app.embedded import EmbeddedCluster, write_kubeconfig
+from app.embedded import EmbeddedCluster
+from app.http_server import LOOPBACK, HttpServer
 from app.main import SchedulerService
 from app.progress import Observer, Progress, render
 from app.queue.scheduling_queue import SubQueue
-from app.server.listening import DEFAULT_PORT, LoopbackServer
+from app.server.application import DEFAULT_PORT
+from app.server.secure_serving import guarded
 from app.tasks import forever
 from app.verify import Verification, verify
 
@@ -60,12 +66,13 @@ class UpOptions:
 
 
 class Up:
-    """One run of ``berth up``. *say* prints a line for people."""
+    """One run of ``berth up``, on *cluster*. *say* prints a line for people."""
 
     def __init__(
         self,
         options: UpOptions,
         config: KubeSchedulerConfiguration,
+        cluster: EmbeddedCluster,
         *,
         clock: Clock,
         rng: random.Random,
@@ -73,6 +80,7 @@ class Up:
     ) -> None:
         self._options = options
         self._config = config
+        self._cluster = cluster
         self._clock = clock
         self._rng = rng
         self._say = say
@@ -86,20 +94,26 @@ class Up:
         With exit_when_idle 0 means: every manifest was accepted, every pod without a scheduling
         gate has a node, and no node has more than it can take; else 1.
         """
-        cluster = EmbeddedCluster(clock=self._clock, rng=self._rng)
+        cluster = self._cluster
         async with AsyncExitStack() as cleanup:
             await cluster.start(self._options.port)
             cleanup.push_async_callback(cluster.stop)
-            client = await cluster.connect("berth-scheduler")
+            client = await cluster.connect("berth-up")
             cleanup.push_async_callback(client.close)
-            nodes_client = await cluster.connect("berth-kubelets")
+            scheduler_client = await cluster.connect("berth-scheduler", user=SCHEDULER)
+            cleanup.push_async_callback(scheduler_client.close)
+            nodes_client = await cluster.connect("berth-kubelets", user=KUBELETS)
             cleanup.push_async_callback(nodes_client.close)
 
             path = self._options.kubeconfig.absolute()
-            write_kubeconfig(path, cluster.url)
+            cluster.write_kubeconfig(path)
             self._say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get pods -A")
-            service = SchedulerService(client, self._config, clock=self._clock, rng=self._rng)
-            answering = LoopbackServer(service.application())
+            service = SchedulerService(
+                scheduler_client, self._config, clock=self._clock, rng=self._rng
+            )
+            review_client = await cluster.connect("berth-reviews", user=SCHEDULER)
+            cleanup.push_async_callback(review_client.close)
+            answering = self._server(service.application(), review_client)
             cleanup.push_async_callback(answering.stop)
             await self._answer(answering)
             kubelets = HollowKubelets(
@@ -115,6 +129,7 @@ class Up:
                         ("controllers", cluster.run_controllers),
                         ("kubelets", kubelets.run),
                         ("scheduler", service.run),
+                        ("scheduler's endpoints", answering.run),
                     )
                 ]
                 background.append(
@@ -127,13 +142,26 @@ class Up:
                     task.cancel()
         return 0 if verification.is_good and not self.refused else 1
 
-    async def _answer(self, server: LoopbackServer) -> None:
+    def _server(self, application: ASGIApp, reviews: ApiClient) -> HttpServer:
+        """Return a server for those whom the cluster's own rules let use it.
+
+        It has the cluster's certificate, so that the kubeconfig is good for both.
+        """
+        pair = self._cluster.certificate
+        if pair is None:
+            return HttpServer(application)
+        access = guarded(
+            application, Options(), tokens=reviews, permissions=reviews, clock=self._clock
+        )
+        return HttpServer(access, tls=server_context(pair))
+
+    async def _answer(self, server: HttpServer) -> None:
         """Have the scheduler's endpoints served, and say how to ask them."""
         try:
-            await server.start(self._options.debug_port)
+            await server.start(LOOPBACK, self._options.debug_port)
         except OSError as exc:
             self._say(f"--debug-port {self._options.debug_port}: {exc.strerror}; using another")
-            await server.start(0)
+            await server.start(LOOPBACK, 0)
         is_default = server.url.endswith(f":{DEFAULT_PORT}")
         where = "" if is_default else f" --server {server.url}"
         self._say(f"scheduler at {server.url}; try: berth explain{where} POD")
@@ -213,17 +241,17 @@ class Up:
             reasons[queued.key] = said[0] if said else ""
         return observer.look(
             service.pods.store,
-            scheduled=service.scheduler.scheduled,
+            scheduled=service.scheduler.binding.scheduled,
             reasons=reasons,
             now=self._clock.monotonic(),
         )
 
     def _summary(self, service: SchedulerService, verification: Verification) -> None:
-        scheduler = service.scheduler
-        took = scheduler.last_bound_at - scheduler.first_bound_at
-        rate = f"{(scheduler.scheduled - 1) / took:.0f} pods/s" if took > 0 else "at once"
+        binding = service.scheduler.binding
+        took = binding.last_bound_at - binding.first_bound_at
+        rate = f"{(binding.scheduled - 1) / took:.0f} pods/s" if took > 0 else "at once"
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        self._say(f"{scheduler.scheduled} pods bound in {took:.1f} s ({rate}), peak {peak:.0f} MiB")
+        self._say(f"{binding.scheduled} pods bound in {took:.1f} s ({rate}), peak {peak:.0f} MiB")
         for line in verification.lines():
             self._say(line)
 

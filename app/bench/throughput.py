@@ -44,6 +44,8 @@ WORKLOADS: Final = {
 }
 """Names on the command line, to those of :mod:`app.bench.workloads`. The pods are replicas."""
 
+HOPELESS: Final = "fits nowhere"
+
 REQUESTS_AT_ONCE: Final = 16
 NOT_READY: Final = b"node.kubernetes.io/not-ready"
 LOOK_SECONDS: Final = 0.005
@@ -54,7 +56,12 @@ QUIET_SECONDS: Final = 0.5
 QUIET_SHARE: Final = 0.1
 """A scheduler that uses less of a core than this has written what it had to write."""
 BERTH: Final = (sys.executable, "-m", "app")
-RUN_FLAGS: Final = ("--leader-elect=false", "--kube-api-qps=5000", "--kube-api-burst=5000")
+RUN_FLAGS: Final = (
+    "--secure-port=0",
+    "--leader-elect=false",
+    "--kube-api-qps=5000",
+    "--kube-api-burst=5000",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,8 @@ class Settings:
     kubeconfig: Path | None = None
     """None: an embedded API server is started for each workload."""
     command: str = ""
+    hopeless: int = 0
+    """Pods that fit nowhere, all alike, mixed evenly among the ``pods``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +89,12 @@ class Result:
     bound: int
     events: int
     """Events that the API server has of these pods, at the end."""
+    told: int
+    """Pods whose condition says that they fit nowhere, at the end."""
     seconds: float
     """From the first bind to the last."""
+    since_start: float
+    """Seconds from the start of the scheduler process to the last bind."""
     cpu_before: float
     """Up to the first bind: start, lists, filling the cache and the queue."""
     cpu_binding: float
@@ -108,7 +121,7 @@ class Result:
 async def measure(workload: str, settings: Settings, *, clock: Clock) -> Result:
     """Measure one of :data:`WORKLOADS`; BenchError or ApiError when that is not possible."""
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as folder:
-        async with _api_server(settings, Path(folder), clock=clock) as (kubeconfig, client):
+        async with api_server(settings, Path(folder), clock=clock) as (kubeconfig, client):
             await _clear(client)
             try:
                 await _fill(client, workload, settings)
@@ -124,7 +137,7 @@ async def measure(workload: str, settings: Settings, *, clock: Clock) -> Result:
 
 
 @asynccontextmanager
-async def _api_server(
+async def api_server(
     settings: Settings, folder: Path, *, clock: Clock
 ) -> AsyncIterator[tuple[Path, ApiClient]]:
     """Yield a kubeconfig and a client, of an embedded API server of its own if none is given."""
@@ -136,7 +149,8 @@ async def _api_server(
             await client.close()
         return
     kubeconfig, output = folder / "kubeconfig", folder / "cluster.log"
-    command = (*BERTH, "cluster", f"--kubeconfig-out={kubeconfig}")
+    # Without TLS, which costs both sides what is not the scheduler's work.
+    command = (*BERTH, "cluster", "--insecure", f"--kubeconfig-out={kubeconfig}")
     async with running(command, output=output) as server:
         deadline = clock.monotonic() + START_SECONDS
         while "API server at" not in output.read_text(encoding="utf-8"):
@@ -165,11 +179,16 @@ async def _fill(client: ApiClient, workload: str, settings: Settings) -> None:
     with suppress(AlreadyExistsError):
         body = msgspec.json.encode({"metadata": {"name": NAMESPACE}})
         await client.request("POST", "/api/v1/namespaces", body=body)
-    await _at_once(partial(_create_node, client, node) for node in _nodes(settings.nodes))
+    await create_nodes(client, settings.nodes)
     await _at_once(
         partial(client.request, "POST", PODS_PATH, body=msgspec.json.encode(pod))
-        for pod in _pods(workload, settings.pods)
+        for pod in _pods(workload, settings)
     )
+
+
+async def create_nodes(client: ApiClient, count: int) -> None:
+    """Create nodes that are ready, without kubelets."""
+    await _at_once(partial(_create_node, client, node) for node in _nodes(count))
 
 
 async def _create_node(client: ApiClient, node: dict[str, Any]) -> None:
@@ -192,10 +211,18 @@ def _nodes(count: int) -> Iterator[dict[str, Any]]:
         yield obj
 
 
-def _pods(workload: str, count: int) -> Iterator[dict[str, Any]]:
-    (spec,) = (w.spec(0) for w in workloads.WORKLOADS if w.name == WORKLOADS[workload])
-    for n in range(count):
-        yield {"metadata": {"name": f"pod-{n}", "labels": {"app": "app-0"}}, "spec": spec}
+def _pods(workload: str, settings: Settings) -> Iterator[dict[str, Any]]:
+    specs = {w.name: w.spec(0) for w in workloads.WORKLOADS}
+    spec, hopeless = specs[WORKLOADS[workload]], specs[HOPELESS]
+    for n in range(settings.pods):  # named so that they are mixed where they are sorted, too
+        share = (settings.hopeless * i // settings.pods for i in (n, n + 1))
+        for hopeless_n in range(*share):
+            yield _pod(f"pod-{n:06}-hopeless-{hopeless_n}", hopeless)
+        yield _pod(f"pod-{n:06}-plain", spec)
+
+
+def _pod(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"app": "app-0"}}, "spec": spec}
 
 
 async def _at_once(requests: Iterable[Callable[[], Awaitable[object]]]) -> None:
@@ -229,9 +256,23 @@ class _Spec(msgspec.Struct, rename="camel", frozen=True):
     node_name: str = ""
 
 
+class _Condition(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+
+
 class _Object(msgspec.Struct, frozen=True):
     metadata: _Meta = _Meta()
     spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a condition says that the pod fits nowhere."""
+        return any(condition.reason == "Unschedulable" for condition in self.status.conditions)
 
 
 class _Event(msgspec.Struct):
@@ -246,6 +287,7 @@ class _List(msgspec.Struct):
 
 _decode_event = msgspec.json.Decoder(_Event).decode
 _decode_list = msgspec.json.Decoder(_List).decode
+_decode_object = msgspec.json.Decoder(_Object).decode
 
 
 @dataclass
@@ -266,6 +308,7 @@ class _Binds:
 
     async def measure(self, scheduler: Measured, workload: str) -> Result:
         """Follow a scheduler that was just started until it has nothing left to do."""
+        started = self.clock.monotonic()
         watching = asyncio.create_task(self._watch(), name="watch binds")
         try:
             await self._until(1, watching, scheduler)
@@ -278,12 +321,15 @@ class _Binds:
             watching.cancel()
         times = self.bound.values()
         events = _decode_list(await self.client.request("GET", EVENTS_PATH)).items
+        pods = _decode_list(await self.client.request("GET", PODS_PATH)).items
         return Result(
             workload,
             pods=self.wanted,
             bound=len(self.bound),
             events=len(events),
+            told=sum(_decode_object(pod).is_told for pod in pods),
             seconds=max(times) - min(times),
+            since_start=max(times) - started,
             cpu_before=at_first,
             cpu_binding=at_last - at_first,
             cpu_after=at_end - at_last,

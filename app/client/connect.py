@@ -17,6 +17,7 @@ from app.client.connections import Connections
 from app.client.credentials import Credentials
 from app.client.rate_limit import TokenBucket
 from app.clock import Clock, RealClock
+from app.errors import UserError
 
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import Configuration
@@ -33,7 +34,7 @@ KEEPALIVE_PROBES: Final = 3
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class ConnectError(Exception):
+class ConnectError(UserError):
     """There is no usable way to an API server; the message names what was tried."""
 
 
@@ -65,6 +66,13 @@ async def connect(
     """
     clock = RealClock()
     endpoint = await find(kubeconfig=kubeconfig, context=context, master=master, clock=clock)
+    return client_of(endpoint, qps=qps, burst=burst, user_agent=user_agent, clock=clock)
+
+
+def client_of(
+    endpoint: Endpoint, *, qps: float, burst: int, user_agent: str, clock: Clock
+) -> ApiClient:
+    """Return a client for the API server at *endpoint*. Needs a running event loop."""
     session = aiohttp.ClientSession(
         # limit 0: watches hold their connections; what may be written at once is up to the lanes
         connector=aiohttp.TCPConnector(

@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol
 
+from app.cluster.access import policy
 from app.cluster.admission import NAMESPACES, PRIORITY_CLASSES
 from app.cluster.errors import StatusError
 from app.cluster.registry import find
@@ -9,6 +10,7 @@ from app.cluster.resources import Object, ResourceType
 from app.cluster.strategies.priority_class import SYSTEM_CLASSES
 from app.cluster.strategies.service import KUBERNETES_IP
 
+RBAC = "rbac.authorization.k8s.io"
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -40,10 +42,29 @@ def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
                 {"metadata": {"name": name}, "value": value, "description": description},
             )
         )
-    services = find("", "v1", "services")
-    if services is not None:
-        objects.append((services, _kubernetes_service()))
+    more = (
+        ("", "services", [_kubernetes_service()]),
+        ("", "configmaps", [_authentication_map()]),
+        (RBAC, "clusterroles", policy.cluster_roles()),
+        (RBAC, "roles", policy.roles()),
+        (RBAC, "clusterrolebindings", policy.cluster_role_bindings()),
+        (RBAC, "rolebindings", policy.role_bindings()),
+    )
+    for group, plural, found in more:
+        resource = find(group, "v1", plural)
+        if resource is not None:
+            objects += [(resource, each) for each in found]
     return objects
+
+
+def _authentication_map() -> Object:
+    """Return what tells delegates how requests are authenticated here.
+
+    There are no client certificates and no proxy in front, so no authority of either is named:
+    who delegates must ask by TokenReview.
+    """
+    metadata = {"name": "extension-apiserver-authentication", "namespace": "kube-system"}
+    return {"metadata": metadata, "data": {}}
 
 
 def _kubernetes_service() -> Object:

@@ -22,10 +22,12 @@ SUBRESOURCE_VERBS = {
     "finalize": ("update",),
     "scale": ("get", "patch", "update"),
     "status": ("get", "patch", "update"),
+    "token": ("create",),
 }
 SUBRESOURCE_KINDS = {
     "binding": ("", "", "Binding"),
     "scale": ("autoscaling", "v1", "Scale"),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
 }
 """Group, version and kind of what the subresource speaks; others speak the kind itself."""
 

@@ -1,5 +1,6 @@
 """Requests to answers: read what HTTP says, let the synchronous parts act, render what they say."""
 
+import copy
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -10,6 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.clock import Clock
 from app.cluster import errors, negotiation, options, protobuf, reads, subresources, views
+from app.cluster.access.escalation import Escalation
+from app.cluster.access.reviews import TOKEN_REQUESTS, Reviews
 from app.cluster.bodies import Bodies, read_patch, read_plain
 from app.cluster.errors import StatusError
 from app.cluster.negotiation import JSON
@@ -30,10 +33,21 @@ Handler = Callable[[Request, Target], Awaitable[ASGIApp]]
 class Endpoints:
     """Everything below the URL of a group and version."""
 
-    def __init__(self, paths: Paths, store: Store, writes: Writes, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        store: Store,
+        writes: Writes,
+        *,
+        reviews: Reviews,
+        escalation: Escalation,
+        clock: Clock,
+    ) -> None:
         self._paths = paths
         self._store = store
         self._writes = writes
+        self._reviews = reviews
+        self._escalation = escalation
         self._clock = clock
         self._is_open = True
         self._handlers: dict[tuple[str, str], Handler] = {
@@ -52,6 +66,8 @@ class Endpoints:
             ("scale", "PUT"): self._put_scale,
             ("scale", "PATCH"): self._patch_scale,
             ("binding", "POST"): self._bind,
+            ("token", "POST"): self._issue_token,
+            ("question", "POST"): self._review,
         }
 
     def close(self) -> None:
@@ -86,6 +102,10 @@ class Endpoints:
                 target.resource.refused_subresources[target.subresource]
             )
         level = target.subresource or ("object" if target.name else "collection")
+        if not target.resource.is_stored:
+            if target.name:
+                raise errors.path_not_found()
+            level = "question"
         handler = self._handlers.get((level, method))
         if handler is None:
             raise errors.method_not_allowed()
@@ -112,10 +132,13 @@ class Endpoints:
             raise errors.method_not_allowed()
         render = self._renderer(request, target)
         bodies = self._bodies(request, target)
+        body = bodies.read(await request.body(), request.content_type)
+        if self._escalation.concerns(target.resource, request.user):
+            self._escalation.check(target.resource, target.namespace, body, request.user)
         stored = self._writes.create(
             target.resource,
             target.namespace,
-            bodies.read(await request.body(), request.content_type),
+            body,
             dry_run=options.dry_run(request.query),
         )
         return _warned(Answer(render.object(stored), 201), bodies)
@@ -138,6 +161,8 @@ class Endpoints:
         return _warned(Answer(render.object(stored)), bodies)
 
     def _update(self, request: Request, target: Target, change: Change) -> Stored:
+        if self._escalation.concerns(target.resource, request.user):
+            change = self._without_escalation(request, target, change)
         return self._writes.update(
             target.resource,
             target.namespace,
@@ -146,6 +171,18 @@ class Endpoints:
             subresource="" if target.subresource == "scale" else target.subresource,
             dry_run=options.dry_run(request.query),
         )
+
+    def _without_escalation(self, request: Request, target: Target, change: Change) -> Change:
+        """Make *change* refuse to grant what its author does not have."""
+
+        def checked(current: Object) -> Object:
+            before = _grants(current)
+            new = change(current)
+            if _grants(new) != before:
+                self._escalation.check(target.resource, target.namespace, new, request.user)
+            return new
+
+        return checked
 
     async def _delete(self, request: Request, target: Target) -> Answer:
         render = self._renderer(request, target)
@@ -204,6 +241,21 @@ class Endpoints:
         )
         return Answer(BOUND, 201)
 
+    async def _issue_token(self, request: Request, target: Target) -> Answer:
+        account = self._writes.get(target.resource, target.namespace, target.name)
+        bodies = Bodies(TOKEN_REQUESTS, options.field_validation(request.query))
+        asked = bodies.read(await request.body(), request.content_type)
+        answered = self._reviews.issue(account, asked)
+        return _warned(Answer(msgspec.json.encode(answered), 201), bodies)
+
+    async def _review(self, request: Request, target: Target) -> Answer:
+        if target.resource.namespaced and not target.namespace:
+            raise errors.method_not_allowed()
+        bodies = self._bodies(request, target)
+        review = bodies.read(await request.body(), request.content_type)
+        answered = self._reviews.answer(target.resource, review, request.user, target.namespace)
+        return _warned(Answer(msgspec.json.encode(answered), 201), bodies)
+
     def _bodies(self, request: Request, target: Target) -> Bodies:
         return Bodies(target.resource, options.field_validation(request.query))
 
@@ -214,6 +266,12 @@ class Endpoints:
 
 
 BOUND = msgspec.json.encode(errors.success(code=201))
+
+
+def _grants(obj: Object) -> Object:
+    """Return a copy of what a role or binding grants."""
+    parts = ("rules", "aggregationRule", "roleRef", "subjects")
+    return copy.deepcopy({part: obj.get(part) for part in parts})
 
 
 async def _delete_options(request: Request) -> DeleteOptions:

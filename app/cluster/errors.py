@@ -128,6 +128,26 @@ def forbidden(
     return StatusError(403, "Forbidden", message, details=details)
 
 
+def unauthorized() -> StatusError:
+    """Who asks could not be found out."""
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def access_denied(group: str, resource: str, name: str, why: str) -> StatusError:
+    """A request that its user may not make; *resource* is empty when it is about a path.
+
+    *resource* is what the URL says, and need not be served.
+    """
+    message = f"forbidden: {why}"
+    if resource:
+        qualified = f"{resource}.{group}" if group else resource
+        named = f'{qualified} "{name}"' if name else qualified
+        message = f"{named} is {message}"
+    said = {"name": name, "group": group, "kind": resource}
+    details = {key: value for key, value in said.items() if value}
+    return StatusError(403, "Forbidden", message, details=details)
+
+
 def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 

@@ -118,6 +118,13 @@ def paths_of(resource: ResourceType) -> Object:
     collection = f"{resource.path}{scope}/{resource.plural}"
     item = f"{collection}/{{name}}"
     placeholders = ["namespace"] if resource.namespaced else []
+    if not resource.is_stored:
+        return {
+            collection: {
+                "parameters": [_path_parameter(each) for each in placeholders],
+                "post": _operation(resource, "post", body=True),
+            }
+        }
     paths = {
         collection: {
             "parameters": [_path_parameter(each) for each in placeholders],

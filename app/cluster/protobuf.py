@@ -5,6 +5,7 @@ protobuf and do not fall back. The types of fields come from :mod:`app.cluster.s
 which number means which field. A field without a number here is refused, never lost in silence.
 """
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -132,6 +133,62 @@ FIELDS: Mapping[str, Mapping[int, str]] = {
     },
     "V1EnvVar": {1: "name", 2: "value"},
     "V1ResourceRequirements": {1: "limits", 2: "requests"},
+    "V1ConfigMap": {1: "metadata", 2: "data", 3: "binaryData", 4: "immutable"},
+    "V1Secret": {1: "metadata", 2: "data", 3: "type", 4: "stringData", 5: "immutable"},
+    "V1ServiceAccount": {1: "metadata", 4: "automountServiceAccountToken"},
+    "V1Role": {1: "metadata", 2: "rules"},
+    "V1ClusterRole": {1: "metadata", 2: "rules", 3: "aggregationRule"},
+    "V1AggregationRule": {1: "clusterRoleSelectors"},
+    "V1PolicyRule": {
+        1: "verbs",
+        2: "apiGroups",
+        3: "resources",
+        4: "resourceNames",
+        5: "nonResourceURLs",
+    },
+    "V1RoleBinding": {1: "metadata", 2: "subjects", 3: "roleRef"},
+    "V1ClusterRoleBinding": {1: "metadata", 2: "subjects", 3: "roleRef"},
+    "RbacV1Subject": {1: "kind", 2: "apiGroup", 3: "name", 4: "namespace"},
+    "V1RoleRef": {1: "apiGroup", 2: "kind", 3: "name"},
+    "AuthenticationV1TokenRequest": {1: "metadata", 2: "spec", 3: "status"},
+    "V1TokenRequestSpec": {1: "audiences", 4: "expirationSeconds"},
+    "V1TokenRequestStatus": {1: "token", 2: "expirationTimestamp"},
+    "V1TokenReview": {1: "metadata", 2: "spec", 3: "status"},
+    "V1TokenReviewSpec": {1: "token", 2: "audiences"},
+    "V1TokenReviewStatus": {1: "authenticated", 2: "user", 3: "error", 4: "audiences"},
+    "V1SelfSubjectReview": {1: "metadata", 2: "status"},
+    "V1SelfSubjectReviewStatus": {1: "userInfo"},
+    "V1UserInfo": {1: "username", 2: "uid", 3: "groups"},
+    "V1LocalSubjectAccessReview": {1: "metadata", 2: "spec", 3: "status"},
+    "V1SubjectAccessReview": {1: "metadata", 2: "spec", 3: "status"},
+    "V1SubjectAccessReviewSpec": {
+        1: "resourceAttributes",
+        2: "nonResourceAttributes",
+        3: "user",
+        4: "groups",
+        6: "uid",
+    },
+    "V1SelfSubjectAccessReview": {1: "metadata", 2: "spec", 3: "status"},
+    "V1SelfSubjectAccessReviewSpec": {1: "resourceAttributes", 2: "nonResourceAttributes"},
+    "V1ResourceAttributes": {
+        1: "namespace",
+        2: "verb",
+        3: "group",
+        4: "version",
+        5: "resource",
+        6: "subresource",
+        7: "name",
+    },
+    "V1NonResourceAttributes": {1: "path", 2: "verb"},
+    "V1SubjectAccessReviewStatus": {1: "allowed", 2: "reason", 3: "evaluationError", 4: "denied"},
+    "V1SelfSubjectRulesReview": {1: "metadata", 2: "spec", 3: "status"},
+    "V1SelfSubjectRulesReviewSpec": {1: "namespace"},
+    "V1SubjectRulesReviewStatus": {
+        1: "resourceRules",
+        2: "nonResourceRules",
+        3: "incomplete",
+        4: "evaluationError",
+    },
     "V1DeleteOptions": {
         1: "gracePeriodSeconds",
         2: "preconditions",
@@ -142,6 +199,9 @@ FIELDS: Mapping[str, Mapping[int, str]] = {
     "V1Preconditions": {1: "uid", 2: "resourceVersion"},
 }
 """By model: field numbers of the API's ``generated.proto`` files."""
+
+BYTES_FIELDS = frozenset({("V1ConfigMap", "binaryData"), ("V1Secret", "data")})
+"""Maps whose values are bytes: texts in base64 when it is JSON."""
 
 MEANT_WHEN_ZERO = frozenset(
     {
@@ -189,8 +249,10 @@ def _message(content: Any, model: str) -> Object:
                 message.setdefault(name, []).append(_value(value, item))
             case schema.MapOf(item):
                 entry = dict(_fields(value))
-                key = _text(entry.get(1, b""))
-                message.setdefault(name, {})[key] = _value(entry.get(2, b""), item)
+                key, found = _text(entry.get(1, b"")), entry.get(2, b"")
+                if (model, name) in BYTES_FIELDS:
+                    found = b64encode(found)
+                message.setdefault(name, {})[key] = _value(found, item)
             case _:
                 found = _value(value, field_type)
                 if found or found == {} or name in MEANT_WHEN_ZERO:

@@ -1,6 +1,7 @@
 """The one list of the kinds that the embedded API server serves."""
 
 from app.cluster import selectable_fields
+from app.cluster.columns import configuration as configuration_columns
 from app.cluster.columns import devices as device_columns
 from app.cluster.columns import event as event_columns
 from app.cluster.columns import lease as lease_columns
@@ -9,16 +10,18 @@ from app.cluster.columns import node as node_columns
 from app.cluster.columns import pod as pod_columns
 from app.cluster.columns import pod_disruption_budget as pod_disruption_budget_columns
 from app.cluster.columns import priority_class as priority_class_columns
+from app.cluster.columns import rbac as rbac_columns
 from app.cluster.columns import service as service_columns
 from app.cluster.columns import storage as storage_columns
 from app.cluster.columns import workloads as workload_columns
 from app.cluster.events_view import core_column, core_strategy, from_core, to_core
 from app.cluster.resources import VERBS, ResourceType
-from app.cluster.strategies import devices, storage
+from app.cluster.strategies import configuration, devices, rbac, storage
 from app.cluster.strategies.deployment import DEPLOYMENT
 from app.cluster.strategies.event import EVENT
 from app.cluster.strategies.lease import LEASE
 from app.cluster.strategies.namespace import NAMESPACE
+from app.cluster.strategies.network_policy import NETWORK_POLICY
 from app.cluster.strategies.node import NODE
 from app.cluster.strategies.pod import POD
 from app.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
@@ -29,6 +32,17 @@ from app.cluster.strategies.service import SERVICE
 from app.cluster.strategies.stateful_set import STATEFUL_SET
 
 RESOURCES: tuple[ResourceType, ...] = (
+    ResourceType(
+        group="",
+        version="v1",
+        kind="ConfigMap",
+        plural="configmaps",
+        singular="configmap",
+        namespaced=True,
+        short_names=("cm",),
+        strategy=configuration.CONFIG_MAP,
+        columns=configuration_columns.CONFIG_MAP_COLUMNS,
+    ),
     ResourceType(
         group="",
         version="v1",
@@ -127,6 +141,30 @@ RESOURCES: tuple[ResourceType, ...] = (
     ResourceType(
         group="",
         version="v1",
+        kind="Secret",
+        plural="secrets",
+        singular="secret",
+        namespaced=True,
+        strategy=configuration.SECRET,
+        columns=configuration_columns.SECRET_COLUMNS,
+        selectable_fields=selectable_fields.SECRET,
+    ),
+    ResourceType(
+        group="",
+        version="v1",
+        kind="ServiceAccount",
+        plural="serviceaccounts",
+        singular="serviceaccount",
+        namespaced=True,
+        short_names=("sa",),
+        subresources=("token",),
+        returned_when_gone=True,
+        strategy=configuration.SERVICE_ACCOUNT,
+        columns=configuration_columns.SERVICE_ACCOUNT_COLUMNS,
+    ),
+    ResourceType(
+        group="",
+        version="v1",
         kind="Service",
         plural="services",
         singular="service",
@@ -194,6 +232,17 @@ RESOURCES: tuple[ResourceType, ...] = (
         from_storage=from_core,
     ),
     ResourceType(
+        group="networking.k8s.io",
+        version="v1",
+        kind="NetworkPolicy",
+        plural="networkpolicies",
+        singular="networkpolicy",
+        namespaced=True,
+        short_names=("netpol",),
+        strategy=NETWORK_POLICY,
+        columns=configuration_columns.NETWORK_POLICY_COLUMNS,
+    ),
+    ResourceType(
         group="policy",
         version="v1",
         kind="PodDisruptionBudget",
@@ -204,6 +253,46 @@ RESOURCES: tuple[ResourceType, ...] = (
         subresources=("status",),
         strategy=POD_DISRUPTION_BUDGET,
         columns=pod_disruption_budget_columns.COLUMNS,
+    ),
+    ResourceType(
+        group=rbac.GROUP,
+        version="v1",
+        kind="ClusterRole",
+        plural="clusterroles",
+        singular="clusterrole",
+        namespaced=False,
+        strategy=rbac.CLUSTER_ROLE,
+        columns=rbac_columns.ROLE_COLUMNS,
+    ),
+    ResourceType(
+        group=rbac.GROUP,
+        version="v1",
+        kind="ClusterRoleBinding",
+        plural="clusterrolebindings",
+        singular="clusterrolebinding",
+        namespaced=False,
+        strategy=rbac.CLUSTER_ROLE_BINDING,
+        columns=rbac_columns.BINDING_COLUMNS,
+    ),
+    ResourceType(
+        group=rbac.GROUP,
+        version="v1",
+        kind="Role",
+        plural="roles",
+        singular="role",
+        namespaced=True,
+        strategy=rbac.ROLE,
+        columns=rbac_columns.ROLE_COLUMNS,
+    ),
+    ResourceType(
+        group=rbac.GROUP,
+        version="v1",
+        kind="RoleBinding",
+        plural="rolebindings",
+        singular="rolebinding",
+        namespaced=True,
+        strategy=rbac.ROLE_BINDING,
+        columns=rbac_columns.BINDING_COLUMNS,
     ),
     ResourceType(
         group="storage.k8s.io",

@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from app.cluster import errors
+from app.cluster.access.users import User
 from app.cluster.errors import StatusError
 from app.cluster.negotiation import JSON
 
@@ -29,13 +30,14 @@ NOTHING_ASKED: Mapping[str, str] = {}
 class Request:
     """One request to a resource, over the ASGI connection that it came by."""
 
-    __slots__ = ("_length", "_receive", "accept", "content_type", "method", "path", "query")
+    __slots__ = ("_length", "_receive", "accept", "content_type", "method", "path", "query", "user")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
         self._length = 0
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self.user: User = scope["user"]
         self.query = read_query(scope["query_string"])
         self.accept = self.content_type = ""
         for name, value in scope["headers"]:

@@ -102,8 +102,10 @@ class ResourceType:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = VERBS
+    is_stored: bool = True
+    """If not, it is a question: a POST is answered and forgotten."""
     subresources: tuple[str, ...] = ()
-    """Of ``binding``, ``finalize``, ``scale``, ``status``."""
+    """Of ``binding``, ``finalize``, ``scale``, ``status``, ``token``."""
     refused_subresources: Mapping[str, str] = field(default_factory=dict)
     """Subresources that a real server has and this one has not, with what is said instead: 405.
     They are not announced."""

@@ -130,6 +130,7 @@ MERGES: Mapping[str, Mapping[str, Merge]] = {
         "resourceClaimStatuses": Merge("merge,retainKeys", "name"),
         **CONDITION_MERGES,
     },
+    "V1ServiceAccount": {"secrets": BY_NAME},
     "V1ServiceSpec": {"ports": Merge("merge", "port")},
     "V1ServiceStatus": CONDITION_MERGES,
     "V1DeploymentSpec": {"strategy": Merge("retainKeys")},

@@ -75,3 +75,5 @@ EVENTS_K8S_IO_EVENT: dict[str, Field] = {
     **{f"regarding.{field}": text_at(f"regarding.{field}") for field in OBJECT_FIELDS},
     **{path: text_at(path) for path in ("reason", NEW_NAMES["reportingComponent"], "type")},
 }
+
+SECRET: dict[str, Field] = {"type": text_at("type")}

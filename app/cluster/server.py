@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-import socket
+import ssl
 from collections.abc import Sequence
 
 import msgspec
@@ -15,15 +15,22 @@ from starlette.types import Receive, Scope, Send
 
 from app.clock import Clock
 from app.cluster import discovery, errors, openapi
+from app.cluster.access.escalation import Escalation
+from app.cluster.access.gate import Gate
+from app.cluster.access.rbac import Authorizer, Observer
+from app.cluster.access.reviews import REVIEWS, Reviews
+from app.cluster.access.tokens import Tokens
 from app.cluster.deletion import Deletions
 from app.cluster.endpoints import Endpoints
-from app.cluster.http_server import HttpServer
+from app.cluster.errors import StatusError
 from app.cluster.identities import Identities
 from app.cluster.negotiation import JSON
 from app.cluster.paths import Paths, is_below_version
+from app.cluster.requests import refusal
 from app.cluster.resources import Object, ResourceType
 from app.cluster.store import Store
 from app.cluster.writes import Admission, Writes
+from app.http_server import HttpServer
 from app.tasks import forever
 
 TICK_SECONDS = 1.0
@@ -60,7 +67,13 @@ class ApiServer:
         admission: Admission,
         clock: Clock,
         rng: random.Random,
+        tokens: Tokens | None = None,
+        observer: Observer | None = None,
     ) -> None:
+        """*tokens* say who is who; None: nobody is asked, and everybody may do everything.
+
+        *observer* is told of every decision about a request.
+        """
         self.writes = Writes(
             store,
             Deletions(store, clock=clock),
@@ -70,56 +83,72 @@ class ApiServer:
         )
         self._store = store
         self._clock = clock
-        self._endpoints = Endpoints(Paths(resources), store, self.writes, clock=clock)
-        self._pages = _pages(resources)
+        known = Tokens(clock=clock) if tokens is None else tokens
+        authorizer = Authorizer(store, observer=observer)
+        served = (*resources, *REVIEWS)
+        self._gate = Gate(known, authorizer, store, is_open=tokens is None)
+        self._endpoints = Endpoints(
+            Paths(served),
+            store,
+            self.writes,
+            reviews=Reviews(known, authorizer, store, clock=clock),
+            escalation=Escalation(authorizer),
+            clock=clock,
+        )
+        self._pages = _pages(served)
         self._server: HttpServer | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._ticking: asyncio.Task[None] | None = None
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request: an ASGI application."""
-        path = scope["path"]
-        if is_below_version(path) and path != ACCESS_REVIEWS:
+        try:
+            self._gate.admit(scope)
+        except StatusError as exc:
+            await refusal(exc)(scope, receive, send)
+            return
+        if is_below_version(scope["path"]):
             await self._endpoints.serve(scope, receive, send)
         else:
             await self._pages(scope, receive, send)
 
-    async def start(self, host: str, port: int) -> int:
+    async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
         """Listen; return the port, which the system chooses when *port* is 0.
 
-        Raises OSError when the address cannot be had.
+        *tls* makes it HTTPS. Raises OSError when the address cannot be had.
         """
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=2048)
-        self._server = HttpServer(self.app)
-        self._tasks = [
-            asyncio.create_task(self._server.serve([listener]), name="cluster-api-server"),
-            asyncio.create_task(
-                forever("cluster-watch-tick", self._tick), name="cluster-watch-tick"
-            ),
-        ]
-        return int(listener.getsockname()[1])
+        server = HttpServer(self.app, tls=tls)
+        await server.start(host, port)
+        self._server = server
+        self._ticking = asyncio.create_task(
+            forever("cluster-watch-tick", self._tick), name="cluster-watch-tick"
+        )
+        return server.port
 
     async def run(self) -> None:
         """Wait until the server is stopped; raise what it dies of before.
 
         Whoever starts the server owns this: nobody else would notice.
         """
-        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-        if self._server is not None and self._server.should_exit:
-            return
-        for task in done:
-            await task
-        raise RuntimeError("the API server has ended")
+        if self._server is None or self._ticking is None:
+            raise RuntimeError("the API server has not been started")
+        serving = asyncio.create_task(self._server.run(), name="cluster-api-server")
+        try:
+            await asyncio.wait([serving, self._ticking], return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                await serving
+            elif self._ticking.done() and not self._ticking.cancelled():
+                await self._ticking
+        finally:
+            serving.cancel()
 
     async def stop(self) -> None:
         """End all watches, let requests finish, and close the connections."""
         self._endpoints.close()
-        if self._server is None:
+        if self._server is None or self._ticking is None:
             return
-        serving, ticking = self._tasks
-        self._server.should_exit = True
-        ticking.cancel()
-        await asyncio.wait([serving, ticking])
+        await self._server.stop()
+        self._ticking.cancel()
+        await asyncio.wait([self._ticking])
 
     async def _tick(self) -> None:
         while True:
@@ -131,7 +160,6 @@ def _pages(resources: Sequence[ResourceType]) -> Starlette:
     """Return what serves all that is not a resource: it hardly changes, and is hardly asked."""
     return Starlette(
         routes=[
-            Route(ACCESS_REVIEWS, _review_access, methods=["POST"]),
             *discovery.routes(resources),
             *openapi.routes(resources),
             Route("/version", _version),
@@ -147,21 +175,6 @@ async def _version(_request: Request) -> Response:
 
 async def _healthy(_request: Request) -> Response:
     return PlainTextResponse("ok")
-
-
-ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-
-
-async def _review_access(_request: Request) -> Response:
-    """Allow everything: who can reach a loopback address owns the cluster."""
-    review = {
-        "kind": "SelfSubjectAccessReview",
-        "apiVersion": "authorization.k8s.io/v1",
-        "metadata": {},
-        "spec": {},
-        "status": {"allowed": True},
-    }
-    return Response(msgspec.json.encode(review), 201, media_type=JSON)
 
 
 async def _refused(_request: Request, exc: Exception) -> Response:

@@ -215,6 +215,10 @@ class Store:
         """The resource version of the latest write."""
         return self._version
 
+    def writes_of(self, storage_key: str) -> int:
+        """Return how many writes there were; what was made from the objects before is stale."""
+        return self._collection(storage_key).log.end
+
     def get(self, storage_key: str, namespace: str, name: str) -> Stored:
         """Return the object or raise :class:`NotFoundError`."""
         try:

@@ -2,14 +2,11 @@
 
 import argparse
 import logging
-import random
 from collections.abc import Sequence
 
 from app import log
-from app.clock import RealClock
-from app.commands.nodes import add_cluster_flags
+from app.commands.nodes import add_cluster_flags, embedded_cluster
 from app.commands.terminal import in_loop, naming_port, say
-from app.embedded import EmbeddedCluster, write_kubeconfig
 
 
 def main(argv: Sequence[str]) -> int:
@@ -17,12 +14,12 @@ def main(argv: Sequence[str]) -> int:
     add_cluster_flags(parser)
     given = parser.parse_args(argv)
     log.setup(logging.WARNING)
+    cluster = embedded_cluster(given)
 
     async def serving() -> int:
-        cluster = EmbeddedCluster(clock=RealClock(), rng=random.Random())
         await cluster.start(given.port)
         path = given.kubeconfig_out.absolute()
-        write_kubeconfig(path, cluster.url)
+        cluster.write_kubeconfig(path)
         say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get all -A")
         try:
             await cluster.run_controllers()

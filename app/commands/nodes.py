@@ -1,12 +1,15 @@
 """Flags about hollow nodes and embedded clusters."""
 
 import argparse
+import random
 from pathlib import Path
 
 from app import manifests
+from app.clock import RealClock
+from app.cluster.access.tokens import Tokens, read_token_file
 from app.cluster.kubelet.node_template import NodeTemplate
 from app.commands.terminal import UsageError, port, positive
-from app.embedded import template_from
+from app.embedded import EmbeddedCluster, template_from
 
 
 def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:
@@ -18,7 +21,7 @@ def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:
 
 
 def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
-    """Add ``--port`` and ``--kubeconfig-out``."""
+    """Add ``--port``, ``--kubeconfig-out``, ``--token-auth-file`` and ``--insecure``."""
     parser.add_argument(
         "--port", type=port, default=0, help="port of the API server on loopback; 0: any free one"
     )
@@ -26,6 +29,27 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig-out", type=Path, default=Path("berth.kubeconfig"), metavar="FILE",
         help="where to write the kubeconfig",
     )  # fmt: skip
+    parser.add_argument(
+        "--token-auth-file", type=Path, metavar="FILE",
+        help="more users of the API: CSV with token, user, uid, and groups as in \"a,b\"",
+    )  # fmt: skip
+    parser.add_argument(
+        "--insecure", action="store_true",
+        help="serve the API over plain HTTP, to whoever can reach the port, with all rights",
+    )  # fmt: skip
+
+
+def embedded_cluster(given: argparse.Namespace) -> EmbeddedCluster:
+    """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
+
+    Raises TokenFileError.
+    """
+    clock = RealClock()
+    tokens = Tokens(clock=clock)
+    if given.token_auth_file is not None:
+        for token, user in read_token_file(given.token_auth_file).items():
+            tokens.add(token, user)
+    return EmbeddedCluster(clock=clock, rng=random.Random(), insecure=given.insecure, tokens=tokens)
 
 
 def node_template(path: Path | None) -> NodeTemplate:

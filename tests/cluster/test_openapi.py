@@ -8,6 +8,7 @@ import pytest
 from starlette.applications import Starlette
 
 from app.cluster import openapi
+from app.cluster.access.reviews import REVIEWS
 from app.cluster.bodies import PATCH_TYPES
 from app.cluster.discovery import by_path
 from app.cluster.registry import RESOURCES
@@ -56,7 +57,9 @@ async def test_the_index_leads_to_a_document_per_group_and_version(
         "apis/apps/v1",
         "apis/coordination.k8s.io/v1",
         "apis/events.k8s.io/v1",
+        "apis/networking.k8s.io/v1",
         "apis/policy/v1",
+        "apis/rbac.authorization.k8s.io/v1",
         "apis/resource.k8s.io/v1",
         "apis/scheduling.k8s.io/v1",
         "apis/storage.k8s.io/v1",
@@ -155,3 +158,15 @@ async def test_other_documents_are_json_only(client: httpx.AsyncClient) -> None:
     accept = {"Accept": "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"}
     response = await client.get("/openapi/v3", headers=accept)
     assert (response.status_code, response.json()["reason"]) == (406, "NotAcceptable")
+
+
+def test_a_question_can_only_be_asked() -> None:
+    found = openapi.document(REVIEWS)
+    assert {path: sorted(set(item) - {"parameters"}) for path, item in found["paths"].items()} == {
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews": ["post"],
+        "/apis/authentication.k8s.io/v1/tokenreviews": ["post"],
+        "/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews": ["post"],
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": ["post"],
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": ["post"],
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews": ["post"],
+    }

@@ -57,6 +57,26 @@ METADATA = field(1, field(1, "x") + field(11, field(1, "app") + field(2, "web"))
             id="kubectl create ns",
         ),
         pytest.param(
+            body("v1", "Secret", field(2, field(1, "a") + field(2, b"\xff\0")) + field(3, "t")),
+            "V1Secret",
+            {"apiVersion": "v1", "kind": "Secret", "data": {"a": "/wA="}, "type": "t"},
+            id="bytes become base64",
+        ),
+        pytest.param(
+            body(
+                "authorization.k8s.io/v1",
+                "SelfSubjectAccessReview",
+                field(2, field(1, field(2, "list") + field(5, "pods"))),
+            ),
+            "V1SelfSubjectAccessReview",
+            {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}},
+            },
+            id="kubectl auth can-i list pods",
+        ),
+        pytest.param(
             body("scheduling.k8s.io/v1", "PriorityClass", METADATA + field(2, -7) + field(3, 1)),
             "V1PriorityClass",
             {

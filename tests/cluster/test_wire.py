@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from app.cluster import discovery
+from app.cluster.access.reviews import REVIEWS
 from app.cluster.registry import RESOURCES
 from app.cluster.resources import Object
 from app.cluster.tables import as_table
@@ -88,7 +89,7 @@ def recorded_discovery() -> dict[tuple[str, str], Object]:
     }
 
 
-@pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.qualified_plural)
+@pytest.mark.parametrize("resource", [*RESOURCES, *REVIEWS], ids=lambda each: each.qualified_plural)
 def test_discovery(resource: Any) -> None:
     """Entries are the same, but for subresources that berth does not have."""
     recorded = recorded_discovery()[resource.group, resource.plural]

@@ -120,7 +120,13 @@ class Cluster:
         """Start ``berth run``."""
         proxy = await self._cleanup.enter_async_context(Proxy(self.url).serving())
         process = await self._cleanup.enter_async_context(
-            berth("run", f"--master={proxy.url}", *flags, log=self._folder / f"{name}.log")
+            berth(
+                "run",
+                f"--master={proxy.url}",
+                "--secure-port=0",
+                *flags,
+                log=self._folder / f"{name}.log",
+            )
         )
         return Replica(process, proxy)
 
@@ -200,7 +206,13 @@ async def cluster(folder: Path, *, nodes: int, cpu: str) -> AsyncIterator[Cluste
     )
     async with AsyncExitStack() as cleanup:
         await cleanup.enter_async_context(
-            berth("cluster", f"--kubeconfig-out={kubeconfig}", log=folder / "cluster.log")
+            berth(
+                # The proxies look into what passes through them.
+                "cluster",
+                "--insecure",
+                f"--kubeconfig-out={kubeconfig}",
+                log=folder / "cluster.log",
+            )
         )
         await until(kubeconfig.exists, "the API server is up")
         url = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"][

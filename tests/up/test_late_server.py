@@ -38,7 +38,7 @@ async def test_it_waits_until_the_server_is_up() -> None:
     service = SchedulerService(client, config, clock=clock, rng=rng)
     running = asyncio.create_task(service.run(), name="scheduler")
     await clock.slept.wait()
-    cluster = EmbeddedCluster(clock=RealClock(), rng=rng)
+    cluster = EmbeddedCluster(clock=RealClock(), rng=rng, insecure=True)
     await cluster.start(port)
     try:
         async with asyncio.timeout(30):

@@ -8,6 +8,7 @@ import yaml
 
 from app.clock import RealClock
 from app.config.load import default_configuration
+from app.embedded import EmbeddedCluster
 from app.profile.build import args_models
 from app.up import Up, UpOptions
 from plugins.registry import IN_TREE
@@ -35,11 +36,13 @@ async def run(tmp_path: Path, **options: object) -> tuple[int, list[str]]:
         exit_when_idle=True,
         **{"nodes": 3, **options},  # type: ignore[arg-type] # a table of options, one per test
     )
+    clock, rng = RealClock(), random.Random(1)
     up = Up(
         settings,
         default_configuration(args_models(IN_TREE)),
-        clock=RealClock(),
-        rng=random.Random(1),
+        EmbeddedCluster(clock=clock, rng=rng),
+        clock=clock,
+        rng=rng,
         say=said.append,
     )
     return await up.run(), said
@@ -53,7 +56,7 @@ async def test_the_sample_is_placed_but_for_what_cannot_be(tmp_path: Path) -> No
     assert "checked through the API: 42 pods placed, 1 gated" in said
     assert "no node is over its allocatable" in said
     config = yaml.safe_load((tmp_path / "kubeconfig").read_text(encoding="utf-8"))
-    assert config["clusters"][0]["cluster"]["server"].startswith("http://127.0.0.1:")
+    assert config["clusters"][0]["cluster"]["server"].startswith("https://127.0.0.1:")
 
 
 async def test_everything_placed_is_success(tmp_path: Path) -> None:

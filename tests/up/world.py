@@ -10,10 +10,12 @@ import msgspec
 
 from app.client.api_client import ApiClient
 from app.clock import RealClock
+from app.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
 from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.kubelet.pod_lifecycles import Timings
 from app.config.load import default_configuration
+from app.config.types import Extender
 from app.embedded import EmbeddedCluster
 from app.main import SchedulerService
 from app.profile.build import args_models
@@ -90,19 +92,27 @@ def pod(name: str, *, cpu: str = "100m", labels: Object | None = None, **spec: A
 
 
 @asynccontextmanager
-async def running_world(*, nodes: int, cpu: str = "4") -> AsyncIterator[World]:
-    """Run everything; a scenario that does not come to its end fails after LIMIT_SECONDS."""
+async def running_world(
+    *,
+    nodes: int,
+    cpu: str = "4",
+    extenders: tuple[Extender, ...] = (),
+    limit: float = LIMIT_SECONDS,
+) -> AsyncIterator[World]:
+    """Run everything; a scenario that does not come to its end fails after *limit* seconds."""
     clock, rng = RealClock(), random.Random(1)
     cluster = EmbeddedCluster(clock=clock, rng=rng)
     await cluster.start(0)
-    clients = [await cluster.connect(name) for name in ("scheduler", "kubelets", "user")]
+    clients = [await cluster.connect(user.name, user=user) for user in (SCHEDULER, KUBELETS, ADMIN)]
     settings = Settings(
         nodes=nodes,
         template=NodeTemplate(resources={"cpu": cpu, "memory": "8Gi", "pods": "110"}),
         timings=Timings(stop_seconds=0.1),
     )
     kubelets = HollowKubelets(clients[1], settings, clock=clock, rng=rng)
-    configuration = default_configuration(args_models(IN_TREE))
+    configuration = default_configuration(args_models(IN_TREE)).model_copy(
+        update={"extenders": extenders}
+    )
     service = SchedulerService(clients[0], configuration, clock=clock, rng=rng)
     tasks = [
         asyncio.create_task(run(), name=name)
@@ -113,7 +123,7 @@ async def running_world(*, nodes: int, cpu: str = "4") -> AsyncIterator[World]:
         )
     ]
     try:
-        async with asyncio.timeout(LIMIT_SECONDS):
+        async with asyncio.timeout(limit):
             await kubelets.registered.wait()
             yield World(clients[2], service)
     finally:

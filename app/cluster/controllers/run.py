@@ -10,15 +10,21 @@ import msgspec
 
 from app.clock import Clock
 from app.cluster.actions import Requester
+from app.cluster.controllers.cluster_role_aggregation import (
+    ClusterRoleAggregationController,
+    ClusterRoleView,
+)
 from app.cluster.controllers.controller import Controller
 from app.cluster.controllers.deployment import DeploymentController
 from app.cluster.controllers.disruption import DisruptionController
+from app.cluster.controllers.ephemeral_volume import EphemeralVolumeController
 from app.cluster.controllers.garbage_collector import GarbageCollector, Kind
 from app.cluster.controllers.loop import Loop
 from app.cluster.controllers.namespace import NamespaceController
 from app.cluster.controllers.persistent_volume import PersistentVolumeController
 from app.cluster.controllers.replica_set import ReplicaSetController
 from app.cluster.controllers.resource_claim import ResourceClaimController
+from app.cluster.controllers.service_account import ServiceAccountController
 from app.cluster.controllers.stateful_set import StatefulSetController
 from app.cluster.controllers.table import Table
 from app.cluster.controllers.views import (
@@ -39,6 +45,7 @@ CONCURRENCY: Final = 48
 
 STORAGE: Final = "/apis/storage.k8s.io/v1"
 DEVICES: Final = "/apis/resource.k8s.io/v1"
+RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 NAMESPACED: Final = (
     "/apis/apps/v1/namespaces/{namespace}/deployments",
@@ -54,6 +61,12 @@ NAMESPACED: Final = (
     "/api/v1/namespaces/{namespace}/pods",
     "/api/v1/namespaces/{namespace}/persistentvolumeclaims",
     "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims",
+    "/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies",
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles",
+    "/api/v1/namespaces/{namespace}/serviceaccounts",
+    "/api/v1/namespaces/{namespace}/secrets",
+    "/api/v1/namespaces/{namespace}/configmaps",
 )
 """What a namespace holds, owners first."""
 
@@ -87,6 +100,8 @@ class Controllers:
         storage_classes: Table[StorageClassView] = Table()
         claims: Table[ResourceView] = Table()
         claim_templates: Table[ResourceView] = Table()
+        service_accounts: Table[ObjectView] = Table()
+        cluster_roles: Table[ClusterRoleView] = Table()
         self._reflectors: list[Reflector[Any]] = [
             self._reflector("/apis/apps/v1/deployments", deployments, WorkloadView),
             self._reflector("/apis/apps/v1/replicasets", replica_sets, WorkloadView),
@@ -105,6 +120,8 @@ class Controllers:
             self._reflector(f"{STORAGE}/storageclasses", storage_classes, StorageClassView),
             self._reflector(f"{DEVICES}/resourceclaims", claims, ResourceView),
             self._reflector(f"{DEVICES}/resourceclaimtemplates", claim_templates, ResourceView),
+            self._reflector("/api/v1/serviceaccounts", service_accounts, ObjectView),
+            self._reflector(f"{RBAC}/clusterroles", cluster_roles, ClusterRoleView),
         ]
         kinds = [
             Kind("Deployment", "/apis/apps/v1", "deployments", deployments),
@@ -146,8 +163,11 @@ class Controllers:
                 ),
                 PersistentVolumeController(volumes, volume_claims, storage_classes),
                 ResourceClaimController(pods, claims, claim_templates),
+                EphemeralVolumeController(pods, volume_claims),
                 GarbageCollector(kinds),
                 NamespaceController(namespaces, list(NAMESPACED)),
+                ServiceAccountController(namespaces, service_accounts),
+                ClusterRoleAggregationController(cluster_roles),
             )
         ]
 

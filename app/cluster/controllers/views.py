@@ -73,8 +73,18 @@ class PodResourceClaim(View, frozen=True):
     resource_claim_template_name: str | None = None
 
 
+class EphemeralVolumeView(View, frozen=True):
+    volume_claim_template: dict[str, Any] = {}
+
+
+class VolumeView(View, frozen=True):
+    name: str
+    ephemeral: EphemeralVolumeView | None = None
+
+
 class PodSpecView(View, frozen=True):
     node_name: str | None = None
+    volumes: list[VolumeView] | None = None
     resource_claims: list[PodResourceClaim] | None = None
 
 

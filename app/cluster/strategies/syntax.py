@@ -89,6 +89,13 @@ def qualified_name(value: str) -> list[str]:
     return complaints + [f"name part {text}" for text in _name_part(name)]
 
 
+def path_segment(value: str) -> list[str]:
+    """Judge a name that only has to fit into a URL: ``system:node``."""
+    if value in (".", ".."):
+        return [f"may not be '{value}'"]
+    return [f"may not contain '{each}'" for each in ("/", "%") if each in value]
+
+
 def port_name(value: str) -> list[str]:
     """Judge a container port's name (an IANA service name)."""
     complaints = []

@@ -1,0 +1,82 @@
+"""What a request wants to do, in the terms of authorization: verb, resource or path."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+NAMESPACE_SUBRESOURCES: Final = frozenset({"finalize", "status"})
+
+VERBS: Final = {
+    "DELETE": "delete",
+    "GET": "get",
+    "HEAD": "get",
+    "PATCH": "patch",
+    "POST": "create",
+    "PUT": "update",
+}
+FALSE: Final = frozenset({"0", "f", "F", "false", "False", "FALSE"})
+NAME_SELECTOR: Final = "metadata.name="
+
+
+class Attributes(NamedTuple):
+    """What is to be authorized. With a ``resource`` it is about that, else about ``path``."""
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+    @property
+    def full_resource(self) -> str:
+        """How rules name it: ``pods``, ``pods/binding``."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attributes:
+    """Return what a request means, whether or not such a resource is served.
+
+    As the API server's RequestInfo: below ``/api/v1`` and ``/apis/group/version`` a request is
+    about a resource; ``status`` and ``finalize`` below a namespace are not resources in it; a GET
+    or DELETE without a name is a ``list``, ``watch`` or ``deletecollection``, which concerns one
+    name when a field selector says so.
+    """
+    segments = path.strip("/").split("/")
+    if len(segments) >= 3 and segments[0] == "api":
+        group, rest = "", segments[2:]
+    elif len(segments) >= 4 and segments[0] == "apis":
+        group, rest = segments[1], segments[3:]
+    else:
+        return Attributes(method.lower(), path=path)
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    name = rest[1] if len(rest) > 1 else ""
+    verb = VERBS.get(method, method.lower())
+    if not name:
+        if verb == "get":
+            verb = "watch" if query.get("watch", "0") not in FALSE else "list"
+        elif verb == "delete":
+            verb = "deletecollection"
+        if verb in ("deletecollection", "list", "watch"):
+            name = _selected_name(query.get("fieldSelector", ""))
+    return Attributes(
+        verb,
+        group=group,
+        resource=rest[0],
+        subresource=rest[2] if len(rest) > 2 else "",
+        namespace=namespace,
+        name=name,
+        path=path,
+    )
+
+
+def _selected_name(selector: str) -> str:
+    """Return the one name that a field selector lets through; "" when it is not about names."""
+    for term in selector.split(","):
+        if term.startswith(NAME_SELECTOR):
+            return term.removeprefix(NAME_SELECTOR).removeprefix("=")
+    return ""

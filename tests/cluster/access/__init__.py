@@ -1,0 +1,1 @@
+"""Tests of users, tokens, RBAC and reviews."""

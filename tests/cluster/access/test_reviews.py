@@ -1,0 +1,272 @@
+"""Questions about users and rights, over HTTP."""
+
+from typing import Any
+
+import pytest
+
+from app.clock import rfc3339
+from app.cluster.access.users import ADMIN, AUTHENTICATED, SCHEDULER, User
+from app.cluster.resources import Object
+from tests.cluster.access.secured import ALICE, IN_DEFAULT, NOW, Secured, rule
+
+AUTHENTICATION = "/apis/authentication.k8s.io/v1"
+AUTHORIZATION = "/apis/authorization.k8s.io/v1"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+LOCAL = f"{AUTHORIZATION}/namespaces/default/localsubjectaccessreviews"
+AUDIENCE = "https://kubernetes.default.svc.cluster.local"
+
+LIST_PODS = {"verb": "list", "resource": "pods", "namespace": "default"}
+
+
+@pytest.fixture
+def secured() -> Secured:
+    return Secured()
+
+
+async def review(secured: Secured, path: str, spec: Object, user: User = ADMIN) -> Any:
+    """Return the status, or what is wrong."""
+    code, answer = await secured.ask("POST", path, {"spec": spec}, user=user)
+    return answer["status"] if code == 201 else (code, answer["message"])
+
+
+async def test_whose_token_it_is(secured: Secured) -> None:
+    token = secured.tokens.issue(
+        User("alice", ("devs", AUTHENTICATED), "7", {"a": ("x",)}), audiences=[AUDIENCE, "vault"]
+    )
+    alice = {
+        "username": "alice",
+        "uid": "7",
+        "groups": ["devs", AUTHENTICATED],
+        "extra": {"a": ["x"]},
+    }
+    path = f"{AUTHENTICATION}/tokenreviews"
+    assert await review(secured, path, {"token": token}) == {
+        "authenticated": True,
+        "user": alice,
+        "audiences": [AUDIENCE],
+    }
+    assert await review(secured, path, {"token": token, "audiences": ["mail", "vault"]}) == {
+        "authenticated": True,
+        "user": alice,
+        "audiences": ["vault"],
+    }
+    assert await review(secured, path, {"token": token, "audiences": ["mail"]}) == {
+        "authenticated": False,
+        "error": f"token audiences [{AUDIENCE} vault] is invalid for the target audiences [mail]",
+        "user": {},
+    }
+    assert await review(secured, path, {"token": "nonsense"}) == {
+        "authenticated": False,
+        "error": "invalid bearer token",
+        "user": {},
+    }
+    assert await review(secured, path, {"token": ""}) == (
+        422,
+        'TokenReview.authentication.k8s.io "" is invalid: spec.token: Required value',
+    )
+
+
+async def test_the_whole_review_comes_back(secured: Secured) -> None:
+    path = f"{AUTHORIZATION}/selfsubjectaccessreviews"
+    spec = {"resourceAttributes": LIST_PODS}
+    assert await secured.ask("POST", path, {"spec": spec}, user=ALICE) == (
+        201,
+        {
+            "kind": "SelfSubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "metadata": {},
+            "spec": spec,
+            "status": {"allowed": False},
+        },
+    )
+
+
+SUBJECTS = [
+    pytest.param({"user": "alice"}, True, id="the user"),
+    pytest.param({"user": "bob"}, False, id="another user"),
+    pytest.param({"groups": ["system:masters"]}, True, id="a group that may do everything"),
+    pytest.param({"user": "bob", "groups": ["devs"]}, False, id="a group without rights"),
+]
+
+
+@pytest.mark.parametrize(("subject", "allowed"), SUBJECTS)
+@pytest.mark.parametrize("path", [f"{AUTHORIZATION}/subjectaccessreviews", LOCAL])
+async def test_what_somebody_may(
+    secured: Secured, path: str, subject: Object, allowed: bool
+) -> None:
+    await secured.grant("alice", rule("pods", "list"), namespace="default")
+    answer = await review(secured, path, {"resourceAttributes": LIST_PODS, **subject})
+    assert answer["allowed"] is allowed
+
+
+async def test_why_somebody_may(secured: Secured) -> None:
+    await secured.grant("alice", rule("pods", "list"), namespace="default")
+    path = f"{AUTHORIZATION}/selfsubjectaccessreviews"
+    assert await review(secured, path, {"resourceAttributes": LIST_PODS}, ALICE) == {
+        "allowed": True,
+        "reason": 'RBAC: allowed by RoleBinding "of-alice/default" of Role "of-alice" '
+        'to User "alice"',
+    }
+
+
+async def test_rights_to_paths(secured: Secured) -> None:
+    path = f"{AUTHORIZATION}/subjectaccessreviews"
+    for url, allowed in (("/healthz", True), ("/metrics", False)):
+        asked = {"path": url, "verb": "get"}
+        spec = {"nonResourceAttributes": asked, "user": "x", "groups": [AUTHENTICATED]}
+        assert (await review(secured, path, spec))["allowed"] is allowed
+
+
+@pytest.mark.parametrize(
+    ("path", "spec", "message"),
+    [
+        pytest.param(
+            f"{AUTHORIZATION}/subjectaccessreviews",
+            {"resourceAttributes": LIST_PODS},
+            'spec.user: Invalid value: "": at least one of user or group must be specified',
+            id="about nobody",
+        ),
+        pytest.param(
+            f"{AUTHORIZATION}/selfsubjectaccessreviews",
+            {},
+            "spec.resourceAttributes: Invalid value: null: "
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+            id="about nothing",
+        ),
+        pytest.param(
+            f"{AUTHORIZATION}/subjectaccessreviews",
+            {
+                "resourceAttributes": LIST_PODS,
+                "nonResourceAttributes": {"path": "/", "verb": "get"},
+                "user": "alice",
+            },
+            'spec.resourceAttributes: Invalid value: {"path":"/","verb":"get"}: '
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+            id="about two things",
+        ),
+        pytest.param(
+            LOCAL,
+            {"resourceAttributes": {**LIST_PODS, "namespace": "shop"}, "user": "alice"},
+            'spec.resourceAttributes.namespace: Invalid value: "shop": '
+            "must match metadata.namespace: default",
+            id="about another namespace",
+        ),
+    ],
+)
+async def test_questions_that_make_no_sense(
+    secured: Secured, path: str, spec: Object, message: str
+) -> None:
+    code, said = await review(secured, path, spec)
+    assert (code, said.partition(" is invalid: ")[2]) == (422, message)
+
+
+async def test_a_field_that_a_review_has_not_in_strict_mode(secured: Secured) -> None:
+    path = f"{AUTHORIZATION}/selfsubjectaccessreviews?fieldValidation=Strict"
+    code, message = await review(secured, path, {"foo": 1})
+    assert (code, message.rpartition(": ")[2]) == (400, 'unknown field "spec.foo"')
+
+
+async def test_all_that_somebody_may(secured: Secured) -> None:
+    await secured.grant("alice", rule("pods", "list"), namespace="default")
+    path = f"{AUTHORIZATION}/selfsubjectrulesreviews"
+    answer = await review(secured, path, {"namespace": "default"}, ALICE)
+    assert answer["incomplete"] is False
+    assert answer["resourceRules"][0] == rule("pods", "list")
+    assert {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/livez", "/readyz", "/version",
+            "/version/"]} in answer["nonResourceRules"]  # fmt: skip
+    elsewhere = await review(secured, path, {"namespace": "kube-system"}, ALICE)
+    assert elsewhere["resourceRules"] == answer["resourceRules"][1:]
+    assert await review(secured, path, {}, ALICE) == (400, "no namespace on request")
+
+
+async def test_a_review_is_a_right_too(secured: Secured) -> None:
+    spec = {"resourceAttributes": LIST_PODS, "user": "bob"}
+    path = f"{AUTHORIZATION}/subjectaccessreviews"
+    assert await review(secured, path, spec, SCHEDULER) == {"allowed": False}
+    code, _ = await review(secured, path, spec, ALICE)
+    assert code == 403
+
+
+async def test_there_is_nothing_but_post(secured: Secured) -> None:
+    path = f"{AUTHORIZATION}/subjectaccessreviews"
+    codes = [(await secured.ask(method, path, {}))[0] for method in ("GET", "DELETE", "PUT")]
+    assert codes == [405, 405, 405]
+    assert (await secured.ask("GET", f"{path}/x"))[0] == 404
+    assert (await secured.ask("POST", LOCAL.replace("namespaces/default/", ""), {}))[0] == 405
+
+
+async def test_a_service_account_gets_a_token(secured: Secured) -> None:
+    account = await secured.create(ACCOUNTS, {"metadata": {"name": "robot"}})
+    request = {"spec": {"expirationSeconds": 600}}
+    answer = await secured.create(f"{ACCOUNTS}/robot/token", request)
+    token = answer["status"]["token"]
+    assert answer == {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {
+            "name": "robot",
+            "namespace": "default",
+            "creationTimestamp": rfc3339(NOW),
+        },
+        "spec": {"audiences": [AUDIENCE], "expirationSeconds": 600},
+        "status": {"token": token, "expirationTimestamp": rfc3339(NOW + 600)},
+    }
+    whoami = f"{AUTHENTICATION}/selfsubjectreviews"
+    code, answer = await secured.ask("POST", whoami, {}, token=token)
+    assert (code, answer["status"]["userInfo"]) == (
+        201,
+        {
+            "username": "system:serviceaccount:default:robot",
+            "uid": account["metadata"]["uid"],
+            "groups": [
+                "system:serviceaccounts",
+                "system:serviceaccounts:default",
+                AUTHENTICATED,
+            ],
+        },
+    )
+    secured.clock.advance(600)
+    assert (await secured.ask("POST", whoami, {}, token=token))[0] == 401
+
+
+async def test_a_service_account_has_the_rights_of_its_bindings(secured: Secured) -> None:
+    await secured.create(ACCOUNTS, {"metadata": {"name": "robot"}})
+    binding = {
+        "metadata": {"name": "robot-views"},
+        "roleRef": {"kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+    }
+    await secured.create(f"{IN_DEFAULT}/rolebindings", binding)
+    token = (await secured.create(f"{ACCOUNTS}/robot/token", {}))["status"]["token"]
+    codes = [
+        (await secured.ask(method, f"/api/v1{path}", {}, token=token))[0]
+        for method, path in (
+            ("GET", "/namespaces/default/pods"),
+            ("POST", "/namespaces/default/pods"),
+            ("GET", "/namespaces/default/secrets"),
+            ("GET", "/namespaces/kube-system/pods"),
+        )
+    ]
+    assert codes == [200, 403, 403, 403]
+    assert (await secured.ask("DELETE", f"{ACCOUNTS}/robot"))[0] == 200
+    assert (await secured.ask("GET", "/healthz", token=token))[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("seconds", "why"),
+    [
+        pytest.param(599, "may not specify a duration less than 10 minutes", id="too short"),
+        pytest.param(2**32 + 1, "may not specify a duration larger than 2^32 seconds", id="long"),
+    ],
+)
+async def test_lifetimes_that_are_refused(secured: Secured, seconds: int, why: str) -> None:
+    await secured.create(ACCOUNTS, {"metadata": {"name": "robot"}})
+    request = {"spec": {"expirationSeconds": seconds}}
+    code, answer = await secured.ask("POST", f"{ACCOUNTS}/robot/token", request)
+    assert code == 422
+    assert answer["message"].endswith(f"spec.expirationSeconds: Invalid value: {seconds}: {why}")
+
+
+async def test_no_token_without_the_account(secured: Secured) -> None:
+    code, answer = await secured.ask("POST", f"{ACCOUNTS}/nobody/token", {})
+    assert (code, answer["message"]) == (404, 'serviceaccounts "nobody" not found')
