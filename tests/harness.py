@@ -9,16 +9,19 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
+import httpx
 import msgspec
 from prometheus_client import CollectorRegistry
 
 from app.cache.cache import Cache
 from app.clock import FakeClock, rfc3339
 from app.config.load import default_configuration, from_object
+from app.extender.build import build_extenders
 from app.framework.interface import Plugin
 from app.framework.listers import Lister, Listers
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
+from app.metrics.extender_metrics import ExtenderMetrics
 from app.metrics.scheduler_metrics import SchedulerMetrics
 from app.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from app.objects.meta import Condition
@@ -27,14 +30,19 @@ from app.objects.pod import Pod, PodStatus
 from app.objects.storage import PersistentVolume, PersistentVolumeClaim
 from app.profile.build import Registry, args_models, build_profiles
 from app.queue.scheduling_queue import SchedulingQueue
+from app.scheduler.alike import alike_profiles
 from app.scheduler.background import Background
+from app.scheduler.binding import BindingCycle
 from app.scheduler.claim import Claims
+from app.scheduler.consultation import Consultation
 from app.scheduler.decisions import Decisions
 from app.scheduler.device_watches import device_watches
 from app.scheduler.event_handlers import NodeHandler, PodHandler
+from app.scheduler.failure import FailureHandler
 from app.scheduler.find_node import NodeFinder
 from app.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from app.scheduler.scheduler import Scheduler
+from app.scheduler.telling import Telling
 from app.scheduler.timed_handler import EventTimer
 from plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
@@ -47,7 +55,6 @@ class RecordedEvent(NamedTuple):
     type: str
     reason: str
     note: str
-    related: str = ""
 
 
 @dataclass
@@ -67,6 +74,9 @@ class FakeCluster:
     """Raised by the next writes of volumes and claims."""
     evict_error: Exception | None = None
     """Raised by the next evictions."""
+    is_binding: bool = False
+    is_behind: bool = False
+    """What it has to say about its lanes, if it had any."""
     lets_victims_linger: bool = False
     """Whether evicted pods are terminating until the test deletes them."""
     handler: PodHandler | None = None
@@ -97,6 +107,10 @@ class FakeCluster:
                 current, spec=msgspec.structs.replace(current.spec, node_name=node_name)
             )
         )
+
+    async def bound_node(self, pod: Pod) -> str | None:
+        current = self.pods.get(pod.key)
+        return None if current is None else current.spec.node_name
 
     async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
         return self._store(volume, self.listers.persistent_volumes)
@@ -158,10 +172,8 @@ class FakeCluster:
         reason: str,
         action: str,
         note: str,
-        related: Pod | None = None,
     ) -> None:
-        cause = related.key if related is not None else ""
-        self.events.append(RecordedEvent(pod.key, type, reason, note, cause))
+        self.events.append(RecordedEvent(pod.key, type, reason, note))
 
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
@@ -184,8 +196,14 @@ class Harness:
         config: dict[str, Any] | None = None,
         registry: Registry = IN_TREE,
         dice: random.Random | None = None,
+        network: httpx.AsyncBaseTransport | None = None,
+        answers_alike: bool = True,
     ) -> None:
-        """*dice* pick the cycles in which plugins are timed; they decide nothing else."""
+        """*dice* pick the cycles in which plugins are timed; they decide nothing else.
+
+        *answers_alike*: as always, one attempt answers for all pods of a class.
+        *network* is where the extenders of *config* are.
+        """
         dice = dice or random.Random(0)
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
@@ -204,15 +222,25 @@ class Harness:
             )
             for profile in loaded.profiles
         }
+        self.extenders = build_extenders(
+            loaded.extenders,
+            clock=self.clock,
+            observer=ExtenderMetrics(self.registry),
+            transport=network,
+        )
         profiles = build_profiles(loaded, registry, self.cluster, observers=observers)
         self.queue = SchedulingQueue(
             clock=self.clock,
             sort_key=next(iter(profiles.values())).queue_sort.sort_key,
             pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
-            hints={name: profile.queueing_hints() for name, profile in profiles.items()},
+            hints={
+                name: [*profile.queueing_hints(), *self.extenders.queueing_hints()]
+                for name, profile in profiles.items()
+            },
             pod_lookup=self.cluster.pods.get,
             observe_hint=self.metrics.ran_hint,
             observers=observers,
+            alike=alike_profiles(profiles) if answers_alike else (),
         )
         claims = Claims()
         self.preemptions = Preemptions(
@@ -224,16 +252,48 @@ class Harness:
             metrics=self.metrics,
             clock=self.clock,
         )
+        self.telling = Telling(
+            queue=self.queue, pods=self.cluster.pods, reporter=self.cluster, clock=self.clock
+        )
+        failures = FailureHandler(
+            queue=self.queue,
+            pods=self.cluster.pods,
+            telling=self.telling,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
+        finder = NodeFinder(
+            self.cache.table,
+            select=random.Random(1).choice,
+            extenders_decide=self.extenders.decide,
+        )
         self.scheduler = Scheduler(
             profiles=profiles,
             queue=self.queue,
             cache=self.cache,
-            finder=NodeFinder(self.cache.table, select=random.Random(1).choice),
-            pods=self.cluster.pods,
-            reporter=self.cluster,
+            finder=finder,
+            consultation=Consultation(
+                self.extenders,
+                finder=finder,
+                cache=self.cache,
+                nominator=self.queue.nominator,
+                pods=self.cluster.pods,
+                rng=random.Random(2),
+            ),
             decisions=Decisions(capacity=100, monotonic=self.clock.monotonic),
             claims=claims,
             preemptions=self.preemptions,
+            binding=BindingCycle(
+                extenders=self.extenders,
+                queue=self.queue,
+                claims=claims,
+                reporter=self.cluster,
+                failures=failures,
+                metrics=self.metrics,
+                clock=self.clock,
+            ),
+            failures=failures,
+            telling=self.telling,
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -285,13 +345,15 @@ class Harness:
         for _ in range(attempts):
             queued = self.queue.pop()
             if queued is not None:
-                claim = self.scheduler.schedule_one(queued)
+                claim = await self.scheduler.attempt(queued)
                 if claim is not None:
-                    await self.scheduler.bind(claim)
+                    await self.scheduler.binding.run(claim)
             elif order := self.preemptions.take():
                 await self.preemptions.carry_out(order)
             elif job := self.cluster.background.take():
                 await self.cluster.background.do(job)
+            elif self.telling.tell_next():
+                pass
             else:
                 break
             self.cache.check_invariants()

@@ -3,7 +3,7 @@
 import logging
 import random
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -17,7 +17,7 @@ from app.client.errors import (
     UnavailableError,
 )
 from app.client.events import EventRecorder
-from app.client.lanes import WriteLanes
+from app.client.lanes import Write, WriteLanes
 from app.client.pod_status import PodStatusWriter
 from app.clock import Clock
 from app.framework.pod_info import PodInfo
@@ -32,6 +32,12 @@ LONGEST_PAUSE: Final = 5.0
 """Seconds between asking what became of a bind: doubled each time, and up to doubled by chance."""
 
 
+class RecorderOf(Protocol):
+    """Event recorders by scheduler name."""
+
+    def __getitem__(self, name: str, /) -> EventRecorder: ...
+
+
 class ApiWriter:
     """A real cluster's :class:`~app.scheduler.reporter.Reporter`, and what binds and evicts."""
 
@@ -40,7 +46,7 @@ class ApiWriter:
         client: Api,
         lanes: WriteLanes,
         *,
-        recorders: Mapping[str, EventRecorder],
+        recorders: RecorderOf,
         clock: Clock,
         rng: random.Random,
     ) -> None:
@@ -60,13 +66,13 @@ class ApiWriter:
         pod's room must not be given to another while it may be on the node.
         """
         try:
-            await self._lanes.bind(lambda: pods.bind(self._client, pod.pod, node_name))
+            await self._ahead(pod.pod, lambda: pods.bind(self._client, pod.pod, node_name))
         except (ConflictError, ServerError, UnavailableError) as exc:
-            if await self._bound_node(pod.pod) != node_name:
+            if await self.bound_node(pod.pod) != node_name:
                 raise
             log.info("bind had succeeded", extra={"pod": pod.key, "error": str(exc)})
 
-    async def _bound_node(self, pod: Pod) -> str | None:
+    async def bound_node(self, pod: Pod) -> str | None:
         """Return what :func:`app.client.pods.bound_node` does, asking until there is an answer."""
         pause = FIRST_PAUSE
         while True:
@@ -91,11 +97,21 @@ class ApiWriter:
         """Write fields of the status of *pod* that a binding waits for. Raises ApiError."""
         body = msgspec.json.encode({"status": status})
         path = pods.path_of(pod) + "/status"
-        await self._lanes.bind(
+        await self._ahead(
+            pod,
             lambda: self._client.request(
                 "PATCH", path, body=body, content_type=pods.STRATEGIC_MERGE_PATCH
-            )
+            ),
         )
+
+    async def _ahead(self, pod: Pod, write: Write[object]) -> None:
+        """Write for a binding of *pod* what makes a status that still waits out of date.
+
+        Such as the condition of an earlier attempt, which must not be what is said in the end.
+        """
+        uid = pod.metadata.uid
+        self._status.withdraw(uid)
+        await self._lanes.bind(write, pod_key=uid)
 
     async def evict(self, pod: Pod, condition: Condition) -> bool:
         """Give *pod* the condition and delete it; False if it was gone. Raises ApiError."""
@@ -112,6 +128,14 @@ class ApiWriter:
             return False
         return True
 
+    @property
+    def is_binding(self) -> bool:
+        return self._lanes.is_binding
+
+    @property
+    def is_behind(self) -> bool:
+        return self._lanes.is_behind
+
     def event(
         self,
         pod: Pod,
@@ -121,11 +145,8 @@ class ApiWriter:
         reason: str,
         action: str,
         note: str,
-        related: Pod | None = None,
     ) -> None:
-        self._recorders[profile].event(
-            pod, type=type, reason=reason, action=action, note=note, related=related
-        )
+        self._recorders[profile].event(pod, type=type, reason=reason, action=action, note=note)
 
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None

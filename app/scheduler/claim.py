@@ -1,6 +1,7 @@
 """Pods between having a node and being bound to it."""
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -54,6 +55,12 @@ class Claims:
 
     def remove(self, claim: Claim) -> None:
         del self._by_uid[claim.assumed.uid]
+
+    def get(self, uid: str) -> Claim | None:
+        return self._by_uid.get(uid)
+
+    def __iter__(self) -> Iterator[Claim]:
+        return iter(self._by_uid.values())
 
     def __len__(self) -> int:
         return len(self._by_uid)

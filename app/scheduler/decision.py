@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.framework.diagnosis import NO_NODES, Diagnosis
 from app.framework.interface import PostFilterResult
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
-from app.framework.verdict import Mask
+from app.framework.verdict import Ints, Mask
 from app.profile.profile import PreFilterOutcome, ScoreTable
 
 
@@ -26,7 +27,11 @@ class Decision:
     """The rows that passed everything."""
     nominated_used: bool = False
     """The pod's nominated node passed, and no other was looked at (spec §2.4)."""
+    candidates: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    """The rows to choose from, in the order of the search; fewer than feasible if sampled."""
     scores: ScoreTable | None = None
+    extender_scores: Ints | None = None
+    """What of the totals comes from extenders; None if they were not asked."""
     best: Sequence[int] = ()
     """The rows with the highest total; the chosen one is among them."""
     node_name: str = ""

@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from app.extender.opinion import EXTENDER, Opinion
 from app.framework.cycle_state import CycleState
 from app.framework.diagnosis import Diagnosis
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
-from app.framework.verdict import Mask
+from app.framework.verdict import Ints, Mask
 from app.profile.attempt_filters import AttemptFilters, NominatedPods
 from app.profile.profile import PreFilterOutcome, Profile, eligible_rows
 from app.scheduler.decision import Decision
@@ -41,8 +42,10 @@ class NodeFinder:
     less than kube-scheduler's sample. Any other value samples by kube-scheduler's rule.
     """
 
-    def __init__(self, nodes: NodeTable, *, select: Select) -> None:
+    def __init__(self, nodes: NodeTable, *, select: Select, extenders_decide: bool = False) -> None:
+        """*extenders_decide*: some filter or prioritize, so that a sample of one is too small."""
         self.nodes = nodes
+        self._extenders_decide = extenders_decide
         self.next_start_node_index = 0
         self._select = select
 
@@ -54,6 +57,7 @@ class NodeFinder:
         state: CycleState,
         nominated: NominatedPods,
         look_at_all: bool = False,
+        opinion: Opinion | None = None,
     ) -> Decision:
         """Decide where *pod* goes on the table as it is now; changes nothing but the rotation.
 
@@ -61,6 +65,36 @@ class NodeFinder:
         is chosen without scoring, and nobody looks further when the nominated node fits; with
         *look_at_all* the decision is the same, but everything is judged and what is chosen from is
         scored.
+
+        An *opinion* is what extenders said of the candidates that :meth:`judge` had found before:
+        only those that they left, and that still fit, come into question. The rotation stays.
+        """
+        decision = self.judge(
+            profile,
+            pod,
+            state=state,
+            nominated=nominated,
+            look_at_all=look_at_all,
+            opinion=opinion,
+        )
+        if decision.status is None:
+            self._choose(profile, decision, state=state, look_at_all=look_at_all, opinion=opinion)
+        return decision
+
+    def judge(
+        self,
+        profile: Profile,
+        pod: PodInfo,
+        *,
+        state: CycleState,
+        nominated: NominatedPods,
+        look_at_all: bool = False,
+        beyond_nominated: bool = False,
+        opinion: Opinion | None = None,
+    ) -> Decision:
+        """Find the candidates for :meth:`find`, which takes the same arguments.
+
+        *beyond_nominated*: all nodes are looked at even if the nominated one fits.
         """
         nodes = self.nodes
         decision = Decision(pod, profile.name, Diagnosis(len(nodes)), feasible=nodes.no_rows())
@@ -84,16 +118,22 @@ class NodeFinder:
             diagnosis.unschedulable_plugins |= set(outcome.plugins_with_nodes)
 
         filters = AttemptFilters(profile, nominated)
-        row = self._fitting_nominated_row(filters, decision, state, eligible)
+        row = None
+        if not beyond_nominated:
+            row = self._fitting_nominated_row(filters, decision, state, eligible, opinion)
         decision.nominated_used = row is not None
         if row is None or look_at_all:
             state.feasible = eligible.copy()
             with profile.filtering(diagnosis):
                 profile.run_filters(state, pod, nodes, diagnosis)
                 self._respect_nominated(filters, decision, state)
+            if opinion is not None:
+                self._respect_opinion(opinion, decision, state)
             decision.feasible = state.feasible
             _note_rejectors(diagnosis)
         error = diagnosis.error()
+        if error is None and opinion is not None:
+            error = opinion.error
         if error is not None:
             decision.status = error
             return decision
@@ -101,7 +141,9 @@ class NodeFinder:
         if row is not None:
             rows = np.array([row], np.intp)
         else:
-            rows = self._candidates(decision, profile, sample=not look_at_all)
+            sample = not look_at_all and opinion is None
+            rows = self._candidates(decision, profile, sample=sample)
+        decision.candidates = rows
         if not len(rows):
             decision.status = Status.unschedulable(*diagnosis.reasons())
             return decision
@@ -112,18 +154,33 @@ class NodeFinder:
                 decision.feasible = state.feasible
         else:
             state.feasible = decision.feasible
+        return decision
+
+    def _choose(
+        self,
+        profile: Profile,
+        decision: Decision,
+        *,
+        state: CycleState,
+        look_at_all: bool,
+        opinion: Opinion | None,
+    ) -> None:
+        """Score the candidates, if there are several, and take the best one."""
+        nodes, rows = self.nodes, decision.candidates
         if look_at_all or len(rows) > 1:
-            scores = profile.run_scores(state, pod, nodes, rows)
+            scores = profile.run_scores(state, decision.pod, nodes, rows)
             if isinstance(scores, Status):
                 decision.status = scores
-                return decision
+                return
+            if opinion is not None:
+                decision.extender_scores = _extender_scores(opinion, nodes, rows)
+                scores.total += decision.extender_scores
             decision.scores = scores
             decision.best = rows[scores.total == scores.total.max()].data  # often thousands
         else:
             decision.best = rows[:1].tolist()
         chosen = decision.best[0] if len(decision.best) == 1 else self._select(decision.best)
         decision.node_name = nodes.name(chosen)
-        return decision
 
     def make_room(
         self, profile: Profile, decision: Decision, *, state: CycleState, nominated: NominatedPods
@@ -151,7 +208,12 @@ class NodeFinder:
         decision.nominated_node = result.nominated_node
 
     def _fitting_nominated_row(
-        self, filters: AttemptFilters, decision: Decision, state: CycleState, eligible: Mask
+        self,
+        filters: AttemptFilters,
+        decision: Decision,
+        state: CycleState,
+        eligible: Mask,
+        opinion: Opinion | None,
     ) -> int | None:
         """Return the pod's own nominated node if it fits; it short-circuits the rest (§2.4).
 
@@ -159,7 +221,7 @@ class NodeFinder:
         """
         name = decision.pod.pod.status.nominated_node_name
         row = self.nodes.row_of.get(name) if name else None
-        if row is None:
+        if row is None or (opinion is not None and name not in opinion.nodes):
             return None
         judged = filters.judge(state.clone(), decision.pod, self.nodes.take([row]))
         status = judged.status_of(0)
@@ -176,6 +238,21 @@ class NodeFinder:
             if state.feasible[row] or decision.diagnosis.status_of(row):
                 decision.diagnosis.statuses[row] = status
                 state.feasible[row] = False
+
+    def _respect_opinion(self, opinion: Opinion, decision: Decision, state: CycleState) -> None:
+        """Leave out the nodes that extenders do not want, and those that they were not asked about.
+
+        The latter fit only since the extenders were asked. They have no status: nothing is known
+        against them. Of a node that does not fit any more, our own filters say why.
+        """
+        nodes, diagnosis = self.nodes, decision.diagnosis
+        for name, status in opinion.statuses.items():
+            row = nodes.row_of.get(name)
+            if row is not None and state.feasible[row]:
+                diagnosis.statuses[row] = status
+        if opinion.has_rejected:
+            diagnosis.unschedulable_plugins.add(EXTENDER)
+        state.feasible = state.feasible & nodes.rows_named(opinion.nodes)
 
     def _candidates(
         self, decision: Decision, profile: Profile, *, sample: bool
@@ -198,7 +275,8 @@ class NodeFinder:
         order = np.concatenate([order[start:], order[:start]])
         passed = decision.feasible[order]
         rows = order[passed]
-        wanted = num_feasible_nodes_to_find(percentage, len(order)) if profile.scores else 1
+        several = profile.scores or self._extenders_decide
+        wanted = num_feasible_nodes_to_find(percentage, len(order)) if several else 1
         processed = len(order)
         if len(rows) > wanted:
             # kube-scheduler stops at the first feasible node too many.
@@ -208,6 +286,12 @@ class NodeFinder:
             decision.feasible[rows] = True
         self.next_start_node_index = (self.next_start_node_index + processed) % len(nodes)
         return rows
+
+
+def _extender_scores(opinion: Opinion, nodes: NodeTable, rows: NDArray[np.intp]) -> Ints:
+    """Return what extenders give each of *rows*; out of int64 it wraps, as in Go."""
+    scores = [opinion.scores.get(name, 0) for name in nodes.names(rows)]
+    return np.array([(score + 2**63) % 2**64 - 2**63 for score in scores], np.int64)
 
 
 def _rejectors(outcome: PreFilterOutcome) -> set[str]:

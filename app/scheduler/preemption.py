@@ -205,6 +205,5 @@ class Preemptions:
             reason="Preempted",
             action="Preempting",
             note=f"Preempted by pod {order.preemptor.uid} on node {order.node}{suffix}",
-            related=order.preemptor.pod,
         )
         return True

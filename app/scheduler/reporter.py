@@ -19,9 +19,8 @@ class Reporter(Protocol):
         reason: str,
         action: str,
         note: str,
-        related: Pod | None = None,
     ) -> None:
-        """Record an event on *pod*, caused by *related*, in the name of *profile*."""
+        """Record an event on *pod*, in the name of *profile*."""
 
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
@@ -29,8 +28,23 @@ class Reporter(Protocol):
         """Have the pod's status say so; None leaves that part alone."""
 
 
+class UrgentReporter(Reporter, Protocol):
+    """Can also say whether now is the time for what can wait."""
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether bindings are being written."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits to be written that more should be told later."""
+
+
 class BindingReporter(Reporter, Protocol):
     """Can also say something that a binding waits for."""
 
     async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         """Write fields of the status of *pod*; raises ApiError."""
+
+    async def bound_node(self, pod: Pod) -> str | None:
+        """Return the node *pod* is on, "" if on none, None if it is gone; waits for an answer."""

@@ -69,7 +69,7 @@ async def test_a_pod_that_waits_on_permit_tells_its_node_and_takes_it_back_on_fa
     harness.put(node("n1"), pod("p"))
     claim = claimed(harness)
     assert claim.waiting is not None
-    binding = asyncio.create_task(harness.scheduler.bind(claim))
+    binding = asyncio.create_task(harness.scheduler.binding.run(claim))
     for _ in range(5):
         await asyncio.sleep(0)
     assert nominated(harness) == "n1"

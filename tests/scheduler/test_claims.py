@@ -48,7 +48,7 @@ def claimed(harness: Harness) -> Claim:
 
 
 async def begun(harness: Harness, claim: Claim) -> asyncio.Task[None]:
-    binding = asyncio.create_task(harness.scheduler.bind(claim))
+    binding = asyncio.create_task(harness.scheduler.binding.run(claim))
     for _ in range(5):
         await asyncio.sleep(0)
     return binding
@@ -102,7 +102,7 @@ async def test_a_pod_that_is_deleted_while_it_waits_gives_all_back_at_once() -> 
 
 def preempted(victim: str) -> RecordedEvent:
     note = "Preempted by pod pod-default-high on node n1 (in kube-scheduler memory)."
-    return RecordedEvent(f"default/{victim}", "Normal", "Preempted", note, "default/high")
+    return RecordedEvent(f"default/{victim}", "Normal", "Preempted", note)
 
 
 async def test_a_pod_that_waits_makes_room_at_once() -> None:

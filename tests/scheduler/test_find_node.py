@@ -90,6 +90,13 @@ def test_without_scores_the_first_node_of_a_sample_will_do() -> None:
     assert scored(found, by) == ["n021"]
 
 
+def test_without_scores_extenders_are_given_more_than_one_node_to_judge() -> None:
+    by = profile(50, scores=False)
+    table = finder(nodes=200, cordoned=20).nodes
+    found = NodeFinder(table, select=lambda rows: rows[0], extenders_decide=True)
+    assert scored(found, by) == names(range(20, 120))
+
+
 # Who must change its mind when PreFilter rejects a pod.
 
 

@@ -41,7 +41,6 @@ async def test_the_least_pod_makes_room_for_a_more_important_one(harness: Harnes
             "Normal",
             "Preempted",
             "Preempted by pod pod-default-high on node n1",
-            "default/high",
         ),
         RecordedEvent(
             "default/high", "Normal", "Scheduled", "Successfully assigned default/high to n1"

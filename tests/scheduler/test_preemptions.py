@@ -73,10 +73,8 @@ class World:
         reason: str,
         action: str,
         note: str,
-        related: Pod | None = None,
     ) -> None:
         assert (profile, type, reason, action) == ("prof", "Normal", "Preempted", "Preempting")
-        assert related is HIGH.pod
         self.done.append(f"{pod.metadata.name}: {note}")
 
     def status(

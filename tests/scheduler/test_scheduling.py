@@ -123,7 +123,7 @@ async def test_a_failed_bind_gives_the_room_back_and_retries(harness: Harness) -
     assert queued is not None
     claim = harness.scheduler.schedule_one(queued)
     assert claim is not None
-    await harness.scheduler.bind(claim)
+    await harness.scheduler.binding.run(claim)
 
     assert harness.cache.counts()["assumed_pods"] == 0
     condition = harness.cluster.conditions["default/p"]
@@ -150,7 +150,7 @@ async def test_a_failed_bind_wakes_who_waits_for_the_room(harness: Harness) -> N
     assert harness.placements() == {}
 
     harness.cluster.bind_error = OSError("connection refused")
-    await harness.scheduler.bind(claim)
+    await harness.scheduler.binding.run(claim)
     harness.cluster.bind_error = None
     await harness.until_idle()
 

@@ -1,0 +1,39 @@
+"""From configuration to extenders."""
+
+import ssl
+from collections.abc import Callable, Sequence
+
+import httpx
+
+from app.clock import Clock
+from app.config import errors
+from app.config.errors import ConfigError
+from app.config.types import Extender as Config
+from app.extender.client import ExtenderClient, Observer
+from app.extender.extender import Extender
+from app.extender.extenders import Extenders
+
+
+def build_extenders(
+    configs: Sequence[Config],
+    *,
+    clock: Clock,
+    observer: Observer,
+    may_write: Callable[[], bool] = lambda: True,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> Extenders:
+    """Make all extenders of a configuration; :meth:`Extenders.close` them in the end.
+
+    *may_write* says whether this replica may have pods bound at the moment it is asked;
+    *transport* takes the place of the network. Raises ConfigError when a TLS configuration cannot
+    be used.
+    """
+    made = []
+    for i, config in enumerate(configs):
+        try:
+            client = ExtenderClient(config, clock=clock, observer=observer, transport=transport)
+        except (OSError, ValueError, ssl.SSLError) as exc:
+            path = errors.join("extenders", i, "tlsConfig")
+            raise ConfigError("extenders", [f"{path}: cannot be used: {exc}"]) from exc
+        made.append(Extender(config, client, may_write=may_write))
+    return Extenders(made)

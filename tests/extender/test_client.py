@@ -1,0 +1,187 @@
+"""One request to an extender: what goes wrong, who is told, and what it may cost."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.certificates import self_signed
+from app.clock import FakeClock
+from app.config.errors import ConfigError
+from app.config.types import Extender as Config
+from app.config.types import ExtenderTLSConfig
+from app.duration import Duration
+from app.extender.breaker import TRIP_AFTER
+from app.extender.build import build_extenders
+from app.extender.client import ExtenderClient, ExtenderError, without_password
+from app.extender.tls import client_context
+from tests.extender.fakes import PREFIX, Calls, FakeNetwork, config, extenders
+
+URL = f"{PREFIX}/bind"
+
+
+def client(
+    answer: Any, *, calls: Calls | None = None, clock: FakeClock | None = None, **fields: Any
+) -> ExtenderClient:
+    network = FakeNetwork({"/scheduler/bind": answer})
+    made = extenders(network, config(**fields), calls=calls, clock=clock)
+    (extender,) = made
+    return extender.client
+
+
+async def ask(asked: ExtenderClient, read: Callable[[bytes], bytes] = bytes) -> bytes:
+    return await asked.call("bind", "bind", b"{}", read)
+
+
+async def test_an_answer() -> None:
+    calls = Calls()
+    assert await ask(client({"a": 1}, calls=calls)) == b'{"a":1}'
+    assert calls.seen == [(PREFIX, "bind", "success", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message", "may_have_acted"),
+    [
+        pytest.param(
+            500, f"failed bind with extender at URL {URL}, code 500", True, id="server error"
+        ),
+        pytest.param(
+            204, f"failed bind with extender at URL {URL}, code 204", True, id="only 200 will do"
+        ),
+        pytest.param(
+            302, f"failed bind with extender at URL {URL}, code 302", True, id="redirected"
+        ),
+        pytest.param(
+            httpx.ConnectError("connection refused"),
+            f'Post "{URL}": connection refused',
+            False,
+            id="no connection: it cannot have acted",
+        ),
+        pytest.param(
+            httpx.ReadError("reset"), f'Post "{URL}": reset', True, id="connection lost on the way"
+        ),
+        pytest.param(httpx.ReadError(""), f'Post "{URL}": ReadError', True, id="without words"),
+    ],
+)
+async def test_failures(answer: Any, message: str, may_have_acted: bool) -> None:
+    calls = Calls()
+    with pytest.raises(ExtenderError) as caught:
+        await ask(client(answer, calls=calls))
+    assert (str(caught.value), caught.value.may_have_acted) == (message, may_have_acted)
+    assert calls.seen == [(PREFIX, "bind", "failure", 0.0)]
+
+
+async def test_the_time_limit_is_for_the_whole_request() -> None:
+    never = client(lambda _: asyncio.Event().wait(), http_timeout=Duration.of(0.001))
+    with pytest.raises(ExtenderError) as caught:
+        await ask(never)
+    assert str(caught.value) == f'Post "{URL}": no answer within 0.001 seconds'
+
+
+async def test_one_that_fails_again_and_again_is_left_alone_and_tried_after_a_pause() -> None:
+    answers: list[Any] = [500] * TRIP_AFTER
+    calls, clock = Calls(), FakeClock()
+    asked = client(lambda _: answers.pop(), calls=calls, clock=clock)
+    for _ in range(TRIP_AFTER):
+        with pytest.raises(ExtenderError):
+            await ask(asked)
+    with pytest.raises(ExtenderError) as caught:
+        await ask(asked)
+    assert str(caught.value) == (
+        f"extender at URL {PREFIX} failed {TRIP_AFTER} times in a row and is left alone for a while"
+    )
+    assert not caught.value.may_have_acted
+
+    clock.advance(1.0)
+    answers.append({})
+    await ask(asked)
+    outcomes = [outcome for _, _, outcome, _ in calls.seen]
+    assert outcomes == ["failure"] * TRIP_AFTER + ["not_sent", "success"]
+
+
+async def test_a_call_that_is_given_up_says_nothing_about_the_extender() -> None:
+    asked = client(lambda _: asyncio.Event().wait())
+    for _ in range(TRIP_AFTER):
+        task = asyncio.create_task(ask(asked))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert asked.breaker.failures == 0
+
+
+async def test_closing_closes_the_connections_of_all() -> None:
+    network = FakeNetwork({})
+    await extenders(network, config("http://a"), config("http://b")).close()
+    assert network.closed == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "want"),
+    [
+        pytest.param("http://host:1/p", "http://host:1/p", id="nothing secret"),
+        pytest.param("https://me:secret@host/p", "https://host/p", id="user and password"),
+    ],
+)
+def test_without_password(url: str, want: str) -> None:
+    assert without_password(url) == want
+
+
+@pytest.mark.parametrize(
+    ("tls", "problem"),
+    [
+        pytest.param(
+            ExtenderTLSConfig(insecure=True, ca_data=b"x"),
+            "insecure: Invalid value: true: there is a CA to verify with",
+            id="insecure with a CA",
+        ),
+        pytest.param(
+            ExtenderTLSConfig(ca_file="/nowhere/ca.pem"),
+            "[Errno 2] No such file or directory",
+            id="no such file",
+        ),
+        pytest.param(
+            ExtenderTLSConfig(key_data=b"very secret", cert_data=b"no PEM"),
+            "[SSL] PEM lib (_ssl.c:",
+            id="no certificate, and the key is not told",
+        ),
+    ],
+)
+def test_a_tls_configuration_that_cannot_be_used(tls: ExtenderTLSConfig, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build_extenders(
+            [Config(url_prefix="https://host", tls_config=tls)], clock=FakeClock(), observer=Calls()
+        )
+    said = str(caught.value)
+    assert said.startswith(f"extenders: extenders[0].tlsConfig: cannot be used: {problem}")
+    assert "secret" not in said
+
+
+def test_certificates_as_data_win_over_files() -> None:
+    pair = self_signed(["host"], now=datetime(2026, 1, 1, tzinfo=UTC), name="test")
+    tls = ExtenderTLSConfig(
+        cert_file="/nowhere",
+        key_file="/nowhere",
+        ca_file="/nowhere",
+        cert_data=pair.certificate,
+        key_data=pair.key,
+        ca_data=pair.certificate,
+    )
+    context = client_context(Config(url_prefix="https://host", enable_https=True, tls_config=tls))
+    assert [len(context.get_ca_certs()), context.verify_mode] == [1, ssl.CERT_REQUIRED]
+
+
+def test_certificates_in_files(tmp_path: Path) -> None:
+    pair = self_signed(["host"], now=datetime(2026, 1, 1, tzinfo=UTC), name="test")
+    for name, data in (("cert", pair.certificate), ("key", pair.key)):
+        (tmp_path / name).write_bytes(data)
+    cert, key = str(tmp_path / "cert"), str(tmp_path / "key")
+    tls = ExtenderTLSConfig(cert_file=cert, key_file=key, ca_file=cert)
+    context = client_context(Config(url_prefix="https://host", tls_config=tls))
+    assert len(context.get_ca_certs()) == 1
