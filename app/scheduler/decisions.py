@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.verdict import Ints
+from app.profile.profile import ScoreTable
 from app.scheduler.decision import Decision
 
 TOP_NODES = 5
@@ -158,12 +159,7 @@ def _top(decision: Decision, nodes: NodeTable) -> list[RankedNode]:
     scores, by_extenders = decision.scores, decision.extender_scores
     if scores is None:
         return []
-    # Totals, doubled to make room for "and this one was chosen".
-    rank = 2 * scores.total + (scores.rows == nodes.row_of.get(decision.node_name, -1))
-    best = np.empty(min(TOP_NODES, len(rank)), np.intp)
-    for place in range(len(best)):  # a few passes cost less than sorting all
-        best[place] = row = rank.argmax()
-        rank[row] = _TAKEN
+    best = _best(scores, nodes.row_of.get(decision.node_name, -1))
     return [
         RankedNode(nodes.name(row), total, raw, weighted, of_extenders)
         for row, total, raw, weighted, of_extenders in zip(
@@ -175,6 +171,24 @@ def _top(decision: Decision, nodes: NodeTable) -> list[RankedNode]:
             strict=True,
         )
     ]
+
+
+def _best(scores: ScoreTable, chosen: int) -> NDArray[np.intp]:
+    """Return where in *scores* the best nodes are; row *chosen* before its equals."""
+    equals = np.flatnonzero(scores.total == scores.total.max(initial=0))
+    if len(equals) >= TOP_NODES:  # the common case, and the cheap one
+        first = equals[scores.rows[equals] == chosen]
+        others = equals[:TOP_NODES]
+        return np.concatenate([first, others[others != first] if len(first) else others])[
+            :TOP_NODES
+        ]
+    # Totals, doubled to make room for "and this one was chosen".
+    rank = 2 * scores.total + (scores.rows == chosen)
+    best = np.empty(min(TOP_NODES, len(rank)), np.intp)
+    for place in range(len(best)):  # a few passes cost less than sorting all
+        best[place] = row = rank.argmax()
+        rank[row] = _TAKEN
+    return best
 
 
 def _per_node(columns: Mapping[str, Ints], rows: NDArray[np.intp]) -> list[dict[str, int]]:
