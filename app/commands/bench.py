@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from app import log
-from app.bench import engine, preemption, throughput
+from app.bench import crowded, engine, extender, preemption, throughput
 from app.bench.process import BenchError
 from app.clock import RealClock
 from app.commands.terminal import CommandError, in_loop, positive, say
@@ -28,7 +28,9 @@ def main(argv: Sequence[str]) -> int:
     )
     many.add_argument("--nodes", type=positive, default=5_000)
     many.add_argument("--pods", type=positive, default=3_000, help="pods that wait for nodes")
-    many.add_argument("--workload", choices=[*throughput.WORKLOADS, "all"], default="plain")
+    many.add_argument(
+        "--workload", choices=[*throughput.WORKLOADS, crowded.NAME, "all"], default="plain"
+    )
     many.add_argument(
         "--kubeconfig", type=Path, metavar="FILE",
         help="an API server without node controllers; its own embedded one if not given",
@@ -38,6 +40,12 @@ def main(argv: Sequence[str]) -> int:
         help="another scheduler to measure; {kubeconfig} in it is replaced",
     )  # fmt: skip
     many.set_defaults(measure=_throughput)
+    asked = kinds.add_parser(
+        "extender", allow_abbrev=False, help="questions of another scheduler, over HTTP"
+    )
+    asked.add_argument("--nodes", type=positive, default=5_000)
+    asked.add_argument("--repetitions", type=positive, default=300)
+    asked.set_defaults(measure=_extender)
     given = parser.parse_args(argv)
     log.setup(logging.ERROR)
     try:
@@ -73,6 +81,8 @@ def _engine(given: argparse.Namespace) -> int:
 
 def _throughput(given: argparse.Namespace) -> int:
     settings = throughput.Settings(given.nodes, given.pods, given.kubeconfig, given.cmd)
+    if given.workload == crowded.NAME:
+        return in_loop(_crowded(settings))
     names = [*throughput.WORKLOADS] if given.workload == "all" else [given.workload]
 
     async def measuring() -> int:
@@ -90,3 +100,49 @@ def _throughput(given: argparse.Namespace) -> int:
         return 0
 
     return in_loop(measuring())
+
+
+def _extender(given: argparse.Namespace) -> int:
+    async def measuring() -> int:
+        say(f"{engine.machine()}; {given.nodes} nodes, asked about by name")
+        result = await extender.measure(
+            nodes=given.nodes, repetitions=given.repetitions, clock=RealClock()
+        )
+        say(f"{'ms per call':<24} {'p50':>8} {'p90':>8} {'p99':>8}")
+        for times in result.times:
+            p50, p90, p99 = (times.percentile(p) for p in (50, 90, 99))
+            say(f"{times.what:<24} {p50:8.2f} {p90:8.2f} {p99:8.2f}")
+        say(f"of which the extender computes {result.cpu:.2f}")
+        say(f"{'ms, whole nodes':<24} {'MB':>8} {'took':>8} {'longest wait of others':>24}")
+        for stall in result.stalls:
+            say(
+                f"{stall.what:<24} {stall.size / 1e6:8.1f} {stall.took:8.0f}"
+                f" {stall.longest_wait:24.0f}"
+            )
+        return 0
+
+    return in_loop(measuring())
+
+
+async def _crowded(settings: throughput.Settings) -> int:
+    say(
+        f"{engine.machine()}; {settings.nodes} nodes, {settings.pods} pending pods, alone and then"
+        f" mixed with {settings.pods * crowded.HOPELESS_PER_POD} that fit nowhere"
+    )
+    say(f"{'seconds until the last is bound':<32} {'from first':>10} {'CPU':>6} {'from start':>10}"
+        f" {'CPU':>6} {'bound':>11} {'told':>6} {'events':>7}")  # fmt: skip
+    results = []
+    async for result in crowded.measure(settings, clock=RealClock()):
+        results.append(result)
+        say(
+            f"{result.workload:<32} {result.seconds:10.2f} {result.cpu_binding:6.2f}"
+            f" {result.since_start:10.2f} {result.cpu_before + result.cpu_binding:6.2f}"
+            f" {result.bound:>5}/{result.pods} {result.told:>6} {result.events:>7}"
+        )
+    alone, crowd = results
+    say(
+        f"{'ratio':<32} {crowd.seconds / alone.seconds:10.2f}"
+        f" {crowd.cpu_binding / max(alone.cpu_binding, 0.01):6.2f}"
+        f" {crowd.since_start / alone.since_start:10.2f}"
+    )
+    return 0

@@ -1,4 +1,4 @@
-"""``berth explain``: recorded scenarios, or a pod of a running scheduler."""
+"""``berth explain``: a pod of a running scheduler or of a snapshot, or recorded scenarios."""
 
 import argparse
 import json
@@ -12,18 +12,19 @@ from typing import Any
 from rich.console import Console
 
 from app import log
+from app.commands import scheduler_access
 from app.commands.terminal import say
 from app.config.errors import ConfigError
 from app.errors import UserError
 from app.explain.explanation import Explanation
 from app.explain.tables import as_text, render
-from app.http_server import LOOPBACK
 from app.offline.explain import explain
 from app.offline.files import answer_all, opened, scenarios
 from app.offline.reasons import reasons
 from app.offline.scenario import ScenarioError
-from app.server.application import DEFAULT_PORT
-from app.server.asking import AskError, ask_about_pod
+from app.server.asking import ask_about_pod
+from app.whatif.reasons import explain_pod
+from app.whatif.snapshot import load
 from plugins.registry import IN_TREE
 
 NODES_TOLD = 10
@@ -39,8 +40,10 @@ def main(argv: Sequence[str]) -> int:
     log.setup(logging.ERROR)
     parser = _parser()
     given = parser.parse_args(argv)
-    if (given.pod is None) == (given.source is None):
+    if (given.pod is None) == (given.source is None) or (given.pod_there and not given.source):
         parser.error("name a pod, or a file with -f")
+    if given.pod_there and (given.target or given.id):
+        parser.error("--pod goes without -o and --id: the file is a snapshot")
     if given.source is None and (given.target or given.id):
         parser.error("-o and --id go with -f")
     if given.target is not None and (given.id or given.output):
@@ -51,14 +54,16 @@ def main(argv: Sequence[str]) -> int:
             raise ExplainError("\n".join(problems))
         return 0
     as_json = given.output == "json"
-    if given.source is not None:
+    if given.pod_there is not None:
+        snapshot, limit = load(given.source), _limit(given)
+        with _placed(str(given.source)):
+            found = explain_pod(snapshot, _key(given.pod_there), IN_TREE, limit=limit)
+    elif given.source is not None:
         _tell_recorded(given, as_json=as_json)
         return 0
-    key = given.pod if "/" in given.pod else f"default/{given.pod}"
-    try:
-        found = ask_about_pod(given.server, key, nodes=given.nodes)
-    except AskError as exc:
-        raise ExplainError(str(exc)) from exc
+    else:
+        scheduler = scheduler_access.scheduler(given)
+        found = ask_about_pod(scheduler, _key(given.pod), nodes=given.nodes)
     if as_json:
         say(found.model_dump_json(by_alias=True))
     else:
@@ -71,12 +76,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "pod", nargs="?", metavar="[NAMESPACE/]POD", help="a pod that a running scheduler knows"
     )
+    scheduler_access.add_flags(parser)
     parser.add_argument(
-        "--server", default=f"http://{LOOPBACK}:{DEFAULT_PORT}", metavar="URL",
-        help="where the scheduler answers: its --debug-port; default %(default)s",
+        "-f", dest="source", type=Path, metavar="IN",
+        help="scenarios as JSON lines, or with --pod a snapshot; .gz too",
     )  # fmt: skip
     parser.add_argument(
-        "-f", dest="source", type=Path, metavar="IN", help="scenarios as JSON lines, .gz too"
+        "--pod", dest="pod_there", metavar="[NAMESPACE/]POD", help="tell of this pod of a snapshot"
     )
     parser.add_argument(
         "-o", dest="target", type=Path, metavar="OUT",
@@ -99,6 +105,14 @@ def _number_or_all(text: str) -> str:
     return text
 
 
+def _key(pod: str) -> str:
+    return pod if "/" in pod else f"default/{pod}"
+
+
+def _limit(given: argparse.Namespace) -> int | None:
+    return None if given.nodes == "all" else int(given.nodes)
+
+
 def _print(explanation: Explanation) -> None:
     console = Console(file=sys.stdout, highlight=False)
     if console.is_terminal:
@@ -108,8 +122,7 @@ def _print(explanation: Explanation) -> None:
 
 
 def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
-    limit = None if given.nodes == "all" else int(given.nodes)
-    count = 0
+    limit, count = _limit(given), 0
     with opened(given.source, "rt") as lines:
         for where, scenario in scenarios(given.source, lines):
             identity = scenario.get("id")

@@ -1,10 +1,14 @@
 """``berth run``: the scheduler, against any API server, alone or as one of several replicas."""
 
+import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+import signal
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 
@@ -12,62 +16,60 @@ from app import log as logs
 from app.client.api_client import ApiClient
 from app.client.connect import connect
 from app.clock import BootClock, RealClock
-from app.commands import version
-from app.commands.terminal import in_loop, naming_port, port, say
+from app.commands import extender_serving, version
+from app.commands.extender_serving import Serving
+from app.commands.serving import securely_serving
+from app.commands.terminal import in_loop, naming_file
 from app.config import flags
+from app.config.configz import to_yaml
+from app.config.feature_gates import effective_gates
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
-from app.http_server import LOOPBACK, HttpServer
+from app.http_server import HttpServer
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService, make_elector
-from app.profile.build import args_models
-from app.termination import exit_when_continued, until_terminated
+from app.metrics.selection import Selection
+from app.profile.build import args_models, check_profiles
+from app.reload import Reloader
+from app.server.secure_serving import SecureServer
+from app.server.zpages import flag_values
+from app.tasks import forever
+from app.termination import exit_when_continued, on_signals, until_terminated
 from plugins.registry import IN_TREE
 
 log = logging.getLogger(__name__)
 
+EXTENDER: Final = "extender-"
+"""How the flags of the extender port begin."""
+
 
 def main(argv: Sequence[str]) -> int:
     parser = flags.make_parser("berth run")
-    parser.add_argument(
-        "--debug-port", type=port, metavar="PORT",
-        help="Answer berth explain on this port of loopback; 0 for any free one. Default: not.",
-    )  # fmt: skip
+    extender_serving.add_flags(parser, prefix=EXTENDER, default=None)
     options = flags.parse(parser, argv)
-    debug_port: int | None = parser.parse_args(flags.spelled(argv)).debug_port
+    extender = extender_serving.serving(parser.parse_args(flags.spelled(argv)), prefix=EXTENDER)
     if options.version != "false":
-        return version.main(())
-    config = flags.configuration(options, args_models=args_models(IN_TREE))
-    logs.setup(logging.DEBUG if options.v >= 4 else logging.INFO)
-    return in_loop(
-        serve(options, config, answering=lambda service: _answering(service, debug_port))
+        return version.main(("--raw",) if options.version == "raw" else ())
+    logs.setup_by_flags(
+        options.v,
+        format=options.logging_format,
+        vmodule=options.vmodule,
+        split_stream=options.log_text_split_stream or options.log_json_split_stream,
     )
+    config = flags.configuration(options, args_models=args_models(IN_TREE))
+    if options.write_config_to:
+        check_profiles(config, IN_TREE)
+        with naming_file("--write-config-to", options.write_config_to):
+            Path(options.write_config_to).write_text(to_yaml(config), encoding="utf-8")
+        return 0
+    return in_loop(serve(options, config, extender=extender))
 
 
-@asynccontextmanager
-async def _answering(service: SchedulerService, port: int | None) -> AsyncIterator[None]:
-    """Serve the endpoints of *service* on loopback, if there is a port for it."""
-    server = HttpServer(service.application())
-    if port is not None:
-        with naming_port(port, flag="--debug-port"):
-            await server.start(LOOPBACK, port)
-        say(f"scheduler at {server.url}")
-    try:
-        yield
-    finally:
-        await server.stop()
-
-
-async def serve(
-    options: Options,
-    config: KubeSchedulerConfiguration,
-    *,
-    answering: Callable[[SchedulerService], AbstractAsyncContextManager[None]],
-) -> int:
+async def serve(options: Options, config: KubeSchedulerConfiguration, *, extender: Serving) -> int:
     """Schedule until a signal or the loss of the lease; return the exit status (spec §7.4).
 
-    *answering* serves what the scheduler has to say, also while it does not lead. The status is 0
-    when a signal ended it and the lease was given back; 1 when the lease was lost, and, as with
+    What the scheduler has to say is served all the time, also while it does not lead. The status is
+    0 when a signal ended it and the lease was given back; 1 when the lease was lost, and, as with
     kube-scheduler, whenever it ends without leader election.
     """
     status = 0
@@ -76,7 +78,7 @@ async def serve(
         cleanup.push_async_callback(client.close)
         elector, lease_client = None, None
         rng = random.Random()
-        registry = CollectorRegistry()
+        registry = _registry(options)
         if config.leader_election.leader_elect:
             # A client of its own, so that renewals do not wait with the binds for the rate limit.
             lease_client = await _connect(options, config, purpose="leader-election")
@@ -86,20 +88,103 @@ async def serve(
             )
             exit_when_continued(elector.is_overdue)
         service = SchedulerService(
-            client, config, clock=RealClock(), rng=rng, elector=elector, registry=registry
+            client,
+            config,
+            clock=RealClock(),
+            rng=rng,
+            elector=elector,
+            registry=registry,
+            gates=effective_gates(options.feature_gates),
+            max_in_unschedulable=options.pod_max_in_unschedulable_pods_duration.seconds,
         )
         if lease_client is not None:
             lease_client.observer = service.metrics.requests
-        await cleanup.enter_async_context(answering(service))
+        application = service.application(flags=flag_values(options))
+        server = await cleanup.enter_async_context(securely_serving(application, options, config))
+        extender_port = None
+        if extender.port is not None:
+            app = service.extender_application(max_body_bytes=extender.max_body_bytes)
+            extender_port = await cleanup.enter_async_context(
+                extender_serving.listening(extender, app, prefix=EXTENDER, clock=RealClock())
+            )
         try:
-            await until_terminated(service.run())
+            await until_terminated(
+                _run(service, options, server, extender_port),
+                on_request=service.begin_termination,
+            )
         except* LeadershipLostError as lost:
-            log.error("leader election lost", extra={"error": str(lost.exceptions[0])})
+            log.error("leader election lost", extra={"error": str(_first(lost))})
             status = 1
     if elector is None:
         log.error("finished without leader elect")
         status = 1
     return status
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    found = group.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+
+
+async def _run(
+    service: SchedulerService,
+    options: Options,
+    server: SecureServer | None,
+    extender_port: HttpServer | None,
+) -> None:
+    """Run *service* and the servers that there are."""
+    async with asyncio.TaskGroup() as tasks:
+        if extender_port is not None:
+            for name, run in (
+                ("extender port", extender_port.run),
+                ("extender server", service.extender_service.run),
+            ):
+                tasks.create_task(forever(name, run), name=name)
+        if server is not None:
+            tasks.create_task(forever("secure server", server.run), name="secure server")
+        await _run_by_file(service, options)
+
+
+async def _run_by_file(service: SchedulerService, options: Options) -> None:
+    """Run *service*, with the configuration of the file that the flags name, also when it changes.
+
+    SIGHUP has the file read at once, SIGUSR2 has everything told that the scheduler knows.
+    """
+    if not options.config:
+        with on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: _nothing_to_reload}):
+            await service.run()
+        return
+    reloader = Reloader(
+        Path(options.config),
+        load=lambda text: flags.configuration(options, args_models=args_models(IN_TREE), text=text),
+        replace=service.reconfigure,
+        count=service.count_reload,
+        clock=RealClock(),
+    )
+    with on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: reloader.reload}):
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(
+                forever("configuration file", reloader.run), name="configuration file"
+            )
+            await service.run()
+
+
+def _nothing_to_reload() -> None:
+    log.warning("no configuration file to read again", extra={"flag": "--config"})
+
+
+def _registry(options: Options) -> CollectorRegistry:
+    manifest = options.allow_metric_labels_manifest
+    return Selection.by_flags(
+        disabled=options.disabled_metrics,
+        allow_labels=options.allow_metric_labels,
+        manifest=_content("--allow-metric-labels-manifest", manifest) if manifest else None,
+    )
+
+
+def _content(flag: str, path: str) -> bytes:
+    with naming_file(flag, path):
+        return Path(path).read_bytes()
 
 
 async def _connect(

@@ -1,36 +1,216 @@
-"""``berth simulate``: recorded sequences of pods, scheduled one after the other."""
+"""``berth simulate``: what would be, on a snapshot or a cluster; and recorded sequences of pods."""
 
 import argparse
 import logging
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, Final
 
-from app import log
-from app.commands.terminal import UsageError
+from pydantic import ValidationError
+
+from app import log, manifests
+from app.commands.terminal import UsageError, positive, say
+from app.config.decode import document
+from app.config.errors import model_problems
 from app.offline.files import answer_all
 from app.offline.simulate import simulate
+from app.whatif.answer import Answer
+from app.whatif.engine import answer
+from app.whatif.question import Question
+from app.whatif.snapshot import load
 from plugins.registry import IN_TREE
+
+FITS, DOES_NOT_FIT = 0, 1
+"""The exit statuses of an answer."""
+PIPE_WIDTH: Final = 200
+"""Columns of a table that goes to no terminal."""
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="berth simulate", allow_abbrev=False)
-    parser.add_argument(
-        "-f", dest="source", type=Path, required=True, metavar="IN",
-        help="scenarios with a list of pods, as JSON lines, .gz too",
+    parser = _parser()
+    given = parser.parse_args(argv)
+    log.setup(logging.ERROR)
+    sources = (given.snapshot, given.server or given.kubeconfig, given.source)
+    if sum(source is not None for source in sources) != 1:
+        parser.error("one of --snapshot, --server, --kubeconfig or -f is needed")
+    if (given.source is None) != (given.target is None):
+        parser.error("-f and -o go together")
+    if given.replicas is not None and not given.template:
+        parser.error("--replicas goes with --template")
+    if given.count is not None and not given.add_nodes:
+        parser.error("--count goes with --add-nodes")
+    if given.source is not None:
+        return _recorded(given)
+    found = _ask(given, _question(given))
+    if given.output == "json":
+        say(found.model_dump_json(by_alias=True))
+    else:
+        _print(found)
+    return FITS if found.fits else DOES_NOT_FIT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="berth simulate",
+        allow_abbrev=False,
+        description="What if: exit status 0, all pods have a node; 1, some have not; 2, an error."
+        " TYPE is a file with a Node, or the name of a node to copy.",
+    )
+    where = parser.add_argument_group("the cluster")
+    where.add_argument(
+        "--snapshot", type=Path, metavar="FILE",
+        help="what GET /snapshot answers, or a List of `kubectl get -o json`; .gz too",
     )  # fmt: skip
-    parser.add_argument(
-        "-o", dest="target", type=Path, required=True, metavar="OUT",
-        help="where the assignments go, a JSON line each",
+    # As app.commands.scheduler_access has them, which takes long to import.
+    where.add_argument("--server", metavar="URL", help="a running scheduler")
+    where.add_argument(
+        "--kubeconfig", metavar="FILE",
+        help="an API server to list from; with --server, whose credentials to use",
     )  # fmt: skip
+    where.add_argument(
+        "--certificate-authority", metavar="FILE", help="trust the --server by it, too"
+    )
+    where.add_argument(
+        "--insecure-skip-tls-verify", action="store_true", help="trust whoever answers"
+    )
+    ask = parser.add_argument_group("what if")
+    ask.add_argument(
+        "--pod", type=Path, action="append", default=[], metavar="FILE",
+        help="place these Pods; PriorityClasses in the file are known then",
+    )  # fmt: skip
+    ask.add_argument(
+        "--template", type=Path, action="append", default=[], metavar="FILE",
+        help="place the pods of Deployments, StatefulSets, Jobs, ...; of a Pod: ones like it",
+    )  # fmt: skip
+    ask.add_argument("--replicas", type=positive, metavar="N", help="so many of each --template")
+    ask.add_argument("--no-pending", action="store_true", help="leave waiting pods alone")
+    ask.add_argument("--add-nodes", metavar="TYPE", help="add nodes")
+    ask.add_argument("--count", type=positive, metavar="N", help="so many; default 1")
+    ask.add_argument(
+        "--find-nodes", metavar="TYPE", help="how many of these must be added so that all fits?"
+    )
+    for flag, does in (
+        ("--remove-node", "remove a node; its pods need another"),
+        ("--cordon-node", "cordon a node"),
+        ("--remove-pod", "remove [NAMESPACE/]POD"),
+    ):
+        ask.add_argument(flag, action="append", default=[], metavar="NAME", help=does)
+    ask.add_argument("--config", type=Path, metavar="FILE", help="decide by this configuration")
+    ask.add_argument(
+        "--compare-config", type=Path, metavar="FILE", help="and compare with this one"
+    )
+    ask.add_argument("--preemption", action="store_true", help="less important pods may be evicted")
     parser.add_argument(
         "--seed", type=int,
         help="draw one of several best nodes, the same with every run; default: the smallest name",
     )  # fmt: skip
-    given = parser.parse_args(argv)
-    log.setup(logging.ERROR)
+    parser.add_argument("--output", choices=["table", "json"], default="table", help="how to print")
+    recorded = parser.add_argument_group("recorded sequences")
+    recorded.add_argument(
+        "-f", dest="source", type=Path, metavar="IN",
+        help="scenarios with a list of pods, as JSON lines, .gz too",
+    )  # fmt: skip
+    recorded.add_argument(
+        "-o", dest="target", type=Path, metavar="OUT",
+        help="where the assignments go, a JSON line each",
+    )  # fmt: skip
+    return parser
+
+
+def _recorded(given: argparse.Namespace) -> int:
     problems = answer_all(
         given.source, given.target, lambda found: simulate(found, IN_TREE, seed=given.seed)
     )
     if problems:
         raise UsageError("\n".join(problems))
     return 0
+
+
+# The question.
+
+
+def _question(given: argparse.Namespace) -> dict[str, Any]:
+    """Return the question as the server takes it."""
+    pods, classes = _manifests(given.pod)
+    templates, more_classes = _manifests(given.template)
+    priorities = {each["metadata"]["name"]: each["value"] for each in (*classes, *more_classes)}
+    asked: dict[str, Any] = {
+        "pods": pods,
+        "templates": [{"manifest": each, "replicas": given.replicas} for each in templates],
+        "priorityClasses": priorities,
+        "includePending": not given.no_pending,
+        "removeNodes": {"names": given.remove_node},
+        "cordonNodes": {"names": given.cordon_node},
+        "removePods": {"names": given.remove_pod},
+        "preemption": given.preemption,
+    }
+    if given.add_nodes is not None:
+        asked["addNodes"] = [_node_type(given.add_nodes) | {"count": given.count or 1}]
+    if given.find_nodes is not None:
+        asked["findNodes"] = _node_type(given.find_nodes)
+    if given.seed is not None:
+        asked["seed"] = given.seed
+    for name, path in (("config", given.config), ("compareConfig", given.compare_config)):
+        if path is not None:
+            asked[name] = _configuration(path)
+    return asked
+
+
+def _manifests(paths: Iterable[Path]) -> tuple[list[Any], list[Any]]:
+    """Return the objects in files, and apart from them the PriorityClasses."""
+    found = [each for path in paths for each in manifests.read(path)]
+    classes = [each for each in found if each["kind"] == "PriorityClass"]
+    return [each for each in found if each not in classes], classes
+
+
+def _node_type(type_: str) -> dict[str, Any]:
+    path = Path(type_)
+    if not path.exists():
+        return {"like": type_}
+    found = list(manifests.read(path))
+    if len(found) != 1:
+        raise UsageError(f"{path}: one Node is needed, got {len(found)} objects")
+    return {"manifest": found[0]}
+
+
+def _configuration(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as exc:
+        raise UsageError(f"{path}: {exc.strerror}") from exc
+    return document(text, source=str(path)).value
+
+
+# Who answers.
+
+
+def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
+    if given.server is not None:
+        # Only then: what speaks HTTP takes as long to import as a small question to answer.
+        from app.commands.scheduler_access import scheduler
+        from app.server.asking import ask_to_simulate
+
+        return ask_to_simulate(scheduler(given), asked)
+    try:
+        question = Question.model_validate(asked)
+    except ValidationError as exc:
+        raise UsageError("\n".join(model_problems(exc))) from exc
+    if given.snapshot is not None:
+        return answer(question, load(given.snapshot), IN_TREE)
+    from app.commands.listing import list_cluster
+
+    return answer(question, list_cluster(given.kubeconfig), IN_TREE)
+
+
+def _print(found: Answer) -> None:
+    # Only then: JSON should not wait for it.
+    from rich.console import Console
+
+    from app.whatif.tables import as_text, render
+
+    console = Console(file=sys.stdout, highlight=False)
+    if console.is_terminal:
+        console.print(render(found))
+    else:
+        say(as_text(found, width=PIPE_WIDTH))

@@ -53,6 +53,15 @@ def naming_port(number: int, *, flag: str) -> Iterator[None]:
         raise UsageError(f"{exc.filename or f'{flag} {number}'}: {exc.strerror}") from exc
 
 
+@contextmanager
+def naming_file(flag: str, path: str) -> Iterator[None]:
+    """Say of an OSError that it is about the file that *flag* named."""
+    try:
+        yield
+    except OSError as exc:
+        raise UsageError(f"{flag} {path}: {exc.strerror}") from exc
+
+
 def in_loop(work: Coroutine[Any, Any, int]) -> int:
     """Run *work* on a fast event loop; Ctrl-C ends it cleanly."""
     keep_heap()

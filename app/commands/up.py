@@ -8,7 +8,12 @@ from pathlib import Path
 
 from app import log
 from app.clock import RealClock
-from app.commands.nodes import add_cluster_flags, add_node_flags, node_template
+from app.commands.nodes import (
+    add_cluster_flags,
+    add_node_flags,
+    embedded_cluster,
+    node_template,
+)
 from app.commands.terminal import in_loop, naming_port, port, say
 from app.config import flags
 from app.profile.build import args_models
@@ -53,5 +58,12 @@ def main(argv: Sequence[str]) -> int:
     )
     log.setup(logging.DEBUG if given.v >= 4 else logging.WARNING)
     with naming_port(given.port, flag="--port"):
-        service = Up(options, config, clock=RealClock(), rng=random.Random(), say=say)
+        service = Up(
+            options,
+            config,
+            embedded_cluster(given),
+            clock=RealClock(),
+            rng=random.Random(),
+            say=say,
+        )
         return in_loop(service.run())

@@ -1,11 +1,18 @@
-"""``berth version``."""
+"""``berth version``, and what ``berth run --version`` prints."""
 
+import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 
 from app.commands.terminal import say
+from app.config.flags import RELEASE
 
 
-def main(_argv: Sequence[str]) -> int:
-    say(f"berth {version('berth')}")
+def main(argv: Sequence[str]) -> int:
+    """Print the version; with ``--raw`` also what it is like and what it runs on."""
+    line = f"berth {version('berth')}"
+    if "--raw" in argv:
+        runs_on = f"{platform.python_implementation()} {platform.python_version()}"
+        line += f" (kube-scheduler {RELEASE}; {runs_on}; {platform.platform()})"
+    say(line)
     return 0

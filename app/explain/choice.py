@@ -1,11 +1,15 @@
 """Why this node and not the next best: scores side by side."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from app.explain.explanation import Choice, NodeScore, PluginScore
 from app.framework.node_table import NodeTable
 from app.profile.profile import ScoreTable
 from app.scheduler.decisions import RankedNode
+
+EXTENDERS: Final = "extenders"
+"""Stands for all of them, where plugins are named."""
 
 
 def scores_of(
@@ -33,6 +37,7 @@ def node_score(ranked: RankedNode, *, weights: Mapping[str, int]) -> NodeScore:
     return NodeScore(
         node=ranked.name,
         total=ranked.total,
+        extenders=ranked.extenders,
         plugins={
             plugin: PluginScore(
                 raw=ranked.raw[plugin],
@@ -77,4 +82,6 @@ def choose(chosen: str, scores: Sequence[NodeScore], *, equals: int) -> Choice:
 
 def _differences(best: NodeScore, other: NodeScore) -> dict[str, int]:
     plugins: Iterable[str] = best.plugins
-    return {p: best.plugins[p].weighted - other.plugins[p].weighted for p in plugins}
+    found = {p: best.plugins[p].weighted - other.plugins[p].weighted for p in plugins}
+    by_extenders = best.extenders - other.extenders
+    return found | {EXTENDERS: by_extenders} if by_extenders else found

@@ -1,22 +1,25 @@
 """Answers questions about the pods of a running scheduler."""
 
 from collections.abc import Mapping
+from typing import Final
 
-import msgspec
-
-from app.clock import Clock
+from app.clock import Clock, rfc3339
 from app.explain.choice import choose, node_score
 from app.explain.explanation import Explanation, Judgement, PastDecision, Whereabouts
 from app.explain.judge import judge
 from app.explain.pod_state import pod_state
+from app.explain.summary import summarize
+from app.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
 from app.framework.pod_info import PodInfo
 from app.objects.pod import Pod
 from app.profile.profile import Profile
 from app.scheduler.decisions import DecisionRecord
 from app.scheduler.scheduler import Scheduler
 
-AS_IF_UNPLACED = "judged on the cluster as it is now, as if the pod had no node yet"
+HISTORY_TOLD: Final = 10
+"""Attempts of one pod; there may be more among all decisions."""
 AS_IF_UNGATED = "judged as if it were not gated"
+WITHOUT_EXTENDERS = "judged without the extenders, which have a say, too"
 
 
 class Explainer:
@@ -42,20 +45,23 @@ class Explainer:
             return None
         state = pod_state(pod, scheduler=self._scheduler, clock=self._clock)
         profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
+        judgement = self._judge(profile, pod, state.where, limit) if profile else None
+        history = self.decisions(key, limit=HISTORY_TOLD)
         return Explanation(
             pod=key,
             uid=pod.metadata.uid,
             profile=pod.spec.scheduler_name,
+            summary=summarize(state, judgement, history),
             state=state,
-            judgement=self._judge(profile, pod, state.where, limit) if profile else None,
-            history=tuple(self.decisions(key)),
+            judgement=judgement,
+            history=tuple(history),
         )
 
     def decisions(self, pod: str | None = None, *, limit: int | None = None) -> list[PastDecision]:
         """Return recorded attempts, of *pod* or of all, the newest first."""
         kept = self._scheduler.decisions
         records = kept.all() if pod is None else kept.of(pod)
-        return [self._told(record) for record in records[::-1][:limit]]
+        return [self.told(record) for record in records[::-1][:limit]]
 
     def _judge(
         self, profile: Profile, pod: Pod, where: Whereabouts, limit: int | None
@@ -66,15 +72,12 @@ class Explainer:
         asked = PodInfo(pod)
         placed = cache.pod(asked.uid)
         if placed is not None:
-            # A copy, from which the pod can be taken without anybody noticing.
             notes.append(AS_IF_UNPLACED)
-            nodes = nodes.take(nodes.row_of.values())
-            asked = PodInfo(_without_node(pod))
-            row = nodes.row_of.get(placed.node_name)
-            if row is not None:
-                nodes.remove_pod(row, placed)
+            asked, nodes = as_if_unplaced(pod, placed, nodes)
         elif where is Whereabouts.GATED:
             notes.append(AS_IF_UNGATED)
+        if self._scheduler.asks_extenders_about(asked):
+            notes.append(WITHOUT_EXTENDERS)
         return judge(
             profile,
             asked,
@@ -84,30 +87,28 @@ class Explainer:
             notes=notes,
         )
 
-    def _told(self, record: DecisionRecord) -> PastDecision:
-        weights = self._scheduler.profiles[record.profile].weights
-        best = tuple(node_score(ranked, weights=weights) for ranked in record.top)
+    def told(self, record: DecisionRecord) -> PastDecision:
+        """Put a record into words."""
+        ago = self._clock.monotonic() - record.at
+        best = tuple(node_score(ranked, weights=record.weights) for ranked in record.top)
         return PastDecision(
             pod=record.pod,
             uid=record.uid,
+            number=record.number,
+            result=record.result,
+            at=rfc3339(self._clock.now() - ago),
             profile=record.profile,
             attempt=record.attempt,
-            seconds_ago=self._clock.monotonic() - record.at,
+            seconds_ago=ago,
             took_seconds=record.took,
             node=record.node,
             message=record.message,
             reasons=record.reasons,
+            plugins=record.plugins,
+            nominated_node=record.nominated_node,
+            answered_by=record.answered_by,
             num_nodes=record.num_nodes,
             num_feasible=record.num_feasible,
             choice=choose(record.node, best, equals=record.equals) if record.node else None,
             best=best,
         )
-
-
-def _without_node(pod: Pod) -> Pod:
-    replace = msgspec.structs.replace
-    return replace(
-        pod,
-        spec=replace(pod.spec, node_name=""),
-        status=replace(pod.status, nominated_node_name=""),
-    )

@@ -6,12 +6,18 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from app.framework.explanation import Change, Detail
+from app.scheduler.decisions import Result
 
 
 class Told(BaseModel):
-    """camelCase in JSON; not to be changed."""
+    """camelCase in JSON, with the docstrings of fields as their descriptions; not to be changed."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
 
 
 class Whereabouts(StrEnum):
@@ -28,6 +34,8 @@ class Whereabouts(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
     GATED = "Gated"
     IN_FLIGHT = "InFlight"
+    WAITING = "Waiting"
+    """It has a node, and waits for Permit plugins."""
     BINDING = "Binding"
     BOUND = "Bound"
 
@@ -45,10 +53,18 @@ class PodState(Told):
     """How often it was tried; None if that is not known any more."""
     pods_ahead: int | None = None
     """Of a pod that is to be tried: how many come before it."""
+    since: str | None = None
+    """Since when it is there, in UTC; None if that is not known."""
     until: str | None = None
-    """When its backoff ends, in UTC."""
+    """When its backoff, or what Permit plugins wait for, ends at the latest, in UTC."""
     waits_for: tuple[str, ...] = ()
-    """The plugins that rejected or gate it."""
+    """The plugins that rejected it, gate it, or have it wait."""
+    woken_by: dict[str, tuple[str, ...]] = {}
+    """By plugin that it waits for: the changes in the cluster after which it may be tried again, as
+    in Node/Add. Whether it is tried depends on what exactly has changed. Empty unless it waits for
+    such changes."""
+    leaving: tuple[str, ...] = ()
+    """The pods that are being deleted on the node that it is nominated to."""
 
 
 class Obstacle(Told):
@@ -76,6 +92,8 @@ class NodeScore(Told):
     node: str
     total: int
     plugins: dict[str, PluginScore]
+    extenders: int = 0
+    """What extenders added to the total."""
 
 
 class NodeVerdict(Told):
@@ -143,6 +161,11 @@ class Judgement(Told):
 class PastDecision(Told):
     """One attempt, as it was recorded."""
 
+    number: int
+    """Counts the attempts since the scheduler was started."""
+    result: Result
+    at: str
+    """When it began, in UTC."""
     pod: str
     uid: str
     profile: str
@@ -154,9 +177,15 @@ class PastDecision(Told):
     message: str
     """Why it went nowhere, the whole FailedScheduling message."""
     reasons: dict[str, int]
+    plugins: tuple[str, ...] = ()
+    """Who rejected the pod."""
+    nominated_node: str = ""
+    """Where this attempt wants room to be made for the pod."""
     num_nodes: int
     num_feasible: int
     choice: Choice | None = None
+    answered_by: str = ""
+    """The pod whose attempt answered for this one, which is like it in all that matters."""
     best: tuple[NodeScore, ...] = ()
     """The best nodes of that attempt; none if a single node was left, which needs no scores."""
 
@@ -168,9 +197,11 @@ class Explanation(Told):
     uid: str
     profile: str
     """The spec.schedulerName."""
+    summary: str = ""
+    """The answer in a sentence."""
     state: PodState | None = None
     """None for a recorded cluster, which has no queue."""
     judgement: Judgement | None = None
     """None when it is not up to this scheduler."""
     history: tuple[PastDecision, ...] = ()
-    """Recorded attempts that are still kept, the newest first."""
+    """The last recorded attempts, the newest first."""

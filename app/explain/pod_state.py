@@ -4,24 +4,40 @@ from math import ceil
 
 from app.clock import Clock, rfc3339
 from app.explain.explanation import PodState, Whereabouts
+from app.explain.wakers import woken_by
 from app.framework.interface import PreEnqueuePlugin
 from app.framework.pod_info import QueuedPodInfo
 from app.objects.pod import Pod
-from app.queue.scheduling_queue import SubQueue
+from app.queue.sub_queues import SubQueue
+from app.scheduler.claim import Claim, Stage
 from app.scheduler.scheduler import Scheduler
 
 
 def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock) -> PodState:
     """Say where *pod*, as the API has it, is for *scheduler*. Reads only."""
-    found = _placed(pod, scheduler) or _waiting(pod, scheduler, clock) or _elsewhere(pod, scheduler)
+    found = (
+        _placed(pod, scheduler, clock)
+        or _waiting(pod, scheduler, clock)
+        or _elsewhere(pod, scheduler)
+    )
     nominated = scheduler.queue.nominator.nominated_node(pod.metadata.uid)
-    if nominated:
-        words = f"{found.words}; nominated to {nominated}"
-        return found.model_copy(update={"nominated_node": nominated, "words": words})
-    return found
+    if not nominated:
+        return found
+    words, leaving = f"{found.words}; nominated to {nominated}", _leaving(nominated, scheduler)
+    if leaving:
+        words += f", which {', '.join(leaving)} must leave"
+    update = {"nominated_node": nominated, "words": words, "leaving": leaving}
+    return found.model_copy(update=update)
 
 
-def _placed(pod: Pod, scheduler: Scheduler) -> PodState | None:
+def _leaving(node: str, scheduler: Scheduler) -> tuple[str, ...]:
+    table = scheduler.cache.table
+    row = table.row_of.get(node)
+    pods = () if row is None else table.pods[row].values()
+    return tuple(sorted(pod.key for pod in pods if pod.is_terminating))
+
+
+def _placed(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
     counted = scheduler.cache.pod(pod.metadata.uid)
     node = pod.spec.node_name or (counted.node_name if counted else "")
     if not node:
@@ -29,12 +45,43 @@ def _placed(pod: Pod, scheduler: Scheduler) -> PodState | None:
     is_bound = bool(pod.spec.node_name)
     placed = [r for r in scheduler.decisions.of(pod.key) if r.uid == pod.metadata.uid and r.node]
     attempts = placed[-1].attempt if placed and placed[-1].node == node else None
-    verb = "bound" if is_bound else "being bound"
+    tried = f" at attempt {attempts}" if attempts else ""
+    if is_bound:
+        since = next((c for c in pod.status.conditions if c.type == "PodScheduled"), None)
+        return PodState(
+            where=Whereabouts.BOUND,
+            words=f"bound to {node}{tried}",
+            node=node,
+            attempts=attempts,
+            since=since.last_transition_time if since and since.status == "True" else None,
+        )
+    claim = scheduler.claims.get(pod.metadata.uid)
+    if claim is not None and claim.waiting is not None and claim.stage is Stage.PERMIT:
+        return _permitted(claim, clock)
+    began = None if claim is None else clock.now() - (clock.monotonic() - claim.started)
     return PodState(
-        where=Whereabouts.BOUND if is_bound else Whereabouts.BINDING,
-        words=f"{verb} to {node}" + (f" at attempt {attempts}" if attempts else ""),
+        where=Whereabouts.BINDING,
+        words=f"being bound to {node}{tried}",
         node=node,
         attempts=attempts,
+        since=None if began is None else rfc3339(began),
+    )
+
+
+def _permitted(claim: Claim, clock: Clock) -> PodState:
+    assert claim.waiting is not None
+    node, deadlines = claim.assumed.node_name, claim.waiting.deadlines
+    times = [deadline for deadline in deadlines.values() if deadline is not None]
+    until = rfc3339(min(times)) if times else None
+    limit = f" until {until}" if until else ""
+    return PodState(
+        where=Whereabouts.WAITING,
+        words=f"has room on {node}, and waits for Permit of {', '.join(sorted(deadlines))}{limit}",
+        node=node,
+        attempts=claim.queued.attempts,
+        since=rfc3339(clock.now() - (clock.monotonic() - claim.started)),
+        until=until,
+        waits_for=tuple(sorted(deadlines)),
     )
 
 
@@ -45,31 +92,32 @@ def _waiting(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
         return None
     match sub_queue:
         case SubQueue.ACTIVE:
-            return _active(queued, [other.key for other in queue.pods(SubQueue.ACTIVE)])
+            return _active(queued, scheduler)
         case SubQueue.BACKOFF:
-            return _backoff(queued, clock)
+            return _backoff(queued, scheduler, clock)
         case SubQueue.GATED:
             return _gated(queued, scheduler)
         case SubQueue.UNSCHEDULABLE:
-            return _unschedulable(queued)
+            return _unschedulable(queued, scheduler)
 
 
-def _active(queued: QueuedPodInfo, order: list[str]) -> PodState:
-    ahead = order.index(queued.key)
+def _active(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
+    ahead = scheduler.queue.ahead_of([queued.key])[queued.key]
+    first = scheduler.queue.first_active()
     words = "not tried yet" if not queued.attempts else f"to be tried again, {_tried(queued)}"
-    line = f"{_number(ahead, 'pod')} ahead, first {order[0]}" if ahead else "it is next"
+    line = f"{_number(ahead, 'pod')} ahead, first {first.key}" if ahead and first else "it is next"
     return PodState(
         where=Whereabouts.ACTIVE,
         words=f"{words}: {line}",
         attempts=queued.attempts,
+        since=rfc3339(queued.timestamp),
         pods_ahead=ahead,
         waits_for=_rejectors(queued),
     )
 
 
-def _backoff(queued: QueuedPodInfo, clock: Clock) -> PodState:
-    # The queue asks for this to order pods in backoff; the second in which it ends counts as rest.
-    end = (queued.backoff_expiration or 0.0) + 1
+def _backoff(queued: QueuedPodInfo, scheduler: Scheduler, clock: Clock) -> PodState:
+    end = scheduler.queue.next_try(queued) or clock.now()
     left = max(ceil(end - clock.now()), 0)
     until = rfc3339(end)
     why = "" if _rejectors(queued) else "; the last attempt broke"
@@ -77,6 +125,7 @@ def _backoff(queued: QueuedPodInfo, clock: Clock) -> PodState:
         where=Whereabouts.BACKOFF,
         words=f"in backoff until {until}, {left} s from now, {_tried(queued)}{why}",
         attempts=queued.attempts,
+        since=rfc3339(queued.timestamp),
         until=until,
         waits_for=_rejectors(queued),
     )
@@ -92,7 +141,9 @@ def _gated(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
         where=Whereabouts.GATED,
         words=f"gated by {plugin}: {why}" if why else f"gated by {plugin}",
         attempts=queued.attempts,
+        since=rfc3339(queued.timestamp),
         waits_for=(plugin,),
+        woken_by=woken_by(profile, (plugin,)) if profile else {},
     )
 
 
@@ -104,20 +155,24 @@ def _refusal(gate: PreEnqueuePlugin, queued: QueuedPodInfo) -> str:
     return status.message if status else ""
 
 
-def _unschedulable(queued: QueuedPodInfo) -> PodState:
+def _unschedulable(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
     plugins = _rejectors(queued)
+    profile = scheduler.profiles.get(queued.pod.spec.scheduler_name)
     return PodState(
         where=Whereabouts.UNSCHEDULABLE,
         words=f"waits until something changes for {', '.join(plugins)}, {_tried(queued)}",
         attempts=queued.attempts,
+        since=rfc3339(queued.timestamp),
         waits_for=plugins,
+        woken_by=woken_by(profile, plugins) if profile else {},
     )
 
 
 def _elsewhere(pod: Pod, scheduler: Scheduler) -> PodState:
     name = pod.spec.scheduler_name
     if name not in scheduler.profiles:
-        words = f"waits for another scheduler: spec.schedulerName is {name!r}"
+        here = ", ".join(scheduler.profiles)
+        words = f"waits for another scheduler: spec.schedulerName is {name!r}, not one of {here}"
         return PodState(where=Whereabouts.FOREIGN, words=words)
     if pod.metadata.deletion_timestamp:
         return PodState(where=Whereabouts.DELETED, words="is being deleted, and has no node")

@@ -48,6 +48,10 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "profile", explanation.profile
     if explanation.state is not None:
         yield "state", explanation.state.words
+        if explanation.state.since:
+            yield "since", explanation.state.since
+        for plugin, changes in explanation.state.woken_by.items():
+            yield "woken by", f"{', '.join(changes)} ({plugin})"
     judgement = explanation.judgement
     if judgement is None:
         return

@@ -1,10 +1,13 @@
-"""HTTP for people and tools: read-only answers about a running scheduler.
+"""HTTP for people and tools: answers about a running scheduler, to those who may have them.
 
-What lives here: the FastAPI application, the server that carries it, and the client of both that
-``berth explain`` uses. What must not: decisions and their words (``app.explain``), and state. Every
-endpoint is a coroutine, for then it runs on the scheduler's event loop, between two attempts; a
-plain function would run in a thread and see a table that moves. Neighbours: ``app.explain``
-(answers), ``app.main`` (makes the application).
+What lives here: the application, its routers, and HTTPS with delegated authentication and
+authorization in front of it (``secure_serving``, ``access``); the client that ``berth explain``
+uses. What must not: decisions and their words (``app.explain``), and state. Every endpoint is a
+coroutine, for then it runs on the scheduler's event loop, between two attempts; a plain function
+would run in a thread and see a table that moves. Neighbours: ``app.explain`` (answers),
+``app.main`` (puts the routers together), ``app.commands`` and ``app.up`` (serve them).
 
-There is no authorisation: the server listens on loopback only.
+Decision (2026-11): without a kubeconfig of their own, reviews go to the API server that pods are
+scheduled on, and the scheduler asks for them as itself; because outside of a cluster nobody could
+be known otherwise; instead of turning delegation off there, as kube-scheduler does.
 """

@@ -1,87 +1,42 @@
-"""The endpoints, described in ``/openapi.json``."""
+"""The application that routers are included in, described in ``/openapi.json``."""
 
-from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated, Literal, Protocol
+from typing import Any, Final
 
-from fastapi import FastAPI, HTTPException, Query
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import PlainTextResponse
-from pydantic import BaseModel, NonNegativeInt
+from fastapi.routing import APIRoute
+from starlette.types import Receive, Scope, Send
 
-from app.explain.explanation import Explanation, PastDecision
-
-NODES_TOLD = 20
-DECISIONS_TOLD = 100
-
-
-class Answers(Protocol):
-    """Who knows; :class:`app.explain.explainer.Explainer` for a running scheduler."""
-
-    def explain(self, key: str, *, limit: int | None) -> Explanation | None: ...
-
-    def decisions(
-        self, pod: str | None = None, *, limit: int | None = None
-    ) -> list[PastDecision]: ...
+DEFAULT_PORT: Final = 10261
+"""Of ``berth up``: beside kube-scheduler's 10259, so that both can run on one machine."""
 
 
-class Refusal(BaseModel):
-    """Why there is no answer."""
+class Application(FastAPI):
+    """Has nothing but ``/``, which lists the paths that are included in it."""
 
-    detail: str
+    def __init__(self) -> None:
+        super().__init__(
+            title="berth",
+            version=version("berth"),
+            description="Why pods are where they are, and why others have no node.",
+            docs_url=None,  # its page loads scripts from elsewhere
+            redoc_url=None,
+        )
+        self.router.default = _not_found
+        self.paths: set[str] = set()
+        """What is served, but for paths with parameters."""
+
+        @self.get("/", summary="What there is")
+        async def index() -> dict[str, list[str]]:
+            return {"paths": sorted(self.paths)}
+
+    def include_router(self, router: APIRouter, *args: Any, **kwargs: Any) -> None:
+        super().include_router(router, *args, **kwargs)
+        routes = [route for route in router.routes if isinstance(route, APIRoute)]
+        self.paths |= {route.path for route in routes if "{" not in route.path}
 
 
-def make_application(answers: Answers, *, is_ready: Callable[[], bool]) -> FastAPI:
-    """Return an application that asks *answers*; *is_ready* is for probes."""
-    app = FastAPI(
-        title="berth",
-        version=version("berth"),
-        description="Why pods are where they are, and why others have no node.",
-        docs_url=None,  # its page loads scripts from elsewhere
-        redoc_url=None,
-    )
-
-    @app.get("/healthz", summary="Whether the process answers", response_class=PlainTextResponse)
-    @app.get("/livez", summary="Whether the process answers", response_class=PlainTextResponse)
-    async def live() -> str:
-        return "ok"
-
-    @app.get(
-        "/readyz",
-        summary="Whether the whole state of the cluster is known",
-        response_class=PlainTextResponse,
-        responses={503: {"model": Refusal}},
-    )
-    async def ready() -> str:
-        if not is_ready():
-            raise HTTPException(503, "the state of the cluster is not known yet")
-        return "ok"
-
-    @app.get(
-        "/explain/pods/{namespace}/{name}",
-        summary="Why a pod is pending, or why it is where it is",
-        responses={404: {"model": Refusal}},
-    )
-    async def explain_pod(
-        namespace: str,
-        name: str,
-        nodes: Annotated[
-            NonNegativeInt | Literal["all"],
-            Query(description="about how many nodes to tell, the best first"),
-        ] = NODES_TOLD,
-    ) -> Explanation:
-        found = answers.explain(f"{namespace}/{name}", limit=None if nodes == "all" else nodes)
-        if found is None:
-            reason = f"pod {namespace}/{name}: there is none, or it has finished"
-            raise HTTPException(404, reason)
-        return found
-
-    @app.get("/decisions", summary="The last attempts, the newest first")
-    async def decisions(
-        pod: Annotated[
-            str | None, Query(description="of this pod only, as in namespace/name")
-        ] = None,
-        limit: Annotated[NonNegativeInt, Query(description="at most so many")] = DECISIONS_TOLD,
-    ) -> list[PastDecision]:
-        return answers.decisions(pod, limit=limit)
-
-    return app
+async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    """Say that nothing is served at a path, in the words of Go's servers."""
+    await PlainTextResponse("404 page not found\n", 404)(scope, receive, send)

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Header
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from prometheus_client import CollectorRegistry
 
 from app.metrics.exposition import metrics_text
@@ -22,8 +22,12 @@ def metrics_endpoints(
     *,
     pods: Callable[[], Iterable[Pod]],
     is_leading: Callable[[], bool],
+    reset: Callable[[], None],
 ) -> APIRouter:
-    """Return what Prometheus reads; about *pods* only while this process leads."""
+    """Return what Prometheus reads; about *pods* only while this process leads.
+
+    *reset* forgets what was measured so far.
+    """
     router = APIRouter()
 
     @router.get("/metrics", summary="Metrics of the scheduler", response_class=Response)
@@ -31,6 +35,11 @@ def metrics_endpoints(
         content, content_type = metrics_text(registry, accept)
         # As a header, for Starlette would add a second charset to a media type.
         return Response(content, headers={"Content-Type": content_type})
+
+    @router.delete("/metrics", summary="Begin to count anew", response_class=PlainTextResponse)
+    async def forget() -> str:
+        reset()
+        return "metrics reset\n"
 
     @router.get(
         "/metrics/resources",

@@ -9,10 +9,12 @@ import pytest
 
 from app import cli
 from app.http_server import LOOPBACK, HttpServer
-from app.server.application import make_application
+from app.server.application import Application
+from app.server.explain_endpoints import explain_endpoints
 from tests.builders import node, pod
 from tests.explain.asking import explainer
 from tests.harness import Harness
+from tests.whatif.asking import snapshot
 
 
 def scenario(name: str, *, cpu: str = "2") -> dict[str, Any]:
@@ -93,6 +95,8 @@ def test_one_scenario_by_its_id(recorded: Path, capsys: pytest.CaptureFixture[st
         pytest.param(
             ["-f", "IN", "-o", "OUT", "--output", "json"], "-o writes all decisions", id="two ways"
         ),
+        pytest.param(["--pod", "p"], "name a pod, or a file with -f", id="--pod without -f"),
+        pytest.param(["--pod", "p", "-f", "IN", "--id", "x"], "a snapshot", id="--pod and --id"),
         pytest.param(["p", "--nodes", "-1"], "must be a number or all", id="nodes"),
     ],
 )
@@ -109,6 +113,7 @@ def test_what_does_not_go_together_is_refused(
     ("argv", "why"),
     [
         pytest.param(["-f", "IN", "--id", "none"], "no scenario has id 'none'", id="unknown id"),
+        pytest.param(["-f", "IN", "--pod", "p"], "no snapshot", id="not a snapshot"),
         pytest.param(["-f", "/nonexistent/in"], "/nonexistent/in: No such file", id="no file"),
         pytest.param(
             ["p", "--server", "http://127.0.0.1:1"],
@@ -133,12 +138,31 @@ def test_decisions_are_not_overwritten_when_there_are_no_scenarios(tmp_path: Pat
     assert target.read_text(encoding="utf-8") == "kept"
 
 
+@pytest.mark.parametrize("name", ["p", "default/p"])
+def test_a_pod_of_a_snapshot(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "snapshot.json"
+    path.write_bytes(b"".join(snapshot(node("n1", cpu=1), pod("p", cpu=2)).encode()))
+
+    assert cli.run(["explain", "-f", str(path), "--pod", name]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "pod           default/p",
+        "profile       default-scheduler",
+        "fits nowhere  0/1 nodes are available: 1 Insufficient cpu.",
+        "nearest miss  n1: request 1000m cpu less, or have a larger node",
+        "",
+        "node  verdict           why",
+        "n1    NodeResourcesFit  needs cpu 2000m, free 1000m of 1000m",
+    ]
+
+
 @pytest.mark.wall
 @pytest.mark.parametrize("name", ["p", "default/p"])
 async def test_a_pod_of_a_running_scheduler(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     harness = Harness()
     harness.put(node("n1", cpu=1), node("n2", cpu="1500m"), pod("p", cpu=2))
-    server = HttpServer(make_application(explainer(harness), is_ready=lambda: True))
+    app = Application()
+    app.include_router(explain_endpoints(explainer(harness)))
+    server = HttpServer(app)
     await server.start(LOOPBACK, 0)
     argv = ["explain", name, "--server", server.url, "--nodes", "1"]
     try:

@@ -1,11 +1,17 @@
 """Where a pod is, in words, from its arrival to its being bound."""
 
+import asyncio
+
 import pytest
 
 from app.explain.explanation import PodState, Whereabouts
 from tests.builders import node, pod, taint
 from tests.explain.asking import explain, explainer
 from tests.harness import Harness
+from tests.server.debug.world import permitted
+
+START = "2001-09-09T01:46:40Z"
+"""What the clock of the harness shows at first."""
 
 
 @pytest.fixture
@@ -26,6 +32,7 @@ def test_a_pod_that_was_not_tried_yet_is_told_who_is_ahead(harness: Harness) -> 
         where=Whereabouts.ACTIVE,
         words="not tried yet: 2 pods ahead, first default/high",
         attempts=0,
+        since=START,
         pods_ahead=2,
     )
     assert state(harness, "high").words == "not tried yet: it is next"
@@ -40,7 +47,9 @@ def test_a_gated_pod_is_told_by_whom_and_is_judged_all_the_same(harness: Harness
         words="gated by SchedulingGates: waiting for scheduling gates:"
         " [example.com/x example.com/y]",
         attempts=0,
+        since=START,
         waits_for=("SchedulingGates",),
+        woken_by={"SchedulingGates": ("Pod/UpdatePodSchedulingGatesEliminated",)},
     )
     assert told.judgement is not None
     assert told.judgement.notes == ("judged as if it were not gated",)
@@ -57,7 +66,19 @@ async def test_an_unschedulable_pod_is_told_whom_it_waits_for(harness: Harness) 
         words="waits until something changes for NodeResourcesFit, TaintToleration,"
         " after 1 attempt",
         attempts=1,
+        since=START,
         waits_for=("NodeResourcesFit", "TaintToleration"),
+        woken_by={
+            "NodeResourcesFit": (
+                "Pod/Delete",
+                "Pod/UpdatePodScaleDown",
+                "Node/Add",
+                "Node/UpdateNodeAllocatable",
+                "resource.k8s.io/DeviceClass/Add",
+                "resource.k8s.io/DeviceClass/Update",
+            ),
+            "TaintToleration": ("Node/Add", "Node/UpdateNodeTaint", "Pod/UpdatePodToleration"),
+        },
     )
 
 
@@ -72,6 +93,7 @@ async def test_a_pod_in_backoff_is_told_until_when(harness: Harness) -> None:
         words="in backoff until 2001-09-09T01:46:42Z, 2 s from now, after 1 attempt;"
         " the last attempt broke",
         attempts=1,
+        since=START,
         until="2001-09-09T01:46:42Z",
     )
     harness.clock.advance(1.9)
@@ -91,9 +113,13 @@ async def test_a_pod_is_bound_after_it_is_being_bound(harness: Harness) -> None:
     assert claim is not None
 
     assert state(harness) == PodState(
-        where=Whereabouts.BINDING, words="being bound to n1 at attempt 1", node="n1", attempts=1
+        where=Whereabouts.BINDING,
+        words="being bound to n1 at attempt 1",
+        node="n1",
+        attempts=1,
+        since=START,
     )
-    await harness.scheduler.bind(claim)
+    await harness.scheduler.binding.run(claim)
     assert state(harness) == PodState(
         where=Whereabouts.BOUND, words="bound to n1 at attempt 1", node="n1", attempts=1
     )
@@ -112,8 +138,44 @@ def test_a_pod_of_another_scheduler(harness: Harness) -> None:
 
     assert state(harness) == PodState(
         where=Whereabouts.FOREIGN,
-        words="waits for another scheduler: spec.schedulerName is 'other'",
+        words="waits for another scheduler: spec.schedulerName is 'other', not one of"
+        " default-scheduler",
     )
+
+
+async def test_a_pod_that_waits_for_permit_is_told_for_whom_and_until_when() -> None:
+    harness, (claim,) = permitted("p")
+    told = PodState(
+        where=Whereabouts.WAITING,
+        words="has room on n1, and waits for Permit of Hesitant",
+        node="n1",
+        attempts=1,
+        since=START,
+        waits_for=("Hesitant",),
+    )
+    assert state(harness) == told
+
+    binding = asyncio.create_task(harness.scheduler.binding.run(claim), name="bind p")
+    await asyncio.sleep(0)
+    until = "2001-09-09T01:47:40Z"
+    assert state(harness) == told.model_copy(
+        update={"until": until, "words": f"{told.words} until {until}"}
+    )
+    assert claim.waiting is not None
+    claim.waiting.allow("Hesitant")
+    await binding
+    assert state(harness).where is Whereabouts.BOUND
+
+
+async def test_a_pod_for_which_others_must_leave_is_told_which() -> None:
+    harness = Harness()
+    harness.cluster.lets_victims_linger = True
+    harness.put(node("n1", cpu=1), pod("old", cpu=1, node="n1"), pod("p", cpu=1, priority=5))
+    await harness.until_idle()
+
+    told = state(harness)
+    assert (told.nominated_node, told.leaving) == ("n1", ("default/old",))
+    assert told.words.endswith("; nominated to n1, which default/old must leave")
 
 
 def test_a_nominated_pod_says_so(harness: Harness) -> None:
@@ -125,6 +187,21 @@ def test_a_nominated_pod_says_so(harness: Harness) -> None:
     assert told.state.words == "not tried yet: it is next; nominated to n1"
     assert told.judgement is not None
     assert told.judgement.notes == ("n1 is nominated and fits: no other node is considered",)
+
+
+def test_extenders_are_not_asked_and_that_is_told() -> None:
+    harness = Harness(
+        config={
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "extenders": [{"urlPrefix": "http://nobody", "filterVerb": "filter"}],
+        }
+    )
+    harness.put(node("n1"), pod("p"))
+
+    judged = explain(harness, "default/p").judgement
+    assert judged is not None
+    assert judged.notes == ("judged without the extenders, which have a say, too",)
 
 
 async def test_a_bound_pod_is_judged_as_if_it_had_no_node_yet(harness: Harness) -> None:

@@ -15,6 +15,7 @@ from app.explain.explanation import (
 )
 from app.explain.tables import as_text
 from app.framework.explanation import Detail
+from app.scheduler.decisions import Result
 
 MESSAGE = "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint(s)."
 
@@ -39,7 +40,12 @@ PENDING = Explanation(
     pod="default/p",
     uid="u",
     profile="default-scheduler",
-    state=PodState(where=Whereabouts.UNSCHEDULABLE, words="waits until something changes"),
+    state=PodState(
+        where=Whereabouts.UNSCHEDULABLE,
+        words="waits until something changes",
+        since="2001-09-09T01:46:40Z",
+        woken_by={"NodeResourcesFit": ("Node/Add", "Pod/Delete")},
+    ),
     judgement=Judgement(
         message=MESSAGE,
         reasons={"Insufficient cpu": 3, "node(s) had untolerated taint(s)": 1},
@@ -57,6 +63,9 @@ PENDING = Explanation(
     ),
     history=(
         PastDecision(
+            number=7,
+            result=Result.UNSCHEDULABLE,
+            at="2001-09-09T01:46:40Z",
             pod="default/p",
             uid="u",
             profile="default-scheduler",
@@ -78,6 +87,8 @@ def test_a_pending_pod() -> None:
         "pod           default/p",
         "profile       default-scheduler",
         "state         waits until something changes",
+        "since         2001-09-09T01:46:40Z",
+        "woken by      Node/Add, Pod/Delete (NodeResourcesFit)",
         "note          judged as if it were not gated",
         f"fits nowhere  {MESSAGE}",
         "nearest miss  n1: free 180m more cpu",

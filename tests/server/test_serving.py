@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from app.server.application import make_application
-from app.server.asking import AskError, ask_about_pod
-from app.server.listening import LoopbackServer
+from app.http_server import LOOPBACK, HttpServer
+from app.server.application import Application
+from app.server.asking import AskError, RunningScheduler, ask_about_pod
+from app.server.explain_endpoints import explain_endpoints
 from tests.builders import node, pod
 from tests.explain.asking import explain, explainer
 from tests.harness import Harness
@@ -14,35 +15,41 @@ from tests.harness import Harness
 pytestmark = pytest.mark.wall
 
 
-def serving(harness: Harness) -> LoopbackServer:
-    return LoopbackServer(make_application(explainer(harness), is_ready=lambda: True))
+def serving(harness: Harness) -> HttpServer:
+    app = Application()
+    app.include_router(explain_endpoints(explainer(harness)))
+    return HttpServer(app)
 
 
 async def test_a_pod_is_explained_over_http() -> None:
     harness = Harness()
     harness.put(node("n1"), pod("p", cpu=16))
     server = serving(harness)
-    await server.start(0)
+    await server.start(LOOPBACK, 0)
     try:
-        told = await asyncio.to_thread(ask_about_pod, server.url, "default/p", nodes="all")
+        told = await asyncio.to_thread(
+            ask_about_pod, RunningScheduler(server.url), "default/p", nodes="all"
+        )
         with pytest.raises(AskError, match="pod default/q: there is none, or it has finished"):
-            await asyncio.to_thread(ask_about_pod, server.url, "default/q", nodes="all")
+            await asyncio.to_thread(
+                ask_about_pod, RunningScheduler(server.url), "default/q", nodes="all"
+            )
     finally:
         await server.stop()
 
     assert told == explain(harness, "default/p")
     with pytest.raises(AskError, match=f"no scheduler answers at {server.url}"):
-        ask_about_pod(server.url, "default/p", nodes="all")
+        ask_about_pod(RunningScheduler(server.url), "default/p", nodes="all")
 
 
 async def test_a_taken_port_is_an_error_and_another_can_be_tried() -> None:
     first, second = serving(Harness()), serving(Harness())
-    await first.start(0)
+    await first.start(LOOPBACK, 0)
     port = int(first.url.rpartition(":")[2])
     try:
         with pytest.raises(OSError, match="in use"):
-            await second.start(port)
-        await second.start(0)
+            await second.start(LOOPBACK, port)
+        await second.start(LOOPBACK, 0)
     finally:
         await first.stop()
         await second.stop()

@@ -1,0 +1,79 @@
+"""``berth extender``: answers other schedulers, and schedules nothing itself."""
+
+import argparse
+import asyncio
+import random
+from collections.abc import Sequence
+from importlib.metadata import version as version_of
+
+from app import log
+from app.client.connect import connect
+from app.clock import RealClock
+from app.commands.extender_serving import DEFAULT_PORT, Serving, add_flags, listening, serving
+from app.commands.terminal import in_loop
+from app.config import flags
+from app.config.options import Options
+from app.config.types import KubeSchedulerConfiguration
+from app.main import SchedulerService
+from app.profile.build import args_models
+from app.tasks import forever
+from app.termination import until_terminated
+from plugins.registry import IN_TREE
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="berth extender",
+        allow_abbrev=False,
+        description="Answer kube-scheduler as its extender: filter, prioritize, preempt and bind at"
+        " /extender/VERB by the first profile of the configuration, at /extender/PROFILE/VERB by"
+        " that schedulerName's. Nothing is scheduled and no leader is elected; of several"
+        " replicas, each knows what another has bound once its watches tell.",
+    )
+    parser.add_argument(
+        "--config", default="", metavar="FILE", help="A KubeSchedulerConfiguration."
+    )
+    parser.add_argument(
+        "--kubeconfig", default="", metavar="FILE",
+        help="How to reach the API server; wins over the one in the configuration.",
+    )  # fmt: skip
+    parser.add_argument(
+        "--master", default="", metavar="URL", help="The API server's address; wins over both."
+    )
+    parser.add_argument("-v", "--v", type=int, default=0, metavar="N", help="How much to log.")
+    add_flags(parser, default=DEFAULT_PORT)
+    given = parser.parse_args(argv)
+    asked = serving(given)
+    options = Options(config=given.config, kubeconfig=given.kubeconfig, master=given.master)
+    config = flags.configuration(options, args_models=args_models(IN_TREE))
+    log.setup_by_flags(given.v)
+    return in_loop(_answer(options, config, asked))
+
+
+async def _answer(options: Options, config: KubeSchedulerConfiguration, asked: Serving) -> int:
+    """Answer until a signal; the status is 0 then."""
+    clock = RealClock()
+    connection = config.client_connection
+    client = await connect(
+        kubeconfig=options.kubeconfig or connection.kubeconfig or None,
+        master=options.master or None,
+        qps=connection.qps,
+        burst=connection.burst,
+        user_agent=f"berth/{version_of('berth')} extender",
+    )
+    try:
+        service = SchedulerService(
+            client, config, clock=clock, rng=random.Random(), schedules=False
+        )
+        app = service.extender_application(max_body_bytes=asked.max_body_bytes)
+        async with listening(asked, app, clock=clock) as server:
+
+            async def both() -> None:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(forever("extender port", server.run), name="extender port")
+                    await service.run_extender()
+
+            await until_terminated(both())
+    finally:
+        await client.close()
+    return 0

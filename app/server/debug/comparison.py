@@ -1,0 +1,111 @@
+"""Asks the API server for everything, and compares it with the cache."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+
+from app.cache.cache import Cache
+from app.cache.comparer import Comparison, compare
+from app.client.api import Api
+from app.clock import Clock, rfc3339
+from app.objects.meta import ListHead
+from app.objects.node import Node
+from app.objects.pod import Pod
+from app.server.debug.models import ComparisonReport, Difference, DifferenceKind
+
+PAGE_SIZE: Final = 500
+SECOND_LOOK: Final = 1.0
+"""Seconds until what differs is looked at again: time for watches to tell what has changed."""
+
+T = TypeVar("T", Node, Pod)
+
+_decode_list = msgspec.json.Decoder(ListHead).decode
+_decode_node = msgspec.json.Decoder(Node).decode
+_decode_pod = msgspec.json.Decoder(Pod).decode
+
+
+class ClusterComparison:
+    """Compares *cache* with the API server that *client* speaks to, one comparison at a time.
+
+    *pod_params* select the pods that the scheduler watches. What cannot be read by us is left out,
+    on both sides: the watches cannot read it either.
+    """
+
+    def __init__(
+        self,
+        client: Api,
+        cache: Cache,
+        *,
+        node_path: str,
+        pod_path: str,
+        pod_params: Mapping[str, str],
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        self._node_path = node_path
+        self._pod_path = pod_path
+        self._pod_params = pod_params
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+
+    async def report(self, *, limit: int) -> ComparisonReport:
+        """Compare now, and again what differs; tell the first *limit* differences that stayed.
+
+        Raises ApiError.
+        """
+        async with self._one_at_a_time:
+            looks, nodes, pods, found = 1, *await self._look()
+            if found:
+                await self._clock.sleep(SECOND_LOOK)
+                looks, nodes, pods, again = 2, *await self._look()
+                found = [difference for difference in again if difference in set(found)]
+        return ComparisonReport(
+            clean=not found,
+            at=rfc3339(self._clock.now()),
+            looks=looks,
+            nodes=nodes,
+            pods=pods,
+            total=len(found),
+            differences=tuple(found[:limit]),
+        )
+
+    async def _look(self) -> tuple[int, int, list[Difference]]:
+        nodes = await self._list(self._node_path, {}, _decode_node)
+        pods = await self._list(self._pod_path, self._pod_params, _decode_pod)
+        found = compare(self._cache, nodes=nodes, pods=pods)
+        return len(nodes), len(pods), list(_differences(found))
+
+    async def _list(
+        self, path: str, params: Mapping[str, str], decode: Callable[[bytes], T]
+    ) -> list[T]:
+        """List all pages; others get a turn after each."""
+        found: list[T] = []
+        asked = {**params, "limit": str(PAGE_SIZE)}
+        while True:
+            page = _decode_list(await self._client.request("GET", path, params=asked))
+            for item in page.items:
+                try:
+                    found.append(decode(bytes(item)))
+                except msgspec.MsgspecError:
+                    continue  # the watches have told of it already
+            if not page.metadata.continue_:
+                return found
+            asked["continue"] = page.metadata.continue_
+
+
+def _differences(found: Comparison) -> Iterator[Difference]:
+    kinds: Sequence[tuple[DifferenceKind, Sequence[str], str]] = (
+        (DifferenceKind.MISSING_NODE, found.missing_nodes, "node {} is missing in the cache"),
+        (DifferenceKind.REDUNDANT_NODE, found.redundant_nodes, "node {} is only in the cache"),
+        (DifferenceKind.MISSING_POD, found.missing_pods, "pod {} is missing in the cache"),
+        (DifferenceKind.REDUNDANT_POD, found.redundant_pods, "pod {} is only in the cache"),
+        (DifferenceKind.MISPLACED_POD, found.misplaced_pods, "pod {}"),
+    )
+    for kind, names, words in kinds:
+        for name in names:
+            # Of a misplaced pod the comparer tells a sentence, which begins with the key.
+            key = name.partition(" ")[0]
+            yield Difference(kind=kind, object=key, words=words.format(name))

@@ -1,0 +1,88 @@
+"""The extender API v1 for ``/openapi.json``. What we answer is described by its own types."""
+
+from typing import Any, Final
+
+import msgspec
+
+from app.extender_server import wire
+
+Schema = dict[str, Any]
+
+_STRING: Final[Schema] = {"type": "string", "minLength": 1}
+_OBJECT: Final[Schema] = {"type": "object"}
+_POD: Final[Schema] = {
+    "description": "a Pod, as the API server has it",
+    "type": "object",
+    "properties": {"metadata": {"type": "object", "properties": {"name": _STRING}}},
+    "required": ["metadata"],
+}
+_ARGS: Final[Schema] = {
+    "description": "ExtenderArgs: Nodes, or NodeNames when nodeCacheCapable",
+    "type": "object",
+    "properties": {
+        "Pod": _POD,
+        "Nodes": {"anyOf": [_OBJECT, {"type": "null"}]},
+        "NodeNames": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
+    },
+    "required": ["Pod"],
+}
+_QUESTIONS: Final[dict[str, Schema]] = {
+    "filter": _ARGS,
+    "prioritize": _ARGS,
+    "preempt": {
+        "description": "ExtenderPreemptionArgs: NodeNameToMetaVictims when nodeCacheCapable",
+        "type": "object",
+        "properties": {
+            "Pod": _POD,
+            "NodeNameToVictims": {"anyOf": [_OBJECT, {"type": "null"}]},
+            "NodeNameToMetaVictims": {"anyOf": [_OBJECT, {"type": "null"}]},
+        },
+        "required": ["Pod"],
+    },
+    "bind": {
+        "description": "ExtenderBindingArgs",
+        "type": "object",
+        "properties": dict.fromkeys(("PodNamespace", "PodName", "PodUID", "Node"), _STRING),
+        "required": ["PodNamespace", "PodName", "PodUID", "Node"],
+    },
+}
+_ANSWERS: Final[dict[str, Any]] = {
+    "filter": wire.FilterResult,
+    "prioritize": list[wire.HostPriority],
+    "preempt": wire.PreemptionResult,
+    "bind": wire.BindingResult,
+}
+
+
+def described(verb: str) -> Schema:
+    """Return what the OpenAPI operation of *verb* says of its body and its answer."""
+    return {
+        "requestBody": {"required": True, "content": _json(_QUESTIONS[verb])},
+        "responses": {
+            "200": {
+                "description": "the answer; problems with the pod are in Error, where there is one",
+                "content": _json(_inlined(msgspec.json.schema(_ANSWERS[verb]))),
+            }
+        },
+    }
+
+
+def _json(schema: Schema) -> Schema:
+    return {"application/json": {"schema": schema}}
+
+
+def _inlined(schema: Schema) -> Schema:
+    """Put every definition where it is referred to; none refers to itself."""
+    definitions = schema.pop("$defs", {})
+
+    def resolved(part: Any) -> Any:
+        if isinstance(part, list):
+            return [resolved(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        if "$ref" in part:
+            return resolved(definitions[part["$ref"].removeprefix("#/$defs/")])
+        return {key: resolved(value) for key, value in part.items()}
+
+    found: Schema = resolved(schema)
+    return found

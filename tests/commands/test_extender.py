@@ -1,0 +1,62 @@
+"""``berth extender``: which flags go together, and what is said when they do not."""
+
+from pathlib import Path
+
+import pytest
+
+from app import cli
+from app.certificates import self_signed
+from tests.server.test_extender_access import NOW
+
+ANYWHERE = "--bind-address=0.0.0.0"
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        pytest.param(
+            [ANYWHERE],
+            "--bind-address 0.0.0.0 lets others reach the extender port: give --client-ca-file, or"
+            " --allow-unauthenticated to let anybody ask",
+            id="open to everybody",
+        ),
+        pytest.param(
+            ["--tls-cert-file=x"],
+            "--tls-cert-file and --tls-private-key-file need each other",
+            id="no key",
+        ),
+        pytest.param(
+            ["--bind-address=here"],
+            "--bind-address: 'here' does not appear to be an IPv4 or IPv6 address",
+            id="no address",
+        ),
+        pytest.param(
+            ["--master=http://127.0.0.1:1", "--port=0", "--client-ca-file=/none"],
+            "--client-ca-file /none: No such file or directory",
+            id="no such CA",
+        ),
+        pytest.param(
+            ["--config=/none"], "/none: No such file or directory", id="no such configuration"
+        ),
+    ],
+)
+def test_what_does_not_fit_together(
+    capsys: pytest.CaptureFixture[str], flags: list[str], why: str
+) -> None:
+    assert cli.run(["extender", *flags]) == 2
+    assert capsys.readouterr().err == f"berth extender: {why}\n"
+
+
+def test_a_key_of_another_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = (self_signed(["h"], now=NOW, name=name) for name in ("one", "two"))
+    (tmp_path / "one.pem").write_bytes(one.certificate)
+    (tmp_path / "two.key").write_bytes(two.key)
+    flags = [
+        "--master=http://127.0.0.1:1",
+        "--port=0",
+        f"--tls-cert-file={tmp_path / 'one.pem'}",
+        f"--tls-private-key-file={tmp_path / 'two.key'}",
+    ]
+
+    assert cli.run(["extender", *flags]) == 2
+    assert "KEY_VALUES_MISMATCH" in capsys.readouterr().err

@@ -1,0 +1,80 @@
+"""``berth run``: what it does before it talks to any API server."""
+
+from pathlib import Path
+
+import pytest
+
+from app import cli
+from app.config.load import load
+from app.profile.build import args_models
+from plugins.registry import IN_TREE
+
+FILE = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+podMaxBackoffSeconds: 42
+profiles: [{plugins: {multiPoint: {disabled: [{name: ImageLocality}]}}}]
+"""
+
+
+def test_the_effective_configuration_is_written_and_can_be_loaded(tmp_path: Path) -> None:
+    given, written = tmp_path / "given.yaml", tmp_path / "written.yaml"
+    given.write_text(FILE)
+    argv = ["run", "--config", str(given), "--leader-elect=false", "--write-config-to"]
+
+    assert cli.run([*argv, str(written)]) == 0
+
+    config = load(written.read_bytes(), source="written", args_models=args_models(IN_TREE))
+    assert config.pod_max_backoff_seconds == 42
+    assert config.leader_election.leader_elect is False
+    enabled = [entry.name for entry in config.profiles[0].plugins.multi_point.enabled]
+    assert (len(enabled), "ImageLocality" in enabled) == (19, False)
+    # As it was written, so it stays.
+    again = tmp_path / "again.yaml"
+    assert cli.run(["run", "--config", str(written), "--write-config-to", str(again)]) == 0
+    assert again.read_text() == written.read_text()
+
+
+def test_a_configuration_that_could_not_run_is_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, written = tmp_path / "given.yaml", tmp_path / "written.yaml"
+    given.write_text(FILE.replace("disabled", "enabled").replace("ImageLocality", "Nobody"))
+    assert cli.run(["run", "--config", str(given), "--write-config-to", str(written)]) == 2
+    assert "Nobody" in capsys.readouterr().err
+    assert not written.exists()
+
+
+def test_where_nothing_can_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nowhere = tmp_path / "nobody" / "x.yaml"
+    assert cli.run(["run", "--write-config-to", str(nowhere)]) == 2
+    assert capsys.readouterr().err == (
+        f"berth run: --write-config-to {nowhere}: No such file or directory\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "has"),
+    [
+        pytest.param("--version", "berth ", id="the version"),
+        pytest.param("--version=raw", "(kube-scheduler 1.36; ", id="all of it"),
+    ],
+)
+def test_version(flag: str, has: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["run", flag]) == 0
+    assert has in capsys.readouterr().out
+
+
+def test_gates_that_cannot_be_had_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["run", "--feature-gates=GangScheduling=true"]) == 2
+    assert capsys.readouterr().err == (
+        "berth run: --feature-gates: cannot set feature gate GangScheduling to true: berth has it"
+        " false only\n"
+    )
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.run(["run", "-h"])
+    assert ended.value.code == 0
+    assert "--write-config-to" in capsys.readouterr().out

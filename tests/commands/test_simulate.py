@@ -1,0 +1,236 @@
+"""``berth simulate`` on snapshots. Recorded sequences are in test_cli.py."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from app import cli
+from app.client.errors import NotFoundError
+from app.commands.listing import path_of, snapshot_of
+from app.server.asking import RunningScheduler, ask_to_simulate
+from tests.builders import node, pod, priority_class
+from tests.whatif.asking import ask, deployment, manifest, snapshot
+
+TAKEN = snapshot(node("one", cpu="2", zone="a"), node("two", cpu="2", zone="b"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a snapshot and manifests."""
+    taken = gzip.compress(b"".join(TAKEN.encode()))
+    (tmp_path / "cluster.json.gz").write_bytes(taken)
+    for name, things in {
+        "web": [deployment()],
+        "pods": [
+            manifest(priority_class("gold", value=9)),
+            manifest(pod("a", cpu="2")) | {"spec": {"priorityClassName": "gold"}},
+            manifest(pod("b", cpu="2")),
+        ],
+        "large": [manifest(node("large", cpu="9"))],
+        "config": [
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "profiles": [{"schedulerName": "mine"}],
+            }
+        ],
+    }.items():
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump_all(things), encoding="utf-8")
+    return tmp_path
+
+
+def simulate(folder: Path, *argv: str) -> int:
+    files = {path.name for path in folder.iterdir()}
+    given = [str(folder / each) if each in files else each for each in argv]
+    return cli.run(["simulate", "--snapshot", str(folder / "cluster.json.gz"), *given])
+
+
+@pytest.mark.parametrize(
+    ("argv", "question"),
+    [
+        pytest.param([], {}, id="nothing"),
+        pytest.param(
+            ["--template", "web.yaml", "--replicas", "5", "--find-nodes", "one"],
+            {
+                "templates": [{"manifest": deployment(), "replicas": 5}],
+                "findNodes": {"like": "one"},
+            },
+            id="replicas, and how many nodes they need",
+        ),
+        pytest.param(
+            ["--template", "web.yaml", "--add-nodes", "large.yaml", "--count", "2", "--seed", "3"],
+            {
+                "templates": [{"manifest": deployment()}],
+                "addNodes": [{"manifest": manifest(node("large", cpu="9")), "count": 2}],
+                "seed": 3,
+            },
+            id="nodes that are added",
+        ),
+        pytest.param(
+            ["--template", "web.yaml", "--remove-node", "one", "--cordon-node", "two"],
+            {
+                "templates": [{"manifest": deployment()}],
+                "removeNodes": {"names": ["one"]},
+                "cordonNodes": {"names": ["two"]},
+            },
+            id="nodes that are not there",
+        ),
+        pytest.param(
+            ["--pod", "pods.yaml", "--preemption", "--no-pending"],
+            {
+                "pods": [
+                    manifest(pod("a", cpu="2")) | {"spec": {"priorityClassName": "gold"}},
+                    manifest(pod("b", cpu="2")),
+                ],
+                "priorityClasses": {"gold": 9},
+                "preemption": True,
+                "includePending": False,
+            },
+            id="pods of a priority class",
+        ),
+    ],
+)
+def test_the_flags_make_the_question(
+    folder: Path, capsys: pytest.CaptureFixture[str], argv: list[str], question: dict[str, Any]
+) -> None:
+    want = ask(TAKEN, **question)
+    assert simulate(folder, *argv, "--output", "json") == (0 if want.fits else 1)
+    assert json.loads(capsys.readouterr().out) == want.model_dump(mode="json", by_alias=True)
+
+
+def test_the_table_says_it_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--template", "web.yaml", "--replicas", "6", "--find-nodes", "one"]
+    assert simulate(folder, *argv) == 1
+    assert capsys.readouterr().out == TABLE
+
+
+TABLE = """\
+snapshot of   2026-01-01T00:00:00Z
+fits          no: 4 of 6 pods have a node
+nodes needed  1 more
+
+resource             allocatable      before       after
+cpu                          4.0    0.0 (0%)  4.0 (100%)
+memory                    16.0Gi  0.0Gi (0%)  0.0Gi (0%)
+pods                         220      0 (0%)      4 (2%)
+imbalance of cpu                       0.000       0.000
+imbalance of memory                    0.000       0.000
+
+topology.kubernetes.io/zone  nodes  placed        cpu   memory     pods
+a                                1       2  0% > 100%  0% > 0%  0% > 2%
+b                                1       2  0% > 100%  0% > 0%  0% > 2%
+
+node  placed  pods
+one        2  shop/web-0, shop/web-2
+two        2  shop/web-1, shop/web-3
+
+without a node       pods  why
+Deployment shop/web     2  0/2 nodes are available: 2 Insufficient cpu.
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        pytest.param(
+            ["--config", "config.yaml", "--template", "web.yaml"],
+            "berth simulate: pod shop/web-0: spec.schedulerName: no profile 'default-scheduler'",
+            id="another configuration",
+        ),
+        pytest.param(
+            ["--find-nodes", "x"], "findNodes.like: 'x': there is no such node", id="no such node"
+        ),
+        pytest.param(["--add-nodes", "pods.yaml"], "one Node is needed, got 3", id="no node"),
+        pytest.param(["--pod", "/nonexistent/file"], "/nonexistent/file: No such", id="no file"),
+        pytest.param(
+            ["--compare-config", "/nonexistent/file"], "/nonexistent/file: No such", id="no config"
+        ),
+        pytest.param(["--seed", "-1"], "seed", id="a negative seed"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], argv: list[str], says: str
+) -> None:
+    assert simulate(folder, *argv) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        pytest.param([], "one of --snapshot, --server, --kubeconfig or -f is needed", id="nothing"),
+        pytest.param(
+            ["--snapshot", "x", "--server", "y"], "one of --snapshot, --server", id="two clusters"
+        ),
+        pytest.param(["-f", "x"], "-f and -o go together", id="a source without a target"),
+        pytest.param(
+            ["--snapshot", "x", "--replicas", "2"], "--replicas goes with", id="replicas of nothing"
+        ),
+        pytest.param(["--snapshot", "x", "--count", "2"], "--count goes with", id="a bare count"),
+    ],
+)
+def test_usage(capsys: pytest.CaptureFixture[str], argv: list[str], says: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.run(["simulate", *argv])
+    assert says in capsys.readouterr().err
+
+
+def test_a_running_scheduler_is_asked() -> None:
+    question = {"templates": [{"manifest": deployment()}]}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert (request.method, request.url.path) == ("POST", "/simulate")
+        found = ask(TAKEN, **json.loads(request.content))
+        return httpx.Response(200, content=found.model_dump_json(by_alias=True))
+
+    scheduler = RunningScheduler("http://localhost", transport=httpx.MockTransport(answer))
+    assert ask_to_simulate(scheduler, question) == ask(TAKEN, **question)
+
+
+class ListedApi:
+    """An API server that has what it is given, and serves no other kinds."""
+
+    def __init__(self, **lists: dict[str, Any]) -> None:
+        self.lists = lists
+        self.asked: list[str] = []
+
+    async def request(
+        self, method: str, path: str, *, params: Mapping[str, str] | None = None
+    ) -> bytes:
+        name = path.rpartition("/")[2]
+        self.asked.append(path if params is None else f"{path}?{params['fieldSelector']}")
+        if name not in self.lists:
+            raise NotFoundError(404, "NotFound", path)
+        return json.dumps(self.lists[name]).encode()
+
+
+async def test_a_cluster_is_listed() -> None:
+    bare = manifest(node("n"))
+    del bare["kind"], bare["apiVersion"]  # as items of lists come
+    api = ListedApi(
+        nodes={"kind": "NodeList", "apiVersion": "v1", "items": [bare]},
+        pods={"kind": "PodList", "apiVersion": "v1", "items": None},
+    )
+    found = await snapshot_of(api, time="now")
+    assert (found.time, dict(found.objects)) == ("now", {"Node": [node("n")]})
+    assert "/api/v1/pods?status.phase!=Succeeded,status.phase!=Failed" in api.asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("Node", "/api/v1/nodes"),
+        ("StorageClass", "/apis/storage.k8s.io/v1/storageclasses"),
+        ("CSIStorageCapacity", "/apis/storage.k8s.io/v1/csistoragecapacities"),
+        ("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"),
+        ("ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices"),
+    ],
+)
+def test_where_kinds_are_listed(kind: str, path: str) -> None:
+    assert path_of(kind) == path

@@ -1,0 +1,101 @@
+"""The answer in a sentence, for every place where a pod can be."""
+
+import pytest
+
+from app.explain.wakers import ANY_CHANGE, woken_by
+from app.framework.cycle_state import CycleState
+from app.framework.interface import FilterPlugin
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import Status
+from app.framework.verdict import Verdict
+from tests.builders import node, pod, taint
+from tests.explain.asking import explain
+from tests.harness import Harness, with_plugins
+
+MISS = "nearest miss n2: request 1000m cpu less, or have a larger node"
+
+
+@pytest.fixture
+def harness() -> Harness:
+    made = Harness()
+    made.put(node("n1", taints=[taint("a")]), node("n2", cpu=1), node("n3", cpu="500m"))
+    return made
+
+
+async def test_an_unschedulable_pod(harness: Harness) -> None:
+    harness.put(pod("p", cpu=2))
+    await harness.until_idle()
+
+    told = explain(harness, "default/p")
+    assert told.summary == (
+        "unschedulable: of 3 nodes 2 Insufficient cpu, 1 node(s) had untolerated taint(s);"
+        f" {MISS}; waits until something changes for NodeResourcesFit, TaintToleration,"
+        " after 1 attempt"
+    )
+    assert told.judgement is not None
+    assert told.judgement.message == (
+        "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
+    )
+
+
+async def test_an_unschedulable_pod_that_would_fit_by_now(harness: Harness) -> None:
+    harness.put(pod("p", cpu=2))
+    await harness.until_idle()
+    harness.cache.add_node(node("n4"))
+
+    assert explain(harness, "default/p").summary.startswith(
+        "unschedulable when it was tried last, but now 1 of 4 nodes can take it; waits until"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cpu", "now"),
+    [
+        pytest.param(1, "now it would go to n2, the only node that fits", id="it fits"),
+        pytest.param(
+            2,
+            "now it would fit nowhere: of 3 nodes 2 Insufficient cpu,"
+            f" 1 node(s) had untolerated taint(s); {MISS}",
+            id="it does not",
+        ),
+    ],
+)
+def test_a_pod_that_was_not_tried_yet(harness: Harness, cpu: int, now: str) -> None:
+    harness.put(pod("p", cpu=cpu), pod("first", priority=1))
+
+    assert explain(harness, "default/p").summary == (
+        f"not tried yet: 1 pod ahead, first default/first; {now}"
+    )
+
+
+async def test_a_bound_pod_is_told_why_it_is_there(harness: Harness) -> None:
+    harness.put(node("n4", cpu=8), pod("p", cpu="500m"))
+    await harness.until_idle()
+
+    summary = explain(harness, "default/p").summary
+    assert summary.startswith("bound to n4 at attempt 1: n4 (")
+    assert " before n2 (" in summary
+
+
+def test_a_pod_of_another_scheduler_has_nothing_but_its_state(harness: Harness) -> None:
+    harness.put(pod("p", scheduler="other"))
+
+    told = explain(harness, "default/p")
+    assert told.state is not None
+    assert told.summary == told.state.words
+
+
+class Silent(FilterPlugin):
+    """Refuses every node, and says of no event that it could change that."""
+
+    NAME = "Silent"
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        return Verdict.reject(Status.unschedulable("no"), where=nodes.exists)
+
+
+def test_a_plugin_that_registers_nothing_is_woken_by_everything() -> None:
+    profile = with_plugins(Silent).scheduler.profiles["default-scheduler"]
+
+    assert woken_by(profile, ["Silent"]) == {"Silent": (ANY_CHANGE,)}

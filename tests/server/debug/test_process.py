@@ -1,0 +1,70 @@
+"""``/debug/tasks`` and ``/debug/config``."""
+
+import asyncio
+from typing import Any
+
+from app.config.load import default_configuration, from_object
+from app.profile.build import args_models
+from app.server.debug.configuration import effective_configuration
+from plugins.registry import IN_TREE
+from tests.harness import Harness
+from tests.server.debug.world import START, all_pages, get
+
+
+async def wait_for_ever() -> None:
+    await inner()
+
+
+async def inner() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_a_task_is_told_with_the_lines_it_waits_at() -> None:
+    tasks = [asyncio.create_task(wait_for_ever(), name=f"eternal {i}") for i in range(2)]
+    await asyncio.sleep(0)
+    try:
+        told = await all_pages(Harness(), "/debug/tasks?name=eternal", limit=1)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+    assert [(each["name"], each["coroutine"]) for each in told] == [
+        ("eternal 0", "wait_for_ever"),
+        ("eternal 1", "wait_for_ever"),
+    ]
+    where = [line.rpartition(":")[0] for line in told[0]["where"]]
+    assert where == [f"{__name__}.wait_for_ever", f"{__name__}.inner", "asyncio.locks.Event.wait"]
+
+
+async def test_the_configuration_with_its_defaults() -> None:
+    told = await get(Harness(), "/debug/config")
+
+    assert (told["generation"], told["loadedAt"]) == (1, START)
+    assert told["configuration"]["podMaxBackoffSeconds"] == 10
+    models = args_models(IN_TREE)
+    reread = from_object(told["configuration"], source="told", args_models=models)
+    assert reread == default_configuration(models)
+
+
+def test_private_keys_are_not_told() -> None:
+    tls: dict[str, Any] = {"caData": "Y2E=", "certData": "Y2VydA==", "keyData": "a2V5"}
+    config = from_object(
+        {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "extenders": [
+                {
+                    "urlPrefix": "https://e",
+                    "filterVerb": "filter",
+                    "enableHTTPS": True,
+                    "tlsConfig": tls,
+                }
+            ],
+        },
+        source="test",
+        args_models=args_models(IN_TREE),
+    )
+
+    told = effective_configuration(config, generation=2, loaded_at=0.0)
+    (extender,) = told.configuration["extenders"]
+    assert extender["tlsConfig"] == {"caData": "Y2E=", "certData": "Y2VydA=="}

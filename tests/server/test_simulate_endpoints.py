@@ -1,0 +1,197 @@
+"""``/snapshot`` and ``/simulate``, asked in process; the worker is a function here."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from io import BytesIO
+from typing import Any
+
+import httpx
+import jsonschema  # type: ignore[import-untyped]  # its stubs are no dependency
+import pytest
+from fastapi import FastAPI
+
+from app.commands.simulation_worker import work
+from app.server.simulate_endpoints import (
+    EXAMPLES,
+    MOST_BYTES,
+    MOST_QUESTION_BYTES,
+    simulate_endpoints,
+)
+from app.server.simulation_process import (
+    SimulationError,
+    SimulationFailedError,
+    TooManySimulationsError,
+)
+from app.server.snapshot_endpoints import snapshot_endpoints
+from app.whatif.answer import Answer
+from app.whatif.snapshot import decode
+from tests.builders import node, pod
+from tests.whatif.asking import ask, deployment, manifest, snapshot
+
+LIVE = snapshot(node("live", cpu="1"), pod("waiting", cpu="1"))
+OTHER = snapshot(node("uploaded", cpu="1"))
+
+
+class World:
+    """What the endpoints ask."""
+
+    def __init__(self) -> None:
+        self.is_synced = True
+        self.fails_with: SimulationError | None = None
+
+    async def simulate(self, question: bytes, pieces: Iterable[bytes]) -> bytes:
+        assert b"\n" not in question
+        if self.fails_with is not None:
+            raise self.fails_with
+        target = BytesIO()
+        status = work(BytesIO(question + b"\n" + b"".join(pieces)), target)
+        if status:
+            raise SimulationError(target.getvalue().decode())
+        return target.getvalue()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+async def client(world: World) -> AsyncIterator[httpx.AsyncClient]:
+    app = FastAPI()
+    app.include_router(snapshot_endpoints(lambda: LIVE, is_synced=lambda: world.is_synced))
+    app.include_router(
+        simulate_endpoints(lambda: LIVE, world.simulate, is_synced=lambda: world.is_synced)
+    )
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://berth") as made:
+        yield made
+
+
+def upload() -> Any:
+    return json.loads(b"".join(OTHER.encode()))
+
+
+async def test_a_snapshot_is_what_can_be_read_back(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/snapshot")
+    assert answer.headers["Content-Type"] == "application/json"
+    assert decode(answer.content, source="") == LIVE
+
+
+async def test_the_question_is_about_the_cluster_as_it_is(client: httpx.AsyncClient) -> None:
+    question = {"templates": [{"manifest": deployment(), "replicas": 2}]}
+    answer = await client.post("/simulate", json=question)
+    assert answer.status_code == httpx.codes.OK
+    assert Answer.model_validate_json(answer.content) == ask(LIVE, **question)
+
+
+@pytest.mark.parametrize(
+    ("given", "nodes"),
+    [
+        pytest.param({"snapshot": upload()}, {"uploaded"}, id="a snapshot that came along"),
+        pytest.param(
+            {"snapshot": {"apiVersion": "v1", "kind": "List", "items": [manifest(node("item"))]}},
+            {"item"},
+            id="a List",
+        ),
+        pytest.param({"snapshot": None}, {"live"}, id="null is none"),
+    ],
+)
+async def test_what_it_is_about(
+    client: httpx.AsyncClient, given: dict[str, Any], nodes: set[str]
+) -> None:
+    asked = {"pods": [manifest(pod("p", priority=1))], **given}
+    answer = await client.post("/simulate", json=asked)
+    assert set(answer.json()["placements"].values()) == nodes
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        pytest.param(b"{", "not a JSON object: Input data was truncated", id="no JSON"),
+        pytest.param(b"[]", "not a JSON object: Expected `object`, got `array`", id="a list"),
+        pytest.param(b"[" * 50_000, "not a JSON object: ", id="deep brackets"),
+        pytest.param(b'{"pods": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "", id="deep lists"),
+        pytest.param(b'{"snapshot": []}', "snapshot", id="a snapshot that is no object"),
+        pytest.param(b'{"podz": []}', "podz", id="an unknown field"),
+        pytest.param(b'{"templates": [{}]}', "manifest", id="a template without a manifest"),
+        pytest.param(
+            b'{"snapshot": {"kind": "Pod"}}',
+            "snapshot: a berth/v1 Snapshot or a List is needed, got , Kind=Pod",
+            id="no snapshot",
+        ),
+        pytest.param(
+            b'{"removeNodes": {"names": ["x"]}}',
+            "removeNodes.names[0]: 'x': there is no such node",
+            id="no such node",
+        ),
+        pytest.param(
+            b'{"config": {"kind": "x"}}', "couldn't decode as Kube", id="no configuration"
+        ),
+    ],
+)
+async def test_what_is_wrong_is_named(client: httpx.AsyncClient, body: bytes, says: str) -> None:
+    answer = await client.post(
+        "/simulate", content=body, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == httpx.codes.UNPROCESSABLE_ENTITY
+    assert says in str(answer.json()["detail"])
+
+
+async def test_another_type_of_content_is_refused(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/simulate", content=b"\xff", headers={"Content-Type": "text/plain"})
+    assert (answer.status_code, answer.json()) == (
+        415,
+        {"detail": "Content-Type: 'text/plain': must be application/json"},
+    )
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param({"pods": [{"x": "x" * MOST_QUESTION_BYTES}]}, id="a question"),
+        pytest.param({"snapshot": {"x": "x" * MOST_BYTES}}, id="a snapshot"),
+    ],
+)
+async def test_too_much_is_refused(client: httpx.AsyncClient, size: dict[str, Any]) -> None:
+    answer = await client.post("/simulate", json=size)
+    assert answer.status_code == 413
+    assert " bytes" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        pytest.param(TooManySimulationsError("busy"), 429, id="too many at once"),
+        pytest.param(SimulationError("too long"), 422, id="it takes too long"),
+        pytest.param(SimulationFailedError("died"), 500, id="the worker dies"),
+    ],
+)
+async def test_a_simulation_that_is_not_done(
+    client: httpx.AsyncClient, world: World, error: SimulationError, status: int
+) -> None:
+    world.fails_with = error
+    answer = await client.post("/simulate", json={})
+    assert (answer.status_code, answer.json()) == (status, {"detail": str(error)})
+
+
+async def test_what_is_not_known_yet_is_not_told(client: httpx.AsyncClient, world: World) -> None:
+    world.is_synced = False
+    assert (await client.get("/snapshot")).status_code == 503
+    assert (await client.post("/simulate", json={})).status_code == 503
+    assert (await client.post("/simulate", json={"snapshot": upload()})).status_code == 200
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+async def test_the_examples_work_and_follow_the_schema(
+    client: httpx.AsyncClient, name: str
+) -> None:
+    described = (await client.get("/openapi.json")).json()
+    operation = described["paths"]["/simulate"]["post"]
+    content = operation["requestBody"]["content"]["application/json"]
+    asked = content["examples"][name]["value"]
+    answer = await client.post("/simulate", json=asked)
+
+    assert answer.status_code == httpx.codes.OK, answer.text
+    told = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    for instance, schema in ((asked, content["schema"]), (answer.json(), told)):
+        jsonschema.validate(instance, {**described, **schema})
