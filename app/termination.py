@@ -4,7 +4,8 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 log = logging.getLogger(__name__)
@@ -12,10 +13,13 @@ log = logging.getLogger(__name__)
 TERMINATION: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-async def until_terminated(work: Coroutine[Any, Any, None]) -> bool:
+async def until_terminated(
+    work: Coroutine[Any, Any, None], *, on_request: Callable[[], None] = lambda: None
+) -> bool:
     """Run *work* until it ends, or SIGTERM or SIGINT cancels it; return whether it was cancelled.
 
-    Another signal while it cleans up ends the process at once, with status 1.
+    *on_request* is called before it is cancelled. Another signal while it cleans up ends the
+    process at once, with status 1.
     """
     loop = asyncio.get_running_loop()
     working = asyncio.create_task(work, name="service")
@@ -27,6 +31,7 @@ async def until_terminated(work: Coroutine[Any, Any, None]) -> bool:
             os._exit(1)
         requested = True
         log.info("terminating", extra={"signal": received.name})
+        on_request()
         working.cancel()
 
     for each in TERMINATION:
@@ -40,6 +45,19 @@ async def until_terminated(work: Coroutine[Any, Any, None]) -> bool:
         for each in TERMINATION:
             loop.remove_signal_handler(each)
     return requested
+
+
+@contextmanager
+def on_signals(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Iterator[None]:
+    """Call a handler whenever its signal comes, between two steps of the running loop."""
+    loop = asyncio.get_running_loop()
+    for each, handler in handlers.items():
+        loop.add_signal_handler(each, handler)
+    try:
+        yield
+    finally:
+        for each in handlers:
+            loop.remove_signal_handler(each)
 
 
 def exit_when_continued(is_overdue: Callable[[], bool]) -> None:

@@ -61,6 +61,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     """
 
     NAME = "DefaultPreemption"
+    JUDGES_TEMPLATES = True
     ARGS = DefaultPreemptionArgs
 
     def __init__(

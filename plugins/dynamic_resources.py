@@ -112,6 +112,7 @@ class DynamicResources(
     """
 
     NAME = KEY
+    JUDGES_TEMPLATES = True
     ALLOW_PARALLEL = True
     ARGS = DynamicResourcesArgs
 

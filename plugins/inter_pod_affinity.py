@@ -112,6 +112,7 @@ class InterPodAffinity(
     """
 
     NAME = "InterPodAffinity"
+    JUDGES_TEMPLATES = True
     ARGS = InterPodAffinityArgs
 
     def __init__(

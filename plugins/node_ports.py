@@ -33,6 +33,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains):
     """
 
     NAME = "NodePorts"
+    JUDGES_TEMPLATES = True
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         return None if pod.template.host_ports else SKIP

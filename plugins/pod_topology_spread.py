@@ -165,6 +165,7 @@ class PodTopologySpread(
     """
 
     NAME = "PodTopologySpread"
+    JUDGES_TEMPLATES = True
     ARGS = PodTopologySpreadArgs
 
     def __init__(

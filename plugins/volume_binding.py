@@ -82,6 +82,7 @@ class VolumeBinding(
     """
 
     NAME = "VolumeBinding"
+    JUDGES_TEMPLATES = True
     ALLOW_PARALLEL = True
     ARGS = VolumeBindingArgs
 

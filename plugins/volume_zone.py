@@ -49,6 +49,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
     """
 
     NAME = "VolumeZone"
+    JUDGES_TEMPLATES = True
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)

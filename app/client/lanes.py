@@ -8,15 +8,22 @@
 
 A worker that is free takes the next write of the first lane that has one and is below its own
 limit. Binds may occupy every worker; the limits of the other lanes add up to fewer than there are,
-so that a flood of status patches or events leaves room for binds.
+so that a flood of status patches or events leaves room for binds. While there are binds, the other
+lanes share a trickle, for it is not only workers that writes compete for, but this process's time
+and the server's; unless one of them is half full.
+
+Writes for one pod leave in order, whatever their lanes: one after the other, and what a bind
+overtakes is out of date and is not made.
 """
 
 import asyncio
 import logging
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from app.clock import Clock
@@ -40,14 +47,16 @@ class Lane(StrEnum):
 class Limits:
     """How much of each lane may be under way, and how much may wait.
 
-    ``pending`` of the event lane is kube-scheduler's (spec §2.11). The bind lane needs none: each
-    write in it has a caller that waits.
+    ``trickle`` is for status and event lane together while there are binds. ``pending_events`` is
+    kube-scheduler's (spec §2.11), ``pending_status`` more than there are pods. The bind lane needs
+    none: each write in it has a caller that waits.
     """
 
     workers: int = 48
     status: int = 24
     event: int = 8
-    pending_status: int = 10_000
+    trickle: int = 2
+    pending_status: int = 100_000
     pending_events: int = 1_000
 
     def __post_init__(self) -> None:
@@ -74,18 +83,21 @@ class LaneStats:
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """One write that waits. ``key`` is set in the status lane, ``result`` when somebody waits."""
+    """One write that waits. ``key`` is the pod's if order matters, ``result`` is for a waiter."""
 
     lane: Lane
     write: Write[Any]
     submitted_at: float
     key: Hashable = None
     result: asyncio.Future[Any] | None = None
+    is_withdrawn: bool = False
 
 
 @dataclass(slots=True)
 class LaneState:
     limit: int
+    room: int
+    """How many may wait."""
     pending: deque[Item] = field(default_factory=deque)
     stats: LaneStats = field(default_factory=LaneStats)
 
@@ -104,12 +116,13 @@ class WriteLanes:
         self._clock = clock
         self._limits = limits
         self._lanes = {
-            Lane.BIND: LaneState(limits.workers),
-            Lane.STATUS: LaneState(limits.status),
-            Lane.EVENT: LaneState(limits.event),
+            Lane.BIND: LaneState(limits.workers, sys.maxsize),
+            Lane.STATUS: LaneState(limits.status, limits.pending_status),
+            Lane.EVENT: LaneState(limits.event, limits.pending_events),
         }
         self._by_key: dict[Hashable, Item] = {}  # status writes that wait, whether queued or held
         self._keys_in_flight: set[Hashable] = set()
+        self._held: dict[Hashable, list[Item]] = {}  # until another write for that pod is done
         self._idle: deque[asyncio.Future[None]] = deque()
 
     async def run(self) -> None:
@@ -119,18 +132,22 @@ class WriteLanes:
                 for number in range(self._limits.workers):
                     tasks.create_task(self._work(), name=f"write-lanes-{number}")
         finally:
-            for state in self._lanes.values():
-                for item in state.pending:
-                    if item.result is not None:
-                        item.result.cancel()
+            pending = [item for state in self._lanes.values() for item in state.pending]
+            for item in (*pending, *chain.from_iterable(self._held.values())):
+                if item.result is not None:
+                    item.result.cancel()
 
-    async def bind(self, write: Write[T]) -> T:
+    async def bind(self, write: Write[T], *, pod_key: Hashable = None) -> T:
         """Make a write ahead of all others; return its result or raise its error.
 
-        For bindings and for what a binding waits for. When the caller is cancelled, a write that
-        has begun runs on, since a request cannot be taken back; one that has not is never made.
+        For bindings and for what a binding waits for. With a *pod_key* it takes the place of a
+        status write for that pod, and is made after one that has begun. When the caller is
+        cancelled, a write that has begun runs on, since a request cannot be taken back; one that
+        has not is never made.
         """
-        return await self._awaited(Lane.BIND, write)
+        if pod_key is not None and self._withdraw(pod_key):
+            self._lanes[Lane.STATUS].stats.superseded += 1
+        return await self._awaited(Lane.BIND, write, key=pod_key)
 
     async def evict(self, write: Write[T]) -> T:
         """Make a write in the status lane, and return or raise as :meth:`bind` does."""
@@ -152,9 +169,8 @@ class WriteLanes:
         item = Item(Lane.STATUS, write, self._clock.monotonic(), key=pod_key)
         self._by_key[pod_key] = item
         stats.depth += 1
-        if pod_key not in self._keys_in_flight:  # else it is queued when that write is done
-            self._enqueue(item)
-        if len(self._by_key) > self._limits.pending_status:
+        self._enqueue(item)
+        if len(self._by_key) > self._lanes[Lane.STATUS].room:
             self._drop_oldest_status()
 
     def submit_event(self, write: Write[object]) -> bool:
@@ -163,7 +179,7 @@ class WriteLanes:
         Dropped, and counted, when as many events wait as may. An error of the write is logged.
         """
         state = self._lanes[Lane.EVENT]
-        if len(state.pending) >= self._limits.pending_events:
+        if len(state.pending) >= state.room:
             state.stats.dropped += 1
             return False
         state.stats.depth += 1
@@ -180,10 +196,23 @@ class WriteLanes:
         """Whether nothing waits and nothing is under way."""
         return not any(s.depth or s.in_flight for s in self.stats.values())
 
-    async def _awaited(self, lane: Lane, write: Write[T]) -> T:
+    @property
+    def is_binding(self) -> bool:
+        """Whether there are binds, under way or about to be."""
+        stats = self._lanes[Lane.BIND].stats
+        return stats.depth > 0 or stats.in_flight > 0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so many writes wait that one more event might be dropped before long."""
+        most = self._limits.pending_events // 4
+        return any(self._lanes[lane].stats.depth > most for lane in (Lane.STATUS, Lane.EVENT))
+
+    async def _awaited(self, lane: Lane, write: Write[T], *, key: Hashable = None) -> T:
         result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._lanes[lane].stats.depth += 1
-        self._enqueue(Item(lane, write, self._clock.monotonic(), result=result))
+        item = Item(lane, write, self._clock.monotonic(), key=key, result=result)
+        self._enqueue(item)
         return await result
 
     def _enqueue(self, item: Item) -> None:
@@ -198,25 +227,51 @@ class WriteLanes:
                 return
 
     def _drop_oldest_status(self) -> None:
-        key, item = next(iter(self._by_key.items()))
-        del self._by_key[key]
+        item = self._withdraw(next(iter(self._by_key)))
         state = self._lanes[Lane.STATUS]
-        state.stats.depth -= 1
         state.stats.dropped += 1
-        if key not in self._keys_in_flight:
+        if item is not None and item in state.pending:  # and near its front
             state.pending.remove(item)
+
+    def _withdraw(self, key: Hashable) -> Item | None:
+        """Do not make the status write that waits for a pod, if there is one; return it.
+
+        Its place is passed over when its turn comes.
+        """
+        item = self._by_key.pop(key, None)
+        if item is not None:
+            item.is_withdrawn = True
+            self._lanes[Lane.STATUS].stats.depth -= 1
+        return item
+
+    def _gives_way(self, state: LaneState) -> bool:
+        """Whether the lane has to wait for binds; not if writes might be dropped before long."""
+        if state is self._lanes[Lane.BIND] or not self.is_binding:
+            return False
+        if state.stats.depth > state.room // 2:
+            return False
+        others = (self._lanes[lane].stats.in_flight for lane in (Lane.STATUS, Lane.EVENT))
+        return sum(others) >= self._limits.trickle
 
     def _next(self) -> Item | None:
         """Take the write whose turn it is out of its lane and count it as under way."""
         for state in self._lanes.values():
             while state.pending and state.stats.in_flight < state.limit:
+                if self._gives_way(state):
+                    break
                 item = state.pending.popleft()
+                if item.is_withdrawn:
+                    continue
+                if item.key in self._keys_in_flight:
+                    self._held.setdefault(item.key, []).append(item)
+                    continue
                 state.stats.depth -= 1
-                if item.key is not None:
+                if self._by_key.get(item.key) is item:
                     del self._by_key[item.key]
-                    self._keys_in_flight.add(item.key)
                 if item.result is not None and item.result.cancelled():
                     continue
+                if item.key is not None:
+                    self._keys_in_flight.add(item.key)
                 state.stats.in_flight += 1
                 waited = self._clock.monotonic() - item.submitted_at
                 state.stats.wait_total += waited
@@ -265,6 +320,10 @@ class WriteLanes:
         self._lanes[item.lane].stats.in_flight -= 1
         if item.key is not None:
             self._keys_in_flight.discard(item.key)
-            held = self._by_key.get(item.key)
-            if held is not None:
-                self._enqueue(held)
+            for held in reversed(self._held.pop(item.key, ())):
+                self._lanes[held.lane].pending.appendleft(held)
+                self._wake_one()
+        if item.lane is Lane.BIND and not self.is_binding:
+            for lane in (Lane.STATUS, Lane.EVENT):  # they gave way
+                for _ in range(min(len(self._lanes[lane].pending), self._lanes[lane].limit)):
+                    self._wake_one()

@@ -63,6 +63,13 @@ class PodStatusWriter:
         self._wanted[uid] = wanted if waiting is None else wanted.after(waiting)
         self._lanes.submit_status(uid, lambda: self._write(uid))
 
+    def withdraw(self, uid: str) -> None:
+        """Forget what is wanted for a pod and has not begun to be written: it is out of date.
+
+        To be called right before :meth:`WriteLanes.bind` for that pod, which drops the write.
+        """
+        self._wanted.pop(uid, None)
+
     async def _write(self, uid: str) -> None:
         wanted = self._wanted.pop(uid)
         await patch_pod_status(

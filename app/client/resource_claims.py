@@ -1,6 +1,6 @@
 """What the scheduler writes to resource claims (spec §2.11)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -22,15 +22,29 @@ class ResourceClaimApi:
     Its writes are what bindings wait for, so they go ahead of others.
     """
 
-    def __init__(self, client: Api, lanes: WriteLanes) -> None:
+    def __init__(
+        self,
+        client: Api,
+        lanes: WriteLanes,
+        *,
+        count_created: Callable[[str], None] = lambda _status: None,
+    ) -> None:
+        """*count_created* is told of each claim that was to be created: success or failure."""
         self._client = client
         self._lanes = lanes
+        self._count_created = count_created
 
     async def get(self, namespace: str, name: str) -> ResourceClaim:
         return decode_claim(await self._client.request("GET", _path(namespace, name)))
 
     async def create(self, body: Mapping[str, Any]) -> ResourceClaim:
-        return await self._write("POST", _path(body["metadata"]["namespace"]), body)
+        try:
+            created = await self._write("POST", _path(body["metadata"]["namespace"]), body)
+        except (errors.ApiError, ConflictError):
+            self._count_created("failure")
+            raise
+        self._count_created("success")
+        return created
 
     async def update(self, body: Mapping[str, Any]) -> ResourceClaim:
         return await self._write("PUT", _path_of(body), body)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import yaml
+
 from app.config.types import KubeSchedulerConfiguration
 
 
@@ -16,3 +18,9 @@ def to_configz(config: KubeSchedulerConfiguration) -> dict[str, Any]:
 def to_object(config: KubeSchedulerConfiguration) -> dict[str, Any]:
     """Return the configuration as an object that can be loaded again."""
     return config.model_dump(mode="json", by_alias=True)
+
+
+def to_yaml(config: KubeSchedulerConfiguration) -> str:
+    """Return the configuration as a file that can be loaded again: for ``--write-config-to``."""
+    text: str = yaml.safe_dump(to_object(config), default_flow_style=False)
+    return text

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from app.errors import UserError
 
-class ConfigError(ValueError):
+
+class ConfigError(UserError, ValueError):
     """A configuration that cannot be used; ``str()`` has one line per problem."""
 
     def __init__(self, source: str, problems: Iterable[str]) -> None:
@@ -36,6 +38,11 @@ def duplicate(path: str, value: object) -> str:
 def not_found(path: str, value: object) -> str:
     """Say that nothing has the name *value* that *path* refers to."""
     return f"{path}: Not found: {shown(value)}"
+
+
+def forbidden(path: str, detail: str) -> str:
+    """Say that what is at *path* would be good, but cannot be had now."""
+    return f"{path}: Forbidden: {detail}"
 
 
 def unknown_field(path: str) -> str:

@@ -1,17 +1,20 @@
 """kube-scheduler's command line: how it is parsed, and what it overrides (spec §7.2)."""
 
 import argparse
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from app import log
 from app.config.defaults import ArgsModels
 from app.config.errors import ConfigError
+from app.config.feature_gates import NODE_DECLARED_FEATURES, effective_gates
 from app.config.load import default_configuration, load
 from app.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options
-from app.config.types import KubeSchedulerConfiguration
+from app.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
 from app.duration import Duration
 
 _LEADER_ELECTION = {
@@ -33,6 +36,10 @@ _PROFILING = {
     "profiling": "enable_profiling",
     "contention_profiling": "enable_contention_profiling",
 }
+RELEASE: Final = "1.36"
+"""The Kubernetes release whose scheduler berth is like."""
+PREVIOUS_RELEASE: Final = "1.35"
+_VERSION: Final = re.compile(r"1\.\d+")
 _GATE_COMPONENT = "kube:"
 
 
@@ -74,9 +81,35 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> Options:
     """Parse the flags in *argv*; as argparse does, write about mistakes and exit with 2."""
     parsed = options(parser.parse_args(spelled(argv)))
-    if not 0 <= parsed.secure_port <= 65535:
-        parser.error(f"--secure-port {parsed.secure_port} must be between 0 and 65535, inclusive")
+    for problem in _problems(parsed):
+        parser.error(problem)
     return parsed
+
+
+def _problems(given: Options) -> Iterator[str]:
+    """Find what is wrong with values though they are of the right type."""
+    if not 0 <= given.secure_port <= 65535:
+        yield f"--secure-port {given.secure_port} must be between 0 and 65535, inclusive"
+    try:
+        log.modules(given.vmodule)
+    except ValueError as error:
+        yield f"--vmodule: {error}"
+    hidden = given.show_hidden_metrics_for_version
+    if hidden not in ("", PREVIOUS_RELEASE):
+        yield (
+            f"--show-hidden-metrics-for-version {hidden!r} must be omitted or {PREVIOUS_RELEASE}:"
+            " only the previous minor version is allowed"
+        )
+    for flag, values in (
+        ("--emulated-version", given.emulated_version),
+        ("--min-compatibility-version", given.min_compatibility_version),
+    ):
+        for value in values:
+            version = value.removeprefix("kube=").removeprefix("v")
+            if not _VERSION.fullmatch(version):
+                yield f"{flag} {value!r} must be like {RELEASE} or kube={RELEASE}"
+            elif flag == "--emulated-version" and version != RELEASE:
+                yield f"{flag} {value!r}: berth is like {RELEASE} only"
 
 
 def spelled(argv: Sequence[str]) -> list[str]:
@@ -108,19 +141,21 @@ def configuration(
     *,
     args_models: ArgsModels,
     known_plugins: Collection[str] | None = None,
+    text: bytes | None = None,
 ) -> KubeSchedulerConfiguration:
     """Return the effective configuration: the file that is named, or the default; then flags.
 
-    Raises ConfigError, also when the file cannot be read. Flags are applied before validation,
-    so they may mend a file.
+    *text* is the content of that file if it was read already. Raises ConfigError, also when the
+    file cannot be read. Flags are applied before validation, so they may mend a file.
     """
     adjust = partial(apply_flags, options=options)
     if not options.config:
         return default_configuration(args_models, source="command line", adjust=adjust)
-    try:
-        text = Path(options.config).read_bytes()
-    except OSError as error:
-        raise ConfigError(options.config, [error.strerror or str(error)]) from error
+    if text is None:
+        try:
+            text = Path(options.config).read_bytes()
+        except OSError as error:
+            raise ConfigError(options.config, [error.strerror or str(error)]) from error
     return load(
         text,
         source=options.config,
@@ -133,7 +168,8 @@ def configuration(
 def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSchedulerConfiguration:
     """Override *config* by the flags that were given.
 
-    Those of leader election always win; the deprecated ones only count without a file.
+    Those of leader election always win; the deprecated ones only count without a file. Raises
+    ConfigError for feature gates that cannot be had.
     """
     top: dict[str, Any] = {}
     client: dict[str, Any] = {}
@@ -141,6 +177,8 @@ def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSch
         top = _given(options, _PROFILING)
         client = _given(options, _CLIENT_CONNECTION)
     election = _given(options, _LEADER_ELECTION)
+    if not effective_gates(options.feature_gates)[NODE_DECLARED_FEATURES].enabled:
+        top["profiles"] = tuple(without_plugin(p, "NodeDeclaredFeatures") for p in config.profiles)
     return config.model_copy(
         update={
             **top,
@@ -148,6 +186,16 @@ def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSch
             "leader_election": config.leader_election.model_copy(update=election),
         }
     )
+
+
+def without_plugin(profile: KubeSchedulerProfile, name: str) -> KubeSchedulerProfile:
+    """Return *profile* as if *name* were not among the default plugins."""
+    multi_point = profile.plugins.multi_point
+    enabled = tuple(entry for entry in multi_point.enabled if entry.name != name)
+    plugins = profile.plugins.model_copy(
+        update={"multi_point": multi_point.model_copy(update={"enabled": enabled})}
+    )
+    return profile.model_copy(update={"plugins": plugins})
 
 
 def _given(options: Options, targets: dict[str, str]) -> dict[str, Any]:

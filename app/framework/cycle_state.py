@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.objects.pod import Pod
+
 
 class CycleState:
     """Per-attempt memory, written by plugins of this attempt only.
@@ -14,7 +16,14 @@ class CycleState:
     (AddPod, RemovePod) must offer ``clone()``, which :meth:`clone` calls.
     """
 
-    __slots__ = ("_data", "feasible", "is_sampled", "skip_filter", "skip_score")
+    __slots__ = (
+        "_data",
+        "feasible",
+        "is_sampled",
+        "pods_to_activate",
+        "skip_filter",
+        "skip_score",
+    )
 
     def __init__(self, feasible: NDArray[np.bool_] | None = None) -> None:
         self._data: dict[str, Any] = {}
@@ -25,6 +34,10 @@ class CycleState:
         self.feasible: NDArray[np.bool_] = np.empty(0, bool) if feasible is None else feasible
         """One flag per table row: nobody has rejected it yet. Scalar adapters judge only these;
         at PreScore and Score it marks the nodes that passed all filters. Kept by the runtime."""
+        self.pods_to_activate: dict[str, Pod] = {}
+        """By ``namespace/name``, pods that plugins want to be tried at once should this pod find a
+        node: looked at when it has one, and again when it is bound (kube-scheduler's
+        ``PodsToActivate``)."""
         self.is_sampled = False
         """Whether each plugin is timed in this cycle (spec §2.1)."""
 

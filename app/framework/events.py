@@ -114,6 +114,8 @@ class ClusterEventWithHint:
 ALL_EVENTS = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
+CONFIG_RELOAD = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ConfigReload")
+"""The plugins that rejected a pod may be others now. Of berth alone."""
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)

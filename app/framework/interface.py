@@ -44,6 +44,14 @@ class Plugin(ABC):
     """As in the configuration, in messages and in metrics."""
     ARGS: ClassVar[type[PluginArgs] | None] = None
     """The model of its args; None: the plugin takes none."""
+    JUDGES_TEMPLATES: ClassVar[bool] = False
+    """Whether replicas get the same answers, so that one may be tried for all.
+
+    That is a promise about pods without nominations, claims or volumes of their own: filters,
+    PostFilter and queueing hints look at nothing of a pod but its template, priority and preemption
+    policy, do not throw dice about whether it fits, and whatever lets a rejected pod in is an event
+    that the plugin registered. If one plugin of a profile that may reject pods does not promise it,
+    every pod of that profile is tried for itself."""
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         """*args* is an instance of ``ARGS``, already validated, or None where ``ARGS`` is None."""
@@ -130,7 +138,7 @@ class FilterPlugin(Plugin):
 class PostFilterResult:
     """What PostFilter achieved; ``nominated_node`` None keeps the nomination as it is."""
 
-    __slots__ = ("nominated_node", "preemption", "status")
+    __slots__ = ("nominated_node", "preemption", "reasons_before", "status")
 
     def __init__(
         self,
@@ -142,6 +150,8 @@ class PostFilterResult:
         """None: the pod can be scheduled later thanks to this plugin."""
         self.nominated_node = nominated_node
         """A node name, "" to clear the nomination."""
+        self.reasons_before: tuple[str, ...] = ()
+        """What plugins said that had been asked in vain before; filled in by the runtime."""
         self.preemption = preemption
         """What was found out about evictions. If a candidate was chosen, and ``status`` is None,
         the scheduler evicts its victims."""

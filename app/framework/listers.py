@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MethodType
 from typing import Generic, Protocol, TypeVar
+from weakref import WeakMethod
 
 from app.framework.devices.claims import ResourceClaims
 from app.framework.devices.classes import DeviceClasses
@@ -47,7 +49,7 @@ class Lister(Generic[T]):
 
     def __init__(self, objects: Iterable[T] = ()) -> None:
         self._by_namespace: dict[str, dict[str, T]] = {}
-        self._followers: list[Callable[[T | None, T | None], None]] = []
+        self._followers: list[Callable[[], Callable[[T | None, T | None], None] | None]] = []
         self.version = 0
         """Changes with every change, so that what follows from the objects can be kept."""
         for obj in objects:
@@ -74,9 +76,11 @@ class Lister(Generic[T]):
         """Call ``change(None, obj)`` for every object there is, and from now on at every change.
 
         With the old and the new object, None where there is none. For what is worked out from all
-        objects and is too dear to be worked out again when one of them changes.
+        objects and is too dear to be worked out again when one of them changes. A method does not
+        keep its object alive: plugins of profiles that were replaced stop to follow.
         """
-        self._followers.append(change)
+        is_method = isinstance(change, MethodType)
+        self._followers.append(WeakMethod(change) if is_method else lambda: change)
         for obj in self:
             change(None, obj)
 
@@ -96,8 +100,15 @@ class Lister(Generic[T]):
 
     def _changed(self, old: T | None, new: T | None) -> None:
         self.version += 1
-        for change in self._followers:
-            change(old, new)
+        gone = []
+        for follower in self._followers:
+            change = follower()
+            if change is None:
+                gone.append(follower)
+            else:
+                change(old, new)
+        for follower in gone:
+            self._followers.remove(follower)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ ABSENT: Final[Mapping[str, str]] = {
     "aggregator_*": "Of the API server's code, linked into kube-scheduler; always 0 there.",
     "apiserver_*": "Of the API server's code, linked into kube-scheduler; always 0 there.",
     "cardinality_enforcement_unexpected_categorizations_total": (
-        "There are no allow lists for label values."
+        "Values that --allow-metric-labels does not name are merged when metrics are read; how"
+        " often they occur is not counted."
     ),
-    "disabled_metrics_total": "No family can be turned off.",
+    "disabled_metrics_total": "Families that --disabled-metrics names are just left out.",
     "hidden_metrics_total": "No family is deprecated.",
     "rest_client_exec_plugin_*": (
         "Credential plugins are run by the Kubernetes client library, which does not tell of them."
@@ -32,9 +33,6 @@ ABSENT: Final[Mapping[str, str]] = {
     "scheduler_volume_binder_cache_requests_total": "Never counted by kube-scheduler either.",
     "scheduler_volume_scheduling_stage_error_total": (
         "Plugins do not know metrics; scheduler_schedule_attempts_total has the errors."
-    ),
-    "scheduler_resourceclaim_creates_total": (
-        "Plugins do not know metrics; rest_client_requests_total has the writes."
     ),
     "scheduler_dra_bindingconditions_*": (
         "Plugins do not know metrics; scheduler_framework_extension_point_duration_seconds of"

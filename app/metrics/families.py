@@ -167,6 +167,12 @@ PREEMPTION_TASK_EXECUTIONS: Final = counter(
     text="Preemptions carried out, by how that ended.",
     labels=("result",),
 )
+RESOURCE_CLAIM_CREATES: Final = counter(
+    name="scheduler_resourceclaim_creates_total",
+    stability=ALPHA,
+    text="Claims that were to be created for extended resources of pods, by how that ended.",
+    labels=("status",),
+)
 
 # From the libraries that all Kubernetes components share.
 

@@ -111,6 +111,11 @@ class Counters:
         values = self._values
         values[labels] = values.get(labels, 0) + amount
 
+    def reset(self) -> None:
+        """Forget what was counted by labels; a number without goes on, as in Kubernetes."""
+        if self.family.labels:
+            self._values.clear()
+
     def collect(self) -> Metric:
         return numbers(self.family, self._values)
 
@@ -144,6 +149,11 @@ class Histograms:
             child = self._children[labels] = Distribution(self.family.buckets)
         child.counts[bisect_left(child.bounds, value)] += 1
         child.total += value
+
+    def reset(self) -> None:
+        """Forget what was observed by labels; a distribution without goes on, as in Kubernetes."""
+        if self.family.labels:
+            self._children.clear()
 
     def collect(self) -> Metric:
         family = self.family

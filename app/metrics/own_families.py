@@ -85,3 +85,33 @@ REJECTED_NODES: Final = counter(
     text="Nodes that were out of the question for a pod, by the first plugin that said so.",
     labels=("plugin", "profile"),
 )
+EXTENDER_CALLS: Final = histogram(
+    name="berth_extender_request_duration_seconds",
+    stability=ALPHA,
+    text="How long calls to extenders take, by ending: success, failure, not_sent while one that"
+    " fails again and again is left alone.",
+    labels=("extender", "verb", "outcome"),
+    buckets=exponential(0.001, 2, 14),
+)
+EXTENDER_BREAKERS: Final = gauge(
+    name="berth_extender_breaker_state",
+    stability=ALPHA,
+    text="Whether calls to an extender go through: 0 yes, 1 one that decides, 2 no.",
+    labels=("extender",),
+)
+CONFIG_GENERATION: Final = gauge(
+    name="berth_config_generation",
+    stability=ALPHA,
+    text="How many configurations have been in force, the present one included.",
+)
+CONFIG_LOADED_AT: Final = gauge(
+    name="berth_config_last_reload_success_timestamp_seconds",
+    stability=ALPHA,
+    text="When the configuration in force was loaded, in seconds since 1970.",
+)
+CONFIG_RELOADS: Final = counter(
+    name="berth_config_reloads_total",
+    stability=ALPHA,
+    text="How often the configuration was read anew: success; or failure, which keeps the old one.",
+    labels=("result",),
+)

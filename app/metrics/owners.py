@@ -74,7 +74,8 @@ class ProfileCollector(Collector):
     """How often plugins had a say; those that never had are left out."""
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
-        self._profiles = tuple(profiles)
+        """*profiles* may be the view of a dict that changes."""
+        self._profiles = profiles
 
     def collect(self) -> Iterator[Metric]:
         counts: dict[tuple[str, ...], float] = {}
@@ -87,6 +88,30 @@ class ProfileCollector(Collector):
                 counts |= {(point, p, profile.name): n for p, n in by_plugin.items() if n}
         yield numbers(families.PLUGIN_EVALUATION, counts)
         yield number(families.PREEMPTION_ATTEMPTS, preemptions)
+
+
+class Configuration(Protocol):
+    """The configuration in force, as far as it is counted."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def loaded_at(self) -> float: ...
+    @property
+    def reloads(self) -> Mapping[str, int]: ...
+
+
+class ConfigurationCollector(Collector):
+    """Which configuration is in force, and what became of attempts to change it."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+
+    def collect(self) -> Iterator[Metric]:
+        live = self._configuration
+        yield number(own_families.CONFIG_GENERATION, live.generation)
+        yield number(own_families.CONFIG_LOADED_AT, live.loaded_at)
+        yield numbers(own_families.CONFIG_RELOADS, {(r,): n for r, n in live.reloads.items()})
 
 
 class TaskCollector(Collector):

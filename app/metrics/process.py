@@ -3,7 +3,7 @@
 import platform
 import resource
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -12,23 +12,22 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from app.config.feature_gates import FEATURE_GATES, Gate
+from app.config.flags import PREVIOUS_RELEASE, RELEASE
 from app.metrics import families, own_families
 from app.metrics.family import Family, numbers
-from app.metrics.feature_gates import FEATURE_GATES
-
-RELEASE: Final = "1.36"
-"""The Kubernetes release whose scheduler berth is like."""
-OLDEST_RELEASE: Final = "1.35"
 
 _NETWORK: Final = Path("/proc/self/net/netstat")
 
 
-def register_process(registry: CollectorRegistry) -> None:
-    """Have *registry* tell about this process."""
+def register_process(
+    registry: CollectorRegistry, *, gates: Mapping[str, Gate] = FEATURE_GATES
+) -> None:
+    """Have *registry* tell about this process, which has its feature *gates* so."""
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
     registry.register(MoreOfProcessCollector())
-    registry.register(IdentityCollector())
+    registry.register(IdentityCollector(gates))
 
 
 class MoreOfProcessCollector(Collector):
@@ -72,7 +71,7 @@ def network_traffic(netstat: Path) -> tuple[int, int] | None:
 class IdentityCollector(Collector):
     """Version, feature gates, and the number of families; none of it ever changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, gates: Mapping[str, Gate]) -> None:
         major, minor = RELEASE.split(".")
         operating_system, machine = platform.system().lower(), platform.machine()
         build = {
@@ -89,10 +88,10 @@ class IdentityCollector(Collector):
         by_stability = Counter(f.stability for f in declared() if f.stability)
         self._metrics = (
             numbers(families.BUILD_INFO, {tuple(build[k] for k in families.BUILD_INFO.labels): 1}),
-            numbers(families.VERSION_INFO, {(RELEASE, "kube", RELEASE, OLDEST_RELEASE): 1}),
+            numbers(families.VERSION_INFO, {(RELEASE, "kube", RELEASE, PREVIOUS_RELEASE): 1}),
             numbers(
                 families.FEATURE_ENABLED,
-                {(name, gate.stage): gate.enabled for name, gate in FEATURE_GATES.items()},
+                {(name, gate.stage): gate.enabled for name, gate in gates.items()},
             ),
             numbers(
                 families.REGISTERED_METRICS, {("", level): n for level, n in by_stability.items()}

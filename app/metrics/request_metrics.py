@@ -20,6 +20,9 @@ class RequestMetrics:
         self._limiter = Histograms(families.RATE_LIMITER_DURATION)
         self._sent = Histograms(families.REQUEST_SIZE)
         self._received = Histograms(families.RESPONSE_SIZE)
+        self._instruments = (
+            self._requests, self._duration, self._limiter, self._sent, self._received
+        )  # fmt: skip
 
     def held_back(self, host: str, method: str, *, seconds: float) -> None:
         """A request waited for the client's own rate limit, maybe 0 seconds."""
@@ -43,8 +46,11 @@ class RequestMetrics:
         """A watch was begun, or refused; how long it lasts says nothing about the server."""
         self._requests.add(str(status), host, "GET")
 
+    def reset(self) -> None:
+        """Forget all."""
+        for instrument in self._instruments:
+            instrument.reset()
+
     def collect(self) -> Iterator[Metric]:
-        for instrument in (
-            self._requests, self._duration, self._limiter, self._sent, self._received
-        ):  # fmt: skip
+        for instrument in self._instruments:
             yield instrument.collect()

@@ -43,6 +43,7 @@ class SchedulerMetrics(Collector):
         self._hint_duration = Histograms(families.QUEUEING_HINT_DURATION)
         self._points = Histograms(families.EXTENSION_POINT_DURATION)
         self._plugins = Histograms(families.PLUGIN_DURATION)
+        self._claims_created = Counters(families.RESOURCE_CLAIM_CREATES)
         self._requests = RequestMetrics()
         self._rejecting_attempts = Counters(own_families.REJECTING_ATTEMPTS)
         self._rejected_nodes = Counters(own_families.REJECTED_NODES)
@@ -54,6 +55,12 @@ class SchedulerMetrics(Collector):
             if isinstance(instrument, Counters | Histograms):
                 yield instrument.collect()
         yield from self._requests.collect()
+
+    def reset(self) -> None:
+        """Forget what was measured so far, for all families with labels."""
+        for instrument in vars(self).values():
+            if isinstance(instrument, Counters | Histograms | RequestMetrics):
+                instrument.reset()
 
     # Attempts.
 
@@ -128,6 +135,10 @@ class SchedulerMetrics(Collector):
     def ran_hint(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
         """A plugin said whether an event is worth another attempt: the queue's ``ObserveHint``."""
         self._hint_duration.observe(seconds, event, outcome, plugin)
+
+    def created_claim(self, status: str) -> None:
+        """A claim for extended resources was created (success), or was not (failure)."""
+        self._claims_created.add(status)
 
     def loop_lagged(self, seconds: float) -> None:
         """The event loop came back to a timer *seconds* late."""

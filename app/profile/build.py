@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
 from app.config.defaults import read_args
 from app.config.plugin_sets import Implements, expand_profiles
@@ -15,6 +16,9 @@ from app.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
 from app.framework.plugin_observer import PluginObserver
 from app.profile.observed import ObservedProfile
 from app.profile.profile import Profile
+
+RESOURCES_PLUGIN: Final = "NodeResourcesFit"
+"""Whose ``ignoredResources`` give way to what extenders manage alone, if there is any (§9.1)."""
 
 Registry = Mapping[str, type[Plugin]]
 """Plugin name to class: all plugins there are."""
@@ -40,10 +44,11 @@ def build_profiles(
     """
     expanded = expand_profiles(config.profiles, _implements(registry))
     profiles = {}
+    ignored = _ignored_resources(config)
     for profile in config.profiles:
         points = expanded[profile.scheduler_name]
         names = dict.fromkeys(name for entries in points.values() for name, _ in entries)
-        made = {name: _make(registry[name], profile, handle) for name in names}
+        made = {name: _make(registry[name], profile, handle, ignored) for name in names}
         observer = (observers or {}).get(profile.scheduler_name)
         make = Profile if observer is None else partial(ObservedProfile, observer=observer)
         profiles[profile.scheduler_name] = make(
@@ -59,11 +64,31 @@ def build_profiles(
     return profiles
 
 
-def _make(kind: type[Plugin], profile: KubeSchedulerProfile, handle: Handle) -> Plugin:
+def check_profiles(config: KubeSchedulerConfiguration, registry: Registry) -> None:
+    """Raise the ConfigError that :func:`build_profiles` would, without making anything."""
+    expand_profiles(config.profiles, _implements(registry))
+
+
+def _make(
+    kind: type[Plugin], profile: KubeSchedulerProfile, handle: Handle, ignored: list[str]
+) -> Plugin:
     args = None
     if kind.ARGS is not None:
-        args = read_args(profile.args(kind.NAME), kind.ARGS)
+        given = profile.args(kind.NAME)
+        if ignored and kind.NAME == RESOURCES_PLUGIN:
+            given = {**given, "ignoredResources": ignored}
+        args = read_args(given, kind.ARGS)
     return kind(args, handle)
+
+
+def _ignored_resources(config: KubeSchedulerConfiguration) -> list[str]:
+    """Return the resources that extenders alone look after."""
+    return [
+        resource.name
+        for extender in config.extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
+    ]
 
 
 def _implements(registry: Registry) -> Implements:

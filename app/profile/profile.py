@@ -78,6 +78,8 @@ class ScoreTable:
     weighted: dict[str, Ints] = field(default_factory=dict)
     """Normalised to 0..100 and times the plugin's weight."""
     total: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    weights: Mapping[str, int] = field(default_factory=dict)
+    """By plugin, those that applied."""
 
 
 class Profile:
@@ -268,6 +270,7 @@ class Profile:
                 return PostFilterResult(result)
             status = result.status
             if status is None or status.code is not Code.UNSCHEDULABLE:
+                result.reasons_before = tuple(reasons)
                 return cast("PostFilterResult", result)
             reasons.extend(status.reasons)
             if result.nominated_node is not None:
@@ -310,7 +313,7 @@ class Profile:
     ) -> ScoreTable | Status:
         """Run those Score plugins whose PreScore did not say Skip."""
         evaluations = self.evaluations["Score"]
-        table = ScoreTable(rows)
+        table = ScoreTable(rows, weights=self.weights)
         table.total = np.zeros(len(rows), np.int64)
         if not self.scores:
             table.total += 1

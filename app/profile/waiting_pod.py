@@ -20,6 +20,7 @@ class WaitingPod:
         """*waits* says by plugin for how many seconds at most."""
         self.pod = pod
         self._pending = {plugin: min(wait, LONGEST_WAIT) for plugin, wait in waits.items()}
+        self._began: float | None = None
         self._refusal: Status | None = None
         self._decided = asyncio.Event()
 
@@ -27,6 +28,12 @@ class WaitingPod:
     def pending_plugins(self) -> frozenset[str]:
         """Who still has to allow the pod."""
         return frozenset(self._pending)
+
+    @property
+    def deadlines(self) -> dict[str, float | None]:
+        """Until when each plugin may take, in seconds since 1970; None before the wait begins."""
+        began = self._began
+        return {p: None if began is None else began + s for p, s in self._pending.items()}
 
     def allow(self, plugin: str) -> None:
         """Say that *plugin* lets the pod go; the last one to do so ends the wait."""
@@ -49,6 +56,7 @@ class WaitingPod:
 
     async def wait(self, clock: Clock) -> Status | None:
         """Return None once the pod may be bound, else why not."""
+        self._began = clock.now()
         async with asyncio.TaskGroup() as tasks:
             timers = [
                 tasks.create_task(

@@ -8,41 +8,9 @@ import pytest
 
 from app.client.lanes import Lane, LaneStats, Limits, WriteLanes
 from app.clock import FakeClock
+from tests.client.slow_server import Server, settle
 
 ONE_AT_A_TIME = Limits(workers=1, status=0, event=0)
-
-
-class Server:
-    """Makes writes that note when they begin, and end when they are let."""
-
-    def __init__(self) -> None:
-        self.began: list[str] = []
-        self._held: dict[str, asyncio.Event] = {}
-
-    def quick(self, name: str) -> Callable[[], Awaitable[str]]:
-        async def write() -> str:
-            self.began.append(name)
-            return f"{name} done"
-
-        return write
-
-    def held(self, name: str) -> Callable[[], Awaitable[str]]:
-        self._held[name] = asyncio.Event()
-
-        async def write() -> str:
-            self.began.append(name)
-            await self._held[name].wait()
-            return f"{name} done"
-
-        return write
-
-    def release(self, name: str) -> None:
-        self._held[name].set()
-
-
-async def settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 Start = Callable[[Limits], WriteLanes]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -35,11 +35,13 @@ HEAD = {"kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1"}
 
 
 @asynccontextmanager
-async def api_with_lanes(answer: Answer) -> AsyncIterator[tuple[FakeApi, ResourceClaimApi]]:
+async def api_with_lanes(
+    answer: Answer, *, count_created: Callable[[str], None] = lambda _status: None
+) -> AsyncIterator[tuple[FakeApi, ResourceClaimApi]]:
     api, lanes = FakeApi(answer), WriteLanes(clock=FakeClock())
     running = asyncio.create_task(lanes.run(), name="lanes")
     try:
-        yield api, ResourceClaimApi(api, lanes)
+        yield api, ResourceClaimApi(api, lanes, count_created=count_created)
     finally:
         running.cancel()
         await asyncio.wait([running])
@@ -143,3 +145,19 @@ def test_claims_that_the_server_made_are_known_by_their_version() -> None:
     newer = decode_claim(echo(Request("GET", PATH)))
     known.assume(newer)
     assert known.get("default", "one-gpu") is newer
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        pytest.param(echo, "success", id="created"),
+        pytest.param(lambda _: errors.ConflictError(409, "AlreadyExists", "there is one"), "failure", id="there is one"),
+        pytest.param(lambda _: errors.ForbiddenError(403, "Forbidden", "no"), "failure", id="not allowed"),
+    ],
+)
+async def test_creations_are_counted(answer: Answer, status: str) -> None:
+    counted: list[str] = []
+    async with api_with_lanes(answer, count_created=counted.append) as (_, writer):
+        with suppress(errors.ApiError, ConflictError):
+            await writer.create({**HEAD, **STORED})
+    assert counted == [status]

@@ -120,6 +120,27 @@ def test_parsing(argv: list[str], want: Options) -> None:
             id="no port",
         ),
         pytest.param(
+            ["--vmodule=queue"],
+            "--vmodule: syntax error: expect comma-separated list of filename=N, got 'queue'",
+            id="no verbosity of a module",
+        ),
+        pytest.param(
+            ["--emulated-version=kube=1.35"],
+            "--emulated-version 'kube=1.35': berth is like 1.36 only",
+            id="another release",
+        ),
+        pytest.param(
+            ["--min-compatibility-version=one"],
+            "--min-compatibility-version 'one' must be like 1.36 or kube=1.36",
+            id="no release",
+        ),
+        pytest.param(
+            ["--show-hidden-metrics-for-version=1.30"],
+            "--show-hidden-metrics-for-version '1.30' must be omitted or 1.35: only the previous"
+            " minor version is allowed",
+            id="metrics of long ago",
+        ),
+        pytest.param(
             ["--feature-gates=A"],
             "argument --feature-gates: missing bool value for A",
             id="a gate without a value",

@@ -19,16 +19,26 @@ async def harness() -> Harness:
 
 
 async def get(
-    harness: Harness, path: str, *, leads: bool = True, accept: str = "*/*"
+    harness: Harness,
+    path: str,
+    *,
+    leads: bool = True,
+    accept: str = "*/*",
+    method: str = "GET",
 ) -> httpx.Response:
     app = FastAPI()
     pods = harness.cluster.pods
     app.include_router(
-        metrics_endpoints(harness.registry, pods=pods.values, is_leading=lambda: leads)
+        metrics_endpoints(
+            harness.registry,
+            pods=pods.values,
+            is_leading=lambda: leads,
+            reset=harness.metrics.reset,
+        )
     )
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://berth") as client:
-        return await client.get(path, headers={"Accept": accept})
+        return await client.request(method, path, headers={"Accept": accept})
 
 
 async def test_metrics(harness: Harness) -> None:
@@ -37,6 +47,15 @@ async def test_metrics(harness: Harness) -> None:
     assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     wanted = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0'
     assert wanted in answer.text.splitlines()
+
+
+async def test_what_is_counted_by_labels_can_be_forgotten(harness: Harness) -> None:
+    answer = await get(harness, "/metrics", method="DELETE")
+    assert (answer.status_code, answer.text) == (200, "metrics reset\n")
+    left = (await get(harness, "/metrics")).text
+    assert "scheduler_schedule_attempts_total{" not in left
+    assert "scheduler_scheduling_attempt_duration_seconds_count{" not in left
+    assert "scheduler_pod_scheduling_attempts_count 1.0" in left.splitlines()
 
 
 async def test_metrics_in_the_format_that_is_asked_for(harness: Harness) -> None:

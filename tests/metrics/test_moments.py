@@ -103,7 +103,7 @@ async def test_a_binding_that_fails(harness: Harness) -> None:
     claim = harness.scheduler.schedule_one(queued)
     assert claim is not None
     harness.clock.advance(2)
-    await harness.scheduler.bind(claim)
+    await harness.scheduler.binding.run(claim)
 
     assert attempts(harness) == {"error": 1}
     assert summed(harness.registry, ATTEMPT_DURATION) == {(PROFILE, "error"): 2}
@@ -258,7 +258,7 @@ async def test_a_pod_that_waits_on_permit() -> None:
     assert claim.waiting is not None
     harness.clock.advance(4)
     claim.waiting.reject(Hesitant.NAME, "changed its mind")
-    await harness.scheduler.bind(claim)
+    await harness.scheduler.binding.run(claim)
 
     registry = harness.registry
     assert attempts(harness) == {"unschedulable": 1}

@@ -35,6 +35,7 @@ UNSEEN = {
             "0.512", "1.024", "2.048", "4.096", "8.192", "16.384", "+Inf",
         ),
     ),
+    "scheduler_resourceclaim_creates_total": Shape("counter", "ALPHA", ("status",)),
     "leader_election_slowpath_total": Shape("counter", "ALPHA", ("name",)),
 }  # fmt: skip
 """Families of spec §8 that had nothing to say when kube-scheduler was recorded."""
@@ -45,7 +46,6 @@ NEVER_SEEN_AND_ABSENT = {
     "scheduler_podgroup_schedule_attempts_total",
     "scheduler_volume_binder_cache_requests_total",
     "scheduler_volume_scheduling_stage_error_total",
-    "scheduler_resourceclaim_creates_total",
     "scheduler_dra_bindingconditions_allocations_total",
 }
 """More of those, one for each reason not to have them."""

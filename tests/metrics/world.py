@@ -8,6 +8,7 @@ from app.client.lanes import Lane, LaneStats
 from app.metrics.leader_metrics import LeaderMetrics
 from app.metrics.owners import (
     CacheCollector,
+    ConfigurationCollector,
     LaneCollector,
     ProfileCollector,
     QueueCollector,
@@ -26,6 +27,13 @@ class FakeReflector:
     handler_failures: int = 0
 
 
+@dataclass
+class FakeConfiguration:
+    generation: int = 1
+    loaded_at: float = 0.0
+    reloads: dict[str, int] = field(default_factory=dict)
+
+
 def export_everything(harness: Harness) -> CollectorRegistry:
     """Let the harness' registry collect what a whole service would."""
     registry = harness.registry
@@ -34,6 +42,7 @@ def export_everything(harness: Harness) -> CollectorRegistry:
         QueueCollector(harness.queue, clock=harness.clock),
         CacheCollector(harness.cache.counts),
         ProfileCollector(harness.scheduler.profiles.values()),
+        ConfigurationCollector(FakeConfiguration()),
         TaskCollector({"binding": lambda: harness.scheduler.binding_count}),
         LaneCollector(lambda: lanes.items()),
         ReflectorCollector({"/api/v1/nodes": FakeReflector()}),

@@ -1,0 +1,92 @@
+"""--feature-gates: what can be turned, what is refused, what is not ours."""
+
+import logging
+
+import pytest
+
+from app.config import flags
+from app.config.errors import ConfigError
+from app.config.feature_gates import FEATURE_GATES, effective_gates
+from app.profile.build import args_models
+from plugins.registry import IN_TREE
+
+
+def changed(given: dict[str, bool]) -> dict[str, bool]:
+    gates = effective_gates(given)
+    return {name: gate.enabled for name, gate in gates.items() if gate != FEATURE_GATES[name]}
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        pytest.param({}, {}, id="nothing"),
+        pytest.param({"ComponentFlagz": False}, {"ComponentFlagz": False}, id="one that acts"),
+        pytest.param({"SchedulerAsyncPreemption": True}, {}, id="its default"),
+        pytest.param({"SchedulerQueueingHints": True}, {}, id="locked, as it is locked"),
+        pytest.param(
+            {"DRAResourceClaimGranularStatusAuthorization": False},
+            {"DRAResourceClaimGranularStatusAuthorization": False},
+            id="one of the API server",
+        ),
+        pytest.param({"AllAlpha": False}, {}, id="all alpha ones off, as they are"),
+    ],
+)
+def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
+    assert changed(given) == want
+
+
+@pytest.mark.parametrize(
+    ("given", "problems"),
+    [
+        pytest.param(
+            {"SidecarContainers": False},
+            ["cannot set feature gate SidecarContainers to false, feature is locked to true"],
+            id="locked by Kubernetes",
+        ),
+        pytest.param(
+            {"SchedulerAsyncAPICalls": True},
+            ["cannot set feature gate SchedulerAsyncAPICalls to true: berth has it false only"],
+            id="not to be had",
+        ),
+        pytest.param(
+            {"SchedulerAsyncPremption": True},
+            ["unrecognized feature gate: SchedulerAsyncPremption; is SchedulerAsyncPreemption"
+             " meant?"],
+            id="a typing error",
+        ),
+        pytest.param(
+            {"GangScheduling": True, "GenericWorkload": True},
+            ["cannot set feature gate GangScheduling to true: berth has it false only",
+             "cannot set feature gate GenericWorkload to true: berth has it false only"],
+            id="all of them are told",
+        ),
+    ],
+)  # fmt: skip
+def test_refused(given: dict[str, bool], problems: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        effective_gates(given)
+    assert list(caught.value.problems) == problems
+
+
+def test_all_gates_of_a_stage_but_one_named_otherwise() -> None:
+    with pytest.raises(ConfigError) as caught:
+        effective_gates({"AllAlpha": True, "GangScheduling": False})
+    alpha = {name for name, gate in FEATURE_GATES.items() if gate.stage == "ALPHA"}
+    assert len(caught.value.problems) == len(alpha) - 1
+    assert not [problem for problem in caught.value.problems if "GangScheduling" in problem]
+
+
+def test_a_gate_of_another_component_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    assert changed({"UserNamespacesSupport": True}) == {}
+    (record,) = caplog.records
+    assert (record.levelno, vars(record)["gate"]) == (logging.WARNING, "UserNamespacesSupport")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool) -> None:
+    argv = [f"--feature-gates=NodeDeclaredFeatures={str(enabled).lower()}"]
+    options = flags.parse(flags.make_parser("berth run"), argv)
+    config = flags.configuration(options, args_models=args_models(IN_TREE))
+    plugins = [entry.name for entry in config.profiles[0].plugins.multi_point.enabled]
+    assert ("NodeDeclaredFeatures" in plugins) is enabled
+    assert len(plugins) == 19 + enabled
