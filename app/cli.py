@@ -14,6 +14,7 @@ COMMANDS = {
     "up": "start an embedded cluster with hollow nodes and a scheduler, on this machine",
     "cluster": "start an embedded cluster only, without nodes and scheduler",
     "kubelets": "give hollow nodes to any API server",
+    "extender": "answer other schedulers as their extender",
     "explain": "tell why a pod is pending, or why it is where it is",
     "simulate": "schedule recorded sequences of pods, one after the other",
     "bench": "measure what decisions cost on this machine",

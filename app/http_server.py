@@ -12,6 +12,9 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 LOOPBACK: Final = "127.0.0.1"
+ANY_IPV6: Final = "::"
+"""All addresses, those of IPv4 too."""
+
 BACKLOG: Final = 2048
 
 KEEP_ALIVE_SECONDS: Final = 120
@@ -51,10 +54,19 @@ class HttpServer:
         self.url = ""
         """Where it listens, once :meth:`start` has returned."""
 
-    async def start(self, host: str, port: int) -> None:
-        """Listen on *port* of *host*, 0: any free one; OSError when it cannot be had."""
+    async def start(self, host: str, port: int, *, share_port: bool = False) -> None:
+        """Listen on *port* of *host*, 0: any free one; OSError when it cannot be had.
+
+        With *share_port* other processes that want to may listen there, too.
+        """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listener = socket.create_server(
+            (host, port),
+            family=family,
+            backlog=BACKLOG,
+            reuse_port=share_port,
+            dualstack_ipv6=host == ANY_IPV6 and socket.has_dualstack_ipv6(),
+        )
         self.port = int(listener.getsockname()[1])
         scheme = "http" if self._tls is None else "https"
         self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"

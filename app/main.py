@@ -4,39 +4,40 @@ import asyncio
 import logging
 import random
 import socket
+import sys
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-import msgspec
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from app.cache.cache import Cache
 from app.client.api_client import ApiClient
-from app.client.discovery import Discovery
-from app.client.errors import ServerError, TooManyRequestsError, UnavailableError
 from app.client.events import EventRecorder
 from app.client.lanes import WriteLanes
+from app.client.recorders import Recorders
 from app.client.resource_claims import ResourceClaimApi
 from app.clock import Clock
+from app.config.feature_gates import FEATURE_GATES, Gate
 from app.config.types import KubeSchedulerConfiguration
+from app.dump import dump
 from app.explain.explainer import Explainer
-from app.framework.devices.commitment import ClaimWriter
+from app.extender.build import build_extenders
+from app.extender_service import ExtenderService
 from app.framework.listers import Listers
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.informer.reflector import Reflector
 from app.leaderelection.candidate import Timing
 from app.leaderelection.elector import LeaderElector
 from app.leaderelection.lease_lock import LeaseLock
+from app.live_configuration import LiveConfiguration, backoff_of
+from app.log import set_verbosity
 from app.memory import keep_objects
+from app.metrics.extender_metrics import BreakerCollector, ExtenderMetrics
 from app.metrics.leader_metrics import LeaderMetrics
 from app.metrics.loop_lag import measure_lag
 from app.metrics.owners import (
     CacheCollector,
+    ConfigurationCollector,
     LaneCollector,
     ProfileCollector,
     QueueCollector,
@@ -45,74 +46,51 @@ from app.metrics.owners import (
 )
 from app.metrics.process import register_process
 from app.metrics.scheduler_metrics import SchedulerMetrics
-from app.objects.cluster import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
-from app.objects.node import Node
 from app.objects.pod import Pod
-from app.objects.policy import PodDisruptionBudget
-from app.objects.storage import PersistentVolume, PersistentVolumeClaim
-from app.profile.build import build_profiles
-from app.queue.backoff import Backoff
+from app.plugin_handle import PluginHandle
 from app.queue.scheduling_queue import SchedulingQueue
+from app.scheduler.alike import alike_profiles
 from app.scheduler.api_writer import ApiWriter
 from app.scheduler.background import Background
+from app.scheduler.binding import BindingCycle
 from app.scheduler.claim import Claims
+from app.scheduler.consultation import Consultation
 from app.scheduler.decisions import Decisions
-from app.scheduler.device_watches import device_watches
 from app.scheduler.event_handlers import NodeHandler, PodHandler
+from app.scheduler.failure import FailureHandler
 from app.scheduler.find_node import NodeFinder
 from app.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from app.scheduler.scheduler import Scheduler
-from app.scheduler.storage_watches import storage_watches
-from app.scheduler.timed_handler import EventTimer, TimedHandler
-from app.server.application import make_application
+from app.scheduler.telling import Telling
+from app.scheduler.timed_handler import EventTimer
+from app.server.application import Application
+from app.server.debug.comparison import ClusterComparison
+from app.server.debug.configuration import effective_configuration
+from app.server.debug.endpoints import Debugged, debug_endpoints
+from app.server.debug.sight import Sight
+from app.server.explain_endpoints import explain_endpoints
+from app.server.extender_application import extender_application
+from app.server.health import (
+    Probes,
+    SchedulingProgress,
+    health_endpoints,
+    scheduler_probes,
+)
 from app.server.metrics_endpoints import metrics_endpoints
+from app.server.profiling import profiling_endpoints
+from app.server.simulate_endpoints import simulate_endpoints
+from app.server.simulation_process import SimulationProcesses
+from app.server.snapshot_endpoints import snapshot_endpoints
+from app.server.zpages import zpages
 from app.tasks import forever
+from app.watches import NODES, PODS, UNFINISHED_PODS, Watches
+from app.whatif.live import LiveSnapshots
 from plugins.registry import IN_TREE
 
 log = logging.getLogger(__name__)
 
-NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
-UNFINISHED_PODS = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-"""Finished pods do not exist for the scheduler (spec §11.1)."""
 DECISIONS_KEPT = 1_000
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
-"""Seconds between questions to an API server that is not up yet, doubled each time."""
-
-
-@dataclass(slots=True)
-class PluginHandle:
-    """The :class:`~app.framework.handle.Handle` of a running scheduler."""
-
-    nodes: NodeTable
-    clock: Clock
-    rng: random.Random
-    listers: Listers
-    writer: ApiWriter
-    pod: Callable[[str], Pod | None]
-    is_preempting: Callable[[str], bool]
-    claim_writer: ClaimWriter
-    background: Background
-
-    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        self.background.start(name, work)
-
-    def event(self, pod: Pod, *, type: str, reason: str, action: str, note: str) -> None:
-        profile = pod.spec.scheduler_name
-        self.writer.event(pod, profile=profile, type=type, reason=reason, action=action, note=note)
-
-    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
-        await self.writer.patch_pod_status(pod, status)
-
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
-        await self.writer.bind(pod, node_name)
-
-    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
-        return await self.writer.update_persistent_volume(volume)
-
-    async def update_persistent_volume_claim(
-        self, claim: PersistentVolumeClaim
-    ) -> PersistentVolumeClaim:
-        return await self.writer.update_persistent_volume_claim(claim)
+SIMULATION_WORKER = (sys.executable, "-m", "app.commands.simulation_worker")
 
 
 def make_elector(
@@ -161,29 +139,32 @@ class SchedulerService:
         rng: random.Random,
         elector: LeaderElector | None = None,
         registry: CollectorRegistry | None = None,
+        gates: Mapping[str, Gate] = FEATURE_GATES,
+        max_in_unschedulable: float = 300.0,
+        schedules: bool = True,
     ) -> None:
         """With an *elector* nothing is scheduled or written unless it leads.
 
-        *registry* gets the metrics, a new one by default.
+        Without *schedules* no pod is its own, see :meth:`run_extender`.
 
-        Raises ConfigError when the profiles of *config* cannot be made.
+        *registry* gets the metrics, a new one by default. *max_in_unschedulable* is in seconds.
+
+        Raises ConfigError when the profiles or the extenders of *config* cannot be made.
         """
         self.registry = registry = registry or CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
         client.observer = self.metrics.requests
         self.cache = Cache()
         self.lanes = WriteLanes(clock=clock)
-        self.malformed = 0
-        """Objects that could not be read and were skipped."""
         self.listers = Listers()
         self._client = client
         self._clock = clock
         self._elector = elector
         self._delay_cache = config.delay_cache_until_active
+        self._gates = gates
         writes = client if elector is None else client.fenced(elector.may_write)
-        names = [profile.scheduler_name for profile in config.profiles]
-        self._recorders = {
-            name: EventRecorder(
+        self._recorders = Recorders(
+            lambda name: EventRecorder(
                 writes,
                 self.lanes,
                 clock=clock,
@@ -191,8 +172,7 @@ class SchedulerService:
                 component=name,
                 hostname=socket.gethostname(),
             )
-            for name in names
-        }
+        )
         writer = ApiWriter(writes, self.lanes, recorders=self._recorders, clock=clock, rng=rng)
         nodes = self.cache.table
 
@@ -209,42 +189,39 @@ class SchedulerService:
             writer,
             pod_lookup,
             under_way.is_preempting,
-            ResourceClaimApi(writes, self.lanes),
+            ResourceClaimApi(writes, self.lanes, count_created=self.metrics.created_claim),
             self.background,
         )
         dice = random.Random(rng.random())  # of their own: what is measured must decide nothing
-        observers = {name: self.metrics.of_profile(name, clock=clock, rng=dice) for name in names}
-        profiles = build_profiles(config, IN_TREE, handle, observers=observers)
+        self._live = LiveConfiguration(
+            config,
+            registry=IN_TREE,
+            handle=handle,
+            observe=lambda name: self.metrics.of_profile(name, clock=clock, rng=dice),
+            clock=clock,
+        )
+        profiles = self._live.profiles
+        self.extenders = build_extenders(
+            config.extenders,
+            clock=clock,
+            observer=ExtenderMetrics(registry),
+            may_write=elector.may_write if elector is not None else lambda: True,
+        )
         self.queue = SchedulingQueue(
             clock=clock,
             sort_key=next(iter(profiles.values())).queue_sort.sort_key,
             pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
-            hints={name: profile.queueing_hints() for name, profile in profiles.items()},
-            backoff=Backoff(
-                initial=float(config.pod_initial_backoff_seconds),
-                maximum=float(config.pod_max_backoff_seconds),
-            ),
+            hints={
+                name: [*profile.queueing_hints(), *self.extenders.queueing_hints()]
+                for name, profile in profiles.items()
+            },
+            backoff=backoff_of(config),
+            max_in_unschedulable=max_in_unschedulable,
             pod_lookup=pod_lookup,
             observe_hint=self.metrics.ran_hint,
-            observers=observers,
+            observers=self._live.observers,
+            alike=alike_profiles(profiles),
         )
-
-        def watch(
-            path: str,
-            decode: Callable[[bytes], Any],
-            handler: Any,
-            params: Mapping[str, str] | None = None,
-        ) -> Any:
-            return Reflector(
-                client,
-                path,
-                decode=decode,
-                handler=handler,
-                params=params,
-                clock=clock,
-                rng=rng,
-                on_malformed=self._on_malformed,
-            )
 
         timer = EventTimer(clock.monotonic, self.metrics.handled_event)
         claims = Claims()
@@ -252,41 +229,21 @@ class SchedulerService:
             queue=self.queue,
             cache=self.cache,
             claims=claims,
-            scheduler_names=profiles,
+            scheduler_names=profiles if schedules else (),
             timer=timer,
         )
-        node_handler = NodeHandler(queue=self.queue, cache=self.cache, timer=timer)
-        lists = self.listers
-        self._listed: dict[str, Reflector[Any]] = {
-            path: watch(path, msgspec.json.Decoder(kind).decode, lister)
-            for path, kind, lister in (
-                ("/api/v1/namespaces", Namespace, lists.namespaces),
-                ("/api/v1/services", Service, lists.services),
-                (
-                    "/api/v1/replicationcontrollers",
-                    ReplicationController,
-                    lists.replication_controllers,
-                ),
-                ("/apis/apps/v1/replicasets", ReplicaSet, lists.replica_sets),
-                ("/apis/apps/v1/statefulsets", StatefulSet, lists.stateful_sets),
-                (
-                    "/apis/policy/v1/poddisruptionbudgets",
-                    PodDisruptionBudget,
-                    lists.pod_disruption_budgets,
-                ),
-            )
-        }
-        self._listed |= {
-            path: watch(path, decode, TimedHandler(handler, resource=resource, timer=timer))
-            for path, decode, handler, resource in (
-                *storage_watches(lists, self.queue),
-                *device_watches(lists, self.queue),
-            )
-        }
-        self.pods: Reflector[Pod] = watch(
-            PODS, msgspec.json.Decoder(Pod).decode, pod_handler, UNFINISHED_PODS
+        self.watches = Watches(
+            client,
+            self.listers,
+            self.queue,
+            pods=pod_handler,
+            nodes=NodeHandler(queue=self.queue, cache=self.cache, timer=timer),
+            extenders=self.extenders,
+            timer=timer,
+            clock=clock,
+            rng=rng,
         )
-        self.nodes: Reflector[Node] = watch(NODES, msgspec.json.Decoder(Node).decode, node_handler)
+        self.pods, self.nodes = self.watches.pods, self.watches.nodes
         self.preemptions = Preemptions(
             under_way=under_way,
             queue=self.queue,
@@ -296,43 +253,200 @@ class SchedulerService:
             metrics=self.metrics,
             clock=clock,
         )
+        self.telling = Telling(queue=self.queue, pods=self.pods.store, reporter=writer, clock=clock)
+        failures = FailureHandler(
+            queue=self.queue,
+            pods=self.pods.store,
+            telling=self.telling,
+            metrics=self.metrics,
+            clock=clock,
+        )
+        finder = NodeFinder(nodes, select=rng.choice, extenders_decide=self.extenders.decide)
         self.scheduler = Scheduler(
             profiles=profiles,
             queue=self.queue,
             cache=self.cache,
-            finder=NodeFinder(nodes, select=rng.choice),
-            pods=self.pods.store,
-            reporter=writer,
+            finder=finder,
+            consultation=Consultation(
+                self.extenders,
+                finder=finder,
+                cache=self.cache,
+                nominator=self.queue.nominator,
+                pods=self.pods.store,
+                rng=rng,
+            ),
             decisions=Decisions(capacity=DECISIONS_KEPT, monotonic=clock.monotonic),
             claims=claims,
             preemptions=self.preemptions,
+            binding=BindingCycle(
+                extenders=self.extenders,
+                queue=self.queue,
+                claims=claims,
+                reporter=writer,
+                failures=failures,
+                metrics=self.metrics,
+                clock=clock,
+            ),
+            failures=failures,
+            telling=self.telling,
             metrics=self.metrics,
             clock=clock,
         )
+        self._is_terminating = False
+        self.is_synced = False
+        """Whether the whole state of the cluster is known."""
+        self.extender_service = ExtenderService(
+            client,
+            profiles=profiles,
+            cache=self.cache,
+            nominator=self.queue.nominator,
+            pod_lookup=pod_lookup,
+            listers=self.listers,
+            is_ready=lambda: self.is_synced,
+            registry=registry,
+            clock=clock,
+            rng=rng,
+        )
         self._explainer = Explainer(self.scheduler, pods=self.pods.store, clock=clock)
+        self._debugged = Debugged(
+            sight=Sight(self.scheduler, self.pods.store, clock),
+            explainer=self._explainer,
+            comparison=ClusterComparison(
+                client,
+                self.cache,
+                node_path=NODES,
+                pod_path=PODS,
+                pod_params=UNFINISHED_PODS,
+                clock=clock,
+            ),
+            configuration=lambda: effective_configuration(
+                self._live.current,
+                generation=self._live.generation,
+                loaded_at=self._live.loaded_at,
+            ),
+            is_ready=lambda: self.is_synced,
+        )
+        self._snapshots = LiveSnapshots(
+            self.cache,
+            self.queue.nominator,
+            pods=self.pods.store,
+            others=lambda: (
+                reflector.store.values()
+                for path, reflector in self.watches.reflectors.items()
+                if path not in (NODES, PODS)
+            ),
+            config=self.current_config,
+            clock=clock,
+        )
         for collector in (
             QueueCollector(self.queue, clock=clock),
             CacheCollector(self.cache.counts),
             ProfileCollector(profiles.values()),
+            ConfigurationCollector(self._live),
             TaskCollector({"binding": lambda: self.scheduler.binding_count}),
+            BreakerCollector(self.extenders.breaker_states),
             LaneCollector(lambda: self.lanes.stats.items()),
-            ReflectorCollector({**self._listed, NODES: self.nodes, PODS: self.pods}),
+            ReflectorCollector(self.watches.reflectors),
         ):
             registry.register(collector)
-        register_process(registry)
+        register_process(registry, gates=gates)
 
-    def application(self) -> FastAPI:
-        """Return the HTTP endpoints; to be served on the event loop that runs the scheduler."""
-        application = make_application(self._explainer, is_ready=self.pods.synced.is_set)
-        elector = self._elector
+    def application(self, *, flags: Mapping[str, str] | None = None) -> FastAPI:
+        """Return the HTTP endpoints; to be served on the event loop that runs the scheduler.
+
+        *flags* are those that the process was started with, for /flagz.
+        """
+        application = Application()
+        application.include_router(health_endpoints(self._probes()))
+        application.include_router(
+            zpages(
+                configuration=self.current_config,
+                flags=flags or {},
+                paths=lambda: sorted(application.paths),
+                clock=self._clock,
+                gates=self._gates,
+            )
+        )
+        if self.current_config().enable_profiling:
+            application.include_router(profiling_endpoints(set_verbosity=set_verbosity))
+        application.include_router(explain_endpoints(self._explainer))
+        application.include_router(debug_endpoints(self._debugged))
+        take = self._snapshots.take
+        application.include_router(snapshot_endpoints(take, is_synced=lambda: self.is_synced))
+        application.include_router(
+            simulate_endpoints(
+                take,
+                SimulationProcesses(SIMULATION_WORKER).simulate,
+                is_synced=lambda: self.is_synced,
+            )
+        )
         application.include_router(
             metrics_endpoints(
                 self.registry,
                 pods=self.pods.store.values,
-                is_leading=lambda: elector is None or elector.is_leader,
+                is_leading=self._is_leading,
+                reset=self.metrics.reset,
             )
         )
         return application
+
+    def extender_application(self, *, max_body_bytes: int) -> FastAPI:
+        """Return what the extender port serves; to be asked for once, for its metrics."""
+        return extender_application(
+            self.extender_service.router(max_body_bytes=max_body_bytes),
+            metrics_endpoints(
+                self.registry,
+                pods=self.pods.store.values,
+                is_leading=self._is_leading,
+                reset=self.metrics.reset,
+            ),
+            is_ready=lambda: self.is_synced,
+        )
+
+    def begin_termination(self) -> None:
+        """Fail ``/readyz`` from now on: the process was told to end."""
+        self._is_terminating = True
+
+    def _is_leading(self) -> bool:
+        return self._elector is None or self._elector.is_leader
+
+    def _probes(self) -> Probes:
+        return scheduler_probes(
+            elects=self._elector is not None,
+            is_synced=lambda: self.is_synced,
+            is_terminating=lambda: self._is_terminating,
+            progress=SchedulingProgress(
+                is_busy=lambda: (
+                    self.is_synced
+                    and self._is_leading()
+                    and self.queue.pending_counts()["active"] > 0
+                ),
+                mark=lambda: self.scheduler.decisions.made,
+                clock=self._clock,
+            ),
+        )
+
+    def current_config(self) -> KubeSchedulerConfiguration:
+        """Return the configuration in force, for /configz."""
+        return self._live.current
+
+    def reconfigure(self, config: KubeSchedulerConfiguration) -> None:
+        """Schedule by *config* from the next attempt on; see :meth:`LiveConfiguration.replace`."""
+        self._live.replace(
+            config,
+            queue=self.queue,
+            cache=self.cache,
+            pods=self.pods.store,
+            extender_hints=self.extenders.queueing_hints(),
+        )
+
+    def count_reload(self, result: str) -> None:
+        """Count a reload as ``success`` or ``failure``."""
+        self._live.reloads[result] += 1
+
+    def dump(self) -> None:
+        """Log what cache and queue hold, and how the cache differs from what is watched."""
+        dump(self.cache, self.queue, nodes=self.nodes.store.values(), pods=self.pods.store.values())
 
     async def run(self) -> None:
         """Watch, wait until the whole state is known, then schedule; for ever.
@@ -342,32 +456,39 @@ class SchedulerService:
         LeadershipLostError, alone or in an ExceptionGroup, when it led and does so no more.
         """
         elector = self._elector
-        if elector is None:
-            await self._watch(then=self._schedule)
-        elif self._delay_cache:
-            await elector.run(lambda: self._watch(then=self._schedule))
-        else:
-            await self._watch(then=lambda: elector.run(self._schedule))
+        try:
+            if elector is None:
+                await self._watch(then=self._schedule)
+            elif self._delay_cache:
+                await elector.run(lambda: self._watch(then=self._schedule))
+            else:
+                await self._watch(then=lambda: elector.run(self._schedule))
+        finally:
+            await self.extenders.close()
+
+    async def run_extender(self) -> None:
+        """Watch and answer other schedulers (:attr:`extender_service`), for ever; schedule nothing.
+
+        For a service that was made without *schedules*.
+        """
+        try:
+            await self._watch(then=self.extender_service.run)
+        finally:
+            await self.extenders.close()
 
     async def _watch(self, *, then: Callable[[], Awaitable[None]]) -> None:
         """Keep the caches equal to the API server's state, and do *then* once they are."""
-        listed = await self._served()
-        watches: dict[str, Callable[[], Awaitable[None]]] = {
-            "watch nodes": self.nodes.run,
-            "watch pods": self.pods.run,
-            "event loop lag": partial(measure_lag, self.metrics, clock=self._clock),
-            **{f"watch {path}": reflector.run for path, reflector in listed.items()},
-        }
-        async with asyncio.TaskGroup() as tasks:
-            for name, run in watches.items():
-                tasks.create_task(forever(name, run), name=name)
-            # Nodes first: a pod must not be refused for want of nodes that are on their way.
-            for reflector in (*listed.values(), self.nodes):
-                await reflector.synced.wait()
-            await self.pods.synced.wait()
+
+        async def begin() -> None:
             keep_objects()
+            self.is_synced = True
             log.info("caches are filled", extra=self.cache.counts())
             await then()
+
+        lag = partial(measure_lag, self.metrics, clock=self._clock)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(forever("event loop lag", lag), name="event loop lag")
+            await self.watches.run(then=begin)
 
     async def _schedule(self) -> None:
         """Take pods from the queue and write what is decided, for ever."""
@@ -376,38 +497,13 @@ class SchedulerService:
             "queue flushers": self.queue.run_flushers,
             "preemptions": self.preemptions.run,
             "background work": self.background.run,
-            **{f"events of {name}": r.run for name, r in self._recorders.items()},
+            "telling": self.telling.run,
+            "event recorders": self._recorders.run,
         }
         async with asyncio.TaskGroup() as tasks:
             for name, run in eternal.items():
                 tasks.create_task(forever(name, run), name=name)
             await forever("scheduling", self.scheduler.run)
-
-    async def _served(self) -> dict[str, Reflector[Any]]:
-        """Leave out kinds that the API server does not have: nothing can follow from them."""
-        discovery = Discovery(self._client)
-        served = {}
-        for path, reflector in self._listed.items():
-            if await self._is_served(path, discovery):
-                served[path] = reflector
-            else:
-                log.warning("the API server does not serve a kind", extra={"path": path})
-        return served
-
-    async def _is_served(self, path: str, discovery: Discovery) -> bool:
-        """Ask until the API server answers: it may be coming up as well."""
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                return await discovery.serves(path)
-            except (UnavailableError, ServerError, TooManyRequestsError) as exc:
-                log.warning("waiting for the API server", extra={"error": str(exc)})
-            await self._clock.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
-
-    def _on_malformed(self, key: str, _data: bytes, error: Exception) -> None:
-        self.malformed += 1
-        log.error("object skipped, it cannot be read", extra={"object": key, "error": str(error)})
 
     @property
     def is_idle(self) -> bool:
@@ -417,9 +513,11 @@ class SchedulerService:
             self.pods.synced.is_set()
             and not counts["active"]
             and not counts["backoff"]
+            and not self.queue.in_flight_counts()
             and not self.scheduler.binding_count
             and self.preemptions.is_idle
             and not len(self.queue.nominator)  # who is nominated waits for room being made
             and self.background.is_idle
+            and not len(self.telling)
             and self.lanes.idle
         )

@@ -6,10 +6,12 @@ from typing import Any
 
 import yaml
 
+from app.errors import UserError
+
 Manifest = dict[str, Any]
 
 
-class ManifestError(Exception):
+class ManifestError(UserError):
     """A manifest that cannot be used; names the file and the document."""
 
 

@@ -31,7 +31,7 @@ from app.embedded import EmbeddedCluster
 from app.http_server import LOOPBACK, HttpServer
 from app.main import SchedulerService
 from app.progress import Observer, Progress, render
-from app.queue.scheduling_queue import SubQueue
+from app.queue.sub_queues import SubQueue
 from app.server.application import DEFAULT_PORT
 from app.server.secure_serving import guarded
 from app.tasks import forever
@@ -163,8 +163,9 @@ class Up:
             self._say(f"--debug-port {self._options.debug_port}: {exc.strerror}; using another")
             await server.start(LOOPBACK, 0)
         is_default = server.url.endswith(f":{DEFAULT_PORT}")
-        where = "" if is_default else f" --server {server.url}"
-        self._say(f"scheduler at {server.url}; try: berth explain{where} POD")
+        where = f"--kubeconfig {self._options.kubeconfig.absolute()}"
+        where += "" if is_default else f" --server {server.url}"
+        self._say(f"scheduler at {server.url}; try: berth explain {where} POD")
 
     async def _load(self, client: ApiClient, kubelets: HollowKubelets) -> None:
         await kubelets.registered.wait()

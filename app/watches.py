@@ -12,6 +12,7 @@ from app.client.api_client import ApiClient
 from app.client.discovery import Discovery
 from app.client.errors import ServerError, TooManyRequestsError, UnavailableError
 from app.clock import Clock
+from app.extender.extenders import Extenders
 from app.framework.listers import Listers
 from app.informer.reflector import Reflector
 from app.objects.cluster import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
@@ -45,10 +46,15 @@ class Watches:
         *,
         pods: PodHandler,
         nodes: NodeHandler,
+        extenders: Extenders,
         timer: EventTimer,
         clock: Clock,
         rng: random.Random,
     ) -> None:
+        """*pods* and *nodes* are told of theirs, of which all is kept that *extenders* are shown.
+
+        *timer* measures the other handlers.
+        """
         self.malformed = 0
         """Objects that could not be read and were skipped."""
         self._client = client
@@ -97,10 +103,8 @@ class Watches:
                 *device_watches(listers, queue),
             )
         }
-        self.pods: Reflector[Pod] = watch(
-            PODS, msgspec.json.Decoder(Pod).decode, pods, UNFINISHED_PODS
-        )
-        self.nodes: Reflector[Node] = watch(NODES, msgspec.json.Decoder(Node).decode, nodes)
+        self.pods: Reflector[Pod] = watch(PODS, extenders.decode_pod, pods, UNFINISHED_PODS)
+        self.nodes: Reflector[Node] = watch(NODES, extenders.decode_node, nodes)
         self.reflectors: Mapping[str, Reflector[Any]] = {
             **self._listed,
             NODES: self.nodes,

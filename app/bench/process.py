@@ -44,7 +44,6 @@ class Measured:
             raise BenchError(
                 f"{self._output.stem} ended with status {self._process.returncode};"
                 f" it said:\n{self.last_words()}"
-                f"it said:\n{self.last_words()}"
             )
 
     def last_words(self) -> str:

@@ -146,6 +146,10 @@ class Cache:
         """Return all pods that count, assumed ones and those on ghost nodes too."""
         return self._pods.values()
 
+    def ghosts(self) -> dict[str, list[PodInfo]]:
+        """Return the pods on nodes that are not known, by name of the node."""
+        return {name: list(pods.values()) for name, pods in self._ghosts.items()}
+
     def counts(self) -> dict[str, int]:
         """Sizes for metrics: nodes (ghosts included), pods, assumed pods (spec §4.7)."""
         return {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from app.config.errors import ConfigError
+from app.errors import UserError
 from app.offline.scenario import ScenarioError
 
 log = logging.getLogger(__name__)
@@ -16,7 +17,7 @@ log = logging.getLogger(__name__)
 Scenario = Mapping[str, Any]
 
 
-class FileError(Exception):
+class FileError(UserError):
     """A file cannot be read or written, or does not hold scenarios; names the place."""
 
 

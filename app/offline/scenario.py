@@ -77,14 +77,16 @@ class Scenario:
         kind = raw.get("kind", "")
         if kind not in KINDS:
             return
-        obj = read(raw, KINDS[kind])
-        lister = self._lister(kind)
-        if lister is not None:
-            lister.on_add(obj)
-        elif kind == "Node":
+        self.take_in(read(raw, KINDS[kind]))
+
+    def take_in(self, obj: msgspec.Struct) -> None:
+        """Take in one object of ``KINDS``; CacheError if a pod is bound that has no uid."""
+        if isinstance(obj, Node):
             self.cache.add_node(obj)
-        elif kind == "Pod":
+        elif isinstance(obj, Pod):
             self._add_pod(obj)
+        else:
+            self._lister(type(obj).__name__).on_add(obj)
 
     def _add_pod(self, pod: Pod) -> None:
         self.pods[pod.key] = pod
@@ -92,10 +94,21 @@ class Scenario:
             return
         if pod.spec.node_name:
             self.cache.add_pod(PodInfo(pod))
-        elif pod.status.nominated_node_name:
-            self.nominated.setdefault(pod.status.nominated_node_name, []).append(PodInfo(pod))
+        else:
+            self.nominate(PodInfo(pod))
 
-    def _lister(self, kind: str) -> Handler[Any] | None:
+    def nominate(self, pod: PodInfo) -> None:
+        """Leave room to a waiting pod on the node that its status names, if it names one."""
+        if name := pod.pod.status.nominated_node_name:
+            self.nominated.setdefault(name, []).append(pod)
+
+    def end_nomination(self, pod: PodInfo) -> None:
+        """Leave no room to the pod any more; nothing happens if none was left to it."""
+        nominated = self.nominated.get(pod.pod.status.nominated_node_name)
+        if nominated is not None:
+            nominated[:] = [other for other in nominated if other.uid != pod.uid]
+
+    def _lister(self, kind: str) -> Handler[Any]:
         by_kind: Mapping[str, Handler[Any]] = {
             "CSIDriver": self.listers.csi_drivers,
             "CSINode": self.listers.csi_nodes,
@@ -114,7 +127,7 @@ class Scenario:
             "StorageClass": self.listers.storage_classes,
             "VolumeAttachment": self.listers.volume_attachments,
         }
-        return by_kind.get(kind)
+        return by_kind[kind]
 
     @classmethod
     def of(cls, objects: Iterable[Mapping[str, Any]]) -> "Scenario":

@@ -1,8 +1,8 @@
 """A sequence of pods in, where each would go out, in the shape of the recordings."""
 
 import random
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from app.cache.cache import CacheError
 from app.config.defaults import DEFAULT_SCHEDULER_NAME
@@ -63,7 +63,7 @@ class Simulation:
         self,
         cluster: Scenario,
         profiles: Mapping[str, Profile],
-        pods: list[PodInfo],
+        pods: Iterable[PodInfo],
         *,
         select: Select,
     ) -> None:
@@ -71,19 +71,23 @@ class Simulation:
         self._cluster = cluster
         self._profiles = profiles
         self._finder = NodeFinder(cluster.cache.table, select=select)
+        self._claims: list[_Claim] = []
         for pod in pods:
-            node_name = pod.pod.status.nominated_node_name
-            if node_name:
-                cluster.nominated.setdefault(node_name, []).append(pod)
+            cluster.nominate(pod)
 
-    def place(self, pod: PodInfo) -> Decision:
-        """Decide for one pod and, if it fits somewhere, count it there from now on."""
+    def place(self, pod: PodInfo, *, preempting: bool = False) -> Decision:
+        """Decide for one pod and, if it fits somewhere, count it there from now on.
+
+        With *preempting*, the decision on a pod that fits nowhere says whose eviction would help;
+        nobody is evicted. Raises ScenarioError for a pod that no profile is for.
+        """
         name = pod.pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
         if name not in self._profiles:
             raise ScenarioError(f"pod {pod.key}: spec.schedulerName: no profile {name!r}")
         profile, state = self._profiles[name], CycleState()
+        nominated = self._cluster.nominated
         decision = self._finder.find(
-            profile, pod, state=state, nominated=self._cluster.nominated, look_at_all=True
+            profile, pod, state=state, nominated=nominated, look_at_all=True
         )
         if decision.node_name:
             refusal = self._claim(profile, state, pod.on_node(decision.node_name))
@@ -91,7 +95,17 @@ class Simulation:
                 decision.node_name, decision.status = "", refusal
                 if refusal.is_rejected:  # told as if the cluster were this one node (spec §2.7)
                     decision.diagnosis = Diagnosis(1, statuses={0: refusal})
+        elif preempting:
+            self._finder.make_room(profile, decision, state=state, nominated=nominated)
         return decision
+
+    def take_back(self) -> None:
+        """Undo all placements, the last one first, so that the cluster is as it was before."""
+        for claim in reversed(self._claims):
+            claim.profile.run_unreserve(claim.state, claim.pod, claim.pod.node_name)
+            self._cluster.cache.forget_pod(claim.pod)
+            self._cluster.nominate(claim.pod)
+        self._claims.clear()
 
     def _claim(self, profile: Profile, state: CycleState, pod: PodInfo) -> Status | None:
         cache = self._cluster.cache
@@ -104,6 +118,12 @@ class Simulation:
             profile.run_unreserve(state, pod, pod.node_name)
             cache.forget_pod(pod)
             return refusal
-        nominated = self._cluster.nominated.get(pod.pod.status.nominated_node_name, [])
-        nominated[:] = [other for other in nominated if other.uid != pod.uid]
+        self._cluster.end_nomination(pod)
+        self._claims.append(_Claim(profile, state, pod))
         return None
+
+
+class _Claim(NamedTuple):
+    profile: Profile
+    state: CycleState
+    pod: PodInfo

@@ -51,8 +51,15 @@ class BackoffQueue:
     def __init__(self, *, clock: Clock, backoff: Backoff, sort_key: SortKey) -> None:
         self._clock = clock
         self._backoff = backoff
-        self._rejected = PodHeap(lambda queued: (backoff.expiration(queued), sort_key(queued)))
-        self._failed = PodHeap(backoff.expiration)
+        self._rejected = PodHeap(lambda queued: (self._expiration(queued), sort_key(queued)))
+        self._failed = PodHeap(self._expiration)
+
+    def use(self, backoff: Backoff) -> None:
+        """Let pods rest by *backoff* from now on; rests that have begun are not changed."""
+        self._backoff = backoff
+
+    def _expiration(self, queued: QueuedPodInfo) -> float:
+        return self._backoff.expiration(queued)
 
     def is_backing_off(self, queued: QueuedPodInfo) -> bool:
         """Whether *queued* must still rest; the second in which its rest ends counts as rest."""

@@ -1,7 +1,11 @@
 """A priority queue of pods that also finds, replaces and removes them by key."""
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from heapq import heapify, heappop, heappush
+from itertools import accumulate
 from typing import Any
 
 from app.framework.pod_info import QueuedPodInfo
@@ -79,6 +83,23 @@ class PodHeap:
     def in_order(self) -> list[QueuedPodInfo]:
         """Return the pods in the order in which they would come out; costs a sort."""
         return [entry[2] for entry in sorted(self._entries.values())]
+
+    def first(self) -> QueuedPodInfo | None:
+        """Return what :meth:`peek` would, and change nothing; costs a look at every pod."""
+        entries = self._entries.values()
+        return min(entries)[2] if entries else None
+
+    def ahead_of(self, keys: Iterable[str]) -> dict[str, int]:
+        """Return, for those of *keys* that are here, how many pods would come out before them.
+
+        Costs a look at every pod, but no sort of them.
+        """
+        asked = sorted(self._entries[key] for key in keys if key in self._entries)
+        if not asked:
+            return {}
+        counts = Counter(map(partial(bisect_right, asked), self._entries.values()))
+        before = accumulate(counts[place] for place in range(len(asked)))
+        return {entry[2].key: ahead for entry, ahead in zip(asked, before, strict=True)}
 
     def check_invariants(self) -> None:
         """Raise AssertionError if heap and index disagree; for tests and debugging."""

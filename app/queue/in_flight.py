@@ -64,6 +64,11 @@ class InFlight:
             counts["PodPopped"] = len(self._markers)
         return counts
 
+    def uids(self) -> dict[str, int]:
+        """Return how many events are kept for each pod in flight, in order of popping."""
+        end = self._first + len(self._events)
+        return {uid: end - marker for uid, marker in self._markers.items()}
+
     def __contains__(self, uid: str) -> bool:
         return uid in self._markers
 

@@ -1,14 +1,14 @@
 """The facade: where a waiting pod is, and every way from one sub-queue to another (spec §3)."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from math import floor
 from typing import Any, Final
 
 from app.clock import Clock
 from app.framework.events import (
+    ASSIGNED_POD_ADD,
+    CONFIG_RELOAD,
     FORCE_ACTIVATE,
     UNSCHEDULABLE_TIMEOUT,
     ActionType,
@@ -19,14 +19,15 @@ from app.framework.interface import PreEnqueuePlugin
 from app.framework.plugin_observer import PluginObserver
 from app.framework.pod_info import PodInfo, QueuedPodInfo
 from app.objects.pod import Pod
-from app.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
+from app.queue.backoff import DEFAULT_BACKOFF, Backoff
 from app.queue.events_from_update import pod_events
 from app.queue.gating import Gates
-from app.queue.heap import PodHeap, SortKey
+from app.queue.heap import SortKey
 from app.queue.hints import EventHints, HintMap, ObserveHint, QueueingStrategy, Registration
-from app.queue.in_flight import InFlight
-from app.queue.nominator import Nominator, PodLookup
-from app.queue.unschedulable import UnschedulablePods
+from app.queue.known_classes import KnownClasses
+from app.queue.nominator import PodLookup
+from app.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueues
+from app.queue.unschedulable import Alike, UnschedulablePods
 
 LEFTOVERS_PERIOD: Final = 30.0
 """Seconds between two looks for pods that waited too long (spec §3.7)."""
@@ -38,22 +39,10 @@ POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 _POD_ADD = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD).label
 _POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE).label
 
-# Plain strings, for hashing an enum's member costs more than the rest of counting.
-_ACTIVE, _BACKOFF, _UNSCHEDULABLE, _GATED = "active", "backoff", "unschedulable", "gated"
-
 PreCheck = Callable[[Pod], bool]
 
 
-class SubQueue(StrEnum):
-    """Where a pod waits; the values are those of the ``queue`` label in metrics."""
-
-    ACTIVE = _ACTIVE
-    BACKOFF = _BACKOFF
-    UNSCHEDULABLE = _UNSCHEDULABLE
-    GATED = _GATED
-
-
-class SchedulingQueue:
+class SchedulingQueue(SubQueues):
     """All pods that wait for a node, written by event handlers and the scheduler only.
 
     Pods are known by ``namespace/name`` while they wait and by UID while they are in flight. A pod
@@ -74,24 +63,63 @@ class SchedulingQueue:
         max_in_unschedulable: float = 300.0,
         observe_hint: ObserveHint = lambda _plugin, _event, _outcome, _seconds: None,
         observers: Mapping[str, PluginObserver] | None = None,
+        alike: Container[str] = (),
     ) -> None:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
         *hints* has an entry for ALL_EVENTS for each plugin that can reject but registers nothing.
-        *observers* look on, by profile name, while PreEnqueue plugins are asked.
+        *observers* look on, by profile name, while PreEnqueue plugins are asked. *alike* are the
+        profiles for which pods of one class are alike (:mod:`app.framework.pod_class`).
         """
-        self._clock = clock
-        self._max_in_unschedulable = max_in_unschedulable
+        super().__init__(
+            clock=clock,
+            sort_key=sort_key,
+            pod_lookup=pod_lookup,
+            backoff=backoff,
+            max_in_unschedulable=max_in_unschedulable,
+            alike=alike,
+        )
+        self._observe_hint = observe_hint
         self._hints = HintMap(hints, clock=clock, observe=observe_hint)
         self._gates = Gates(pre_enqueue, observers=observers or {})
-        self._active = PodHeap(sort_key)
-        self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
-        self._unschedulable = UnschedulablePods()
-        self._in_flight = InFlight()
-        self._incoming: Counter[tuple[str, str]] = Counter()
         self._wake = asyncio.Event()
         self._closed = False
-        self.nominator = Nominator(pod_lookup)
+
+    def reconfigure(
+        self,
+        *,
+        pre_enqueue: Mapping[str, Sequence[PreEnqueuePlugin]],
+        hints: Mapping[str, Sequence[Registration]],
+        backoff: Backoff,
+        observers: Mapping[str, PluginObserver],
+        alike: Container[str] = (),
+    ) -> None:
+        """Go on with other profiles: what they say of pods that wait already counts from now on.
+
+        PreEnqueue is asked again. Rejected pods may be tried again, as may those in flight should
+        they be rejected; rests that have begun are served out. Pods of profiles that are gone are
+        forgotten, but for those in flight. The order of pods is the old one. Linear in the pods.
+        """
+        active = self._active.in_order()
+        others = [*self._backoff, *self._unschedulable]
+        for queued in (*active, *others):
+            self._remove(queued.key)
+        self._hints = HintMap(hints, clock=self._clock, observe=self._observe_hint)
+        self._gates = Gates(pre_enqueue, observers=observers)
+        self._backoff.use(backoff)
+        self._known = KnownClasses(alike)
+        self._unschedulable = UnschedulablePods(self._known.class_of)
+        event = self._hints.of(CONFIG_RELOAD)
+        for strategy, pods in (
+            (QueueingStrategy.IMMEDIATELY, active),
+            (QueueingStrategy.AFTER_BACKOFF, others),
+        ):
+            for queued in pods:
+                if queued.pod.spec.scheduler_name in pre_enqueue:
+                    self._requeue(queued, strategy, event.label)
+                else:
+                    self.nominator.delete(queued.uid)
+        self._in_flight.record(event, old=None, new=None)
 
     # What happens to pods
 
@@ -120,7 +148,11 @@ class SchedulingQueue:
             self._replace_pod(queued, old, new)
             self._backoff.update(queued)
         elif queued := self._unschedulable.get(key):
+            before = self._known.class_of(queued)
             self._replace_pod(queued, old, new)
+            if self._known.class_of(queued) != before:
+                self._remove_unschedulable(key)
+                self._unschedulable.add(queued)
             for event in pod_events(old, new):
                 if self._try_move(queued, self._hints.of(event), old=old, new=new):
                     return
@@ -139,12 +171,21 @@ class SchedulingQueue:
         """
         hints = self._hints.of(FORCE_ACTIVATE)
         for pod in pods:
-            if queued := self._unschedulable.remove(pod.key):
+            self._known.forget(self.get(pod.key))
+            if queued := self._unschedulable.get(pod.key):
+                self._unschedulable.remove(pod.key)
                 self._requeue(queued, QueueingStrategy.IMMEDIATELY, hints.label)
             elif queued := self._backoff.remove(pod.key):
                 self._push_active(queued, hints.label)
             elif pod.metadata.uid in self._in_flight:
                 self._in_flight.record(hints, old=None, new=pod)
+
+    def activate_all(self, pods: dict[str, Pod]) -> None:
+        """Activate what plugins have put into *pods*, by ``namespace/name``, and take it out."""
+        if pods:
+            asked_for = [*pods.values()]
+            pods.clear()
+            self.activate(asked_for)
 
     # What the scheduler does
 
@@ -160,7 +201,7 @@ class SchedulingQueue:
                 queued = self._backoff.pop_early()
                 if queued is None:
                     return None
-                self._incoming[_ACTIVE, POP_FROM_BACKOFF] += 1
+                self._incoming[ACTIVE, POP_FROM_BACKOFF] += 1
             queued.attempts += 1
             if self._in_flight.start(queued.uid):
                 return queued
@@ -179,12 +220,17 @@ class SchedulingQueue:
         """Say that the pod is no longer in flight and will not come back; unknown ones are fine."""
         self._in_flight.done(uid)
 
-    def add_unschedulable_if_not_present(self, queued: QueuedPodInfo) -> bool:
+    def add_unschedulable_if_not_present(
+        self, queued: QueuedPodInfo, *, answer: object | None = None
+    ) -> bool:
         """Take back a pod whose attempt failed, and decide when it is worth another one.
 
         *queued* must hold the pod as the API server has it now and, if plugins rejected it, which;
         no plugins means that the attempt itself broke. The pod is done in any case. Returns False,
         without taking it, if a pod of that key is already waiting.
+
+        *answer* is what :meth:`answer_for` is to say of pods of the same class, from now until
+        something happens that may help them; not, if that has happened during the attempt.
         """
         if self.sub_queue_of(queued.key) is not None:
             self.done(queued.uid)
@@ -200,7 +246,36 @@ class SchedulingQueue:
         strategy = self._strategy_after_attempt(queued)
         self._requeue(queued, strategy, SCHEDULE_ATTEMPT_FAILURE)
         self.done(queued.uid)
+        if answer is not None and strategy is QueueingStrategy.SKIP:
+            self._known.learn(queued, answer)
         return True
+
+    def answer_for(self, queued: QueuedPodInfo) -> object | None:
+        """Return what an attempt for the popped pod would come to, if another's has shown it.
+
+        That is the answer given with a pod of its class that waits since, while nothing has
+        happened that may help them. None: the pod must be tried.
+        """
+        if self.nominator.nominated_node(queued.uid) is not None:
+            return None
+        return self._known.answer(queued)
+
+    def assumed(self, pod: PodInfo) -> None:
+        """Take note of a pod that was given a node in memory; its event comes when it is bound.
+
+        Until then it wakes nobody, but who is tried finds it there: whose pods it may attract or
+        balance, and who may evict it, is not known to fit nowhere any more.
+        """
+        if not self._known:
+            return
+        self._known.forget_above(pod.priority)
+        hints = self._hints.of(ASSIGNED_POD_ADD)
+        for alike in self._unschedulable.rejected_by(hints.rejectors):
+            if alike.pod_class is not None and alike.pod_class in self._known:
+                new = pod.pod.assigned_to(pod.node_name)
+                first = next(iter(alike.pods.values()))
+                if self._hints.strategy(first, hints, old=None, new=new):
+                    self._known.forget_class(alike.pod_class)
 
     # What happens in the cluster
 
@@ -216,19 +291,21 @@ class SchedulingQueue:
 
         Only pods for which *pre_check* is true, if it is given. Gated pods are looked at if their
         gating plugin registered the event, never for the wildcard event. Pods in backoff stay
-        there. Pods in flight are judged by the event should their attempt fail.
+        there. Pods in flight are judged by the event should their attempt fail. Of pods that are
+        alike one is asked for all.
         """
+        if event is ASSIGNED_POD_ADD and new is not None:
+            self._known.forget_above(new.spec.priority or 0)
         hints = self._hints.of(event)
         if not hints.is_of_interest:
             return
-        candidates = (
-            self._unschedulable.not_gated()
-            if event.is_wildcard
-            else self._unschedulable.rejected_by(hints.rejectors)
-        )
-        for queued in candidates:
-            if pre_check is None or pre_check(queued.pod):
-                self._try_move(queued, hints, old=old, new=new)
+        if event.is_wildcard:
+            for queued in self._unschedulable.not_gated():
+                if pre_check is None or pre_check(queued.pod):
+                    self._try_move(queued, hints, old=old, new=new)
+        else:
+            for alike in self._unschedulable.rejected_by(hints.rejectors):
+                self._try_move_alike(alike, hints, old=old, new=new, pre_check=pre_check)
         self._in_flight.record(hints, old=old, new=new)
 
     def flush_backoff(self) -> None:
@@ -265,114 +342,6 @@ class SchedulingQueue:
         self._closed = True
         self._wake.set()
 
-    # What there is to see
-
-    def pods(self, sub_queue: SubQueue) -> Iterator[QueuedPodInfo]:
-        """Yield the pods of a sub-queue; active and backoff ones in their order, at a sort's cost.
-
-        The queue must not change meanwhile.
-        """
-        match sub_queue:
-            case SubQueue.ACTIVE:
-                return iter(self._active.in_order())
-            case SubQueue.BACKOFF:
-                return iter(self._backoff.in_order())
-            case SubQueue.UNSCHEDULABLE:
-                return iter(self._unschedulable.not_gated())
-            case SubQueue.GATED:
-                return (queued for queued in self._unschedulable if queued.gating_plugin)
-
-    def sub_queue_of(self, key: str) -> SubQueue | None:
-        """Return where the pod ``namespace/name`` waits; None if it does not."""
-        if self._active.get(key):
-            return SubQueue.ACTIVE
-        if self._backoff.get(key):
-            return SubQueue.BACKOFF
-        if queued := self._unschedulable.get(key):
-            return SubQueue.GATED if queued.gating_plugin else SubQueue.UNSCHEDULABLE
-        return None
-
-    def get(self, key: str) -> QueuedPodInfo | None:
-        """Return the waiting pod ``namespace/name``."""
-        return self._active.get(key) or self._backoff.get(key) or self._unschedulable.get(key)
-
-    def is_in_flight(self, uid: str) -> bool:
-        return uid in self._in_flight
-
-    def pending_counts(self) -> dict[str, int]:
-        """Return the sizes of the sub-queues, for ``pending_pods``."""
-        gated = self._unschedulable.gated_count
-        return {
-            _ACTIVE: len(self._active),
-            _BACKOFF: len(self._backoff),
-            _UNSCHEDULABLE: len(self._unschedulable) - gated,
-            _GATED: gated,
-        }
-
-    def incoming_counts(self) -> dict[tuple[str, str], int]:
-        """Return how many pods ever entered, by sub-queue and event label.
-
-        For ``queue_incoming_pods_total``, where gated pods count as unschedulable ones.
-        """
-        return dict(self._incoming)
-
-    def rejected_counts(self) -> Counter[tuple[str, str]]:
-        """Return how many waiting pods each plugin rejected, by plugin and profile.
-
-        For ``unschedulable_pods``; linear in the number of waiting pods.
-        """
-        return Counter(
-            (plugin, queued.pod.spec.scheduler_name)
-            for waiting in (self._active, self._backoff, self._unschedulable)
-            for queued in waiting
-            for plugin in queued.unschedulable_plugins | queued.pending_plugins
-        )
-
-    def waiting_since(self) -> dict[str, float]:
-        """Return by sub-queue since when its oldest pod waits: since it could first be tried.
-
-        For pods that never could, since they were put there. Empty ones are left out; linear in the
-        number of waiting pods.
-        """
-        oldest: dict[str, float] = {}
-        for waiting, name in (
-            (self._active, _ACTIVE),
-            (self._backoff, _BACKOFF),
-            (self._unschedulable, _UNSCHEDULABLE),
-        ):
-            for queued in waiting:
-                since = queued.initial_attempt_timestamp
-                if since is None:
-                    since = queued.timestamp
-                where = _GATED if queued.gating_plugin else name
-                oldest[where] = min(oldest.get(where, since), since)
-        return oldest
-
-    def in_flight_counts(self) -> Counter[str]:
-        """Return the length of the in-flight list by event label, for ``inflight_events``."""
-        return self._in_flight.counts()
-
-    def check_invariants(self) -> None:
-        """Raise AssertionError if two views disagree; for tests and debugging, linear in pods."""
-        keys = [
-            queued.key
-            for waiting in (self._active, self._backoff, self._unschedulable)
-            for queued in waiting
-        ]
-        assert len(keys) == len(set(keys)), "a pod is in two sub-queues"
-        for part in (
-            self._active,
-            self._backoff,
-            self._unschedulable,
-            self._in_flight,
-            self.nominator,
-        ):
-            part.check_invariants()
-        for queued in (*self._active, *self._backoff):
-            assert not queued.gating_plugin, f"{queued.key} is gated"
-        for queued in self._active:
-            assert queued.initial_attempt_timestamp is not None, queued.key
-
     # Ways between sub-queues; a pod is in none when it is handed to them
 
     def _add(self, pod: Pod, label: str) -> None:
@@ -385,11 +354,11 @@ class SchedulingQueue:
         """Put *queued* where *strategy* and PreEnqueue want it; False: it waits for events."""
         if strategy is QueueingStrategy.SKIP or not self._gates.admits(queued):
             self._unschedulable.add(queued)
-            self._incoming[_UNSCHEDULABLE, label] += 1
+            self._incoming[UNSCHEDULABLE, label] += 1
             return False
         if strategy is QueueingStrategy.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
             self._backoff.add(queued)
-            self._incoming[_BACKOFF, label] += 1
+            self._incoming[BACKOFF, label] += 1
             self._wake.set()
         else:
             self._push_active(queued, label)
@@ -400,7 +369,7 @@ class SchedulingQueue:
         if queued.initial_attempt_timestamp is None:
             queued.initial_attempt_timestamp = self._clock.now()
         self._active.add(queued)
-        self._incoming[_ACTIVE, label] += 1
+        self._incoming[ACTIVE, label] += 1
         self._wake.set()
 
     def _try_move(self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any) -> bool:
@@ -408,8 +377,33 @@ class SchedulingQueue:
         strategy = self._hints.strategy(queued, hints, old=old, new=new)
         if strategy is QueueingStrategy.SKIP:
             return False
+        return self._move(queued, strategy, hints.label)
+
+    def _try_move_alike(
+        self,
+        alike: Alike,
+        hints: EventHints,
+        *,
+        old: Any,
+        new: Any,
+        pre_check: PreCheck | None,
+    ) -> None:
+        """Move unschedulable pods that are alike if an event is worth it."""
+        waiting = alike.pods.values()
+        passing = (queued for queued in waiting if pre_check is None or pre_check(queued.pod))
+        first = next(passing, None)
+        if first is None:
+            return
+        strategy = self._hints.strategy(first, hints, old=old, new=new)
+        if strategy is not QueueingStrategy.SKIP:
+            for queued in [first, *passing]:
+                self._move(queued, strategy, hints.label)
+
+    def _move(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
+        """Move an unschedulable pod, and take it that the others of its class may fit as well."""
+        self._known.forget(queued)
         self._unschedulable.remove(queued.key)
-        return self._requeue(queued, strategy, hints.label)
+        return self._requeue(queued, strategy, label)
 
     def _strategy_after_attempt(self, queued: QueuedPodInfo) -> QueueingStrategy:
         events = self._in_flight.events_since_pop(queued.uid)
@@ -431,6 +425,14 @@ class SchedulingQueue:
         self.nominator.update(old, queued.pod_info)
 
     def _remove(self, key: str) -> None:
-        for waiting in (self._active, self._backoff, self._unschedulable):
-            if waiting.remove(key) is not None:
-                return
+        if not self._active.remove(key) and not self._backoff.remove(key):
+            self._remove_unschedulable(key)
+
+    def _remove_unschedulable(self, key: str) -> None:
+        """Forget a pod that waits for events, and with the last of its class what is known of it.
+
+        For then nobody would hear of what may help them.
+        """
+        alike = self._unschedulable.remove(key)
+        if alike is not None and not alike.pods and alike.pod_class is not None:
+            self._known.forget_class(alike.pod_class)

@@ -92,6 +92,10 @@ class Scheduler:
                 if answered == self.answered or not answered % ANSWERS_PER_BREATH:
                     await asyncio.sleep(0)
 
+    def asks_extenders_about(self, pod: PodInfo) -> bool:
+        """Whether extenders have a say about *pod*."""
+        return self._consultation.is_due(pod)
+
     @property
     def binding_count(self) -> int:
         """How many pods are between being claimed and being bound."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.bench import crowded
 from app.bench.process import BenchError
 from app.bench.throughput import WORKLOADS, Settings, measure
 from app.clock import RealClock
@@ -35,3 +36,11 @@ async def test_a_scheduler_that_fails_is_quoted() -> None:
 async def test_a_scheduler_that_is_not_there_is_named() -> None:
     with pytest.raises(BenchError, match="no-such-scheduler: No such file"):
         await measure("plain", replace(SMALL, command="no-such-scheduler"), clock=RealClock())
+
+
+async def test_a_crowd_is_bound_or_told() -> None:
+    alone, crowd = [result async for result in crowded.measure(SMALL, clock=RealClock())]
+
+    assert (alone.bound, alone.told, alone.events) == (40, 0, 40)
+    assert (crowd.bound, crowd.told, crowd.events) == (40, 400, 440)
+    assert crowd.since_start > crowd.seconds > 0

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
@@ -105,11 +106,11 @@ async def test_a_standby_knows_everything_and_does_nothing(scene: Scene) -> None
 
         assert service.queue.pending_counts()["active"] == 1
         assert service.cache.counts()["nodes"] == 1
-        assert not service.scheduler.scheduled
+        assert not service.scheduler.binding.scheduled
         assert await scene.node_of_pod() == ""
 
         await scene.hold_lease("")
-        await until(lambda: service.scheduler.scheduled == 1)
+        await until(lambda: service.scheduler.binding.scheduled == 1)
         assert await scene.node_of_pod() == "n"
 
 
@@ -119,7 +120,7 @@ async def test_caches_may_be_filled_only_when_it_leads(scene: Scene) -> None:
         assert not service.pods.synced.is_set()
 
         await scene.hold_lease("")
-        await until(lambda: service.scheduler.scheduled == 1)
+        await until(lambda: service.scheduler.binding.scheduled == 1)
         assert await scene.node_of_pod() == "n"
 
 
@@ -127,12 +128,12 @@ async def test_caches_may_be_filled_only_when_it_leads(scene: Scene) -> None:
 async def test_losing_the_lease_ends_everything(scene: Scene, *, delayed: bool) -> None:
     await scene.hold_lease("")
     async with replica(scene, delayCacheUntilActive=delayed) as (service, running):
-        await until(lambda: service.scheduler.scheduled == 1)
+        await until(lambda: service.scheduler.binding.scheduled == 1)
         await scene.hold_lease("another")
         await until(running.done)
 
         lost = running.exception()
-        if isinstance(lost, ExceptionGroup):
+        while isinstance(lost, ExceptionGroup):
             (lost,) = lost.exceptions
         assert isinstance(lost, LeadershipLostError)
 
@@ -140,7 +141,45 @@ async def test_losing_the_lease_ends_everything(scene: Scene, *, delayed: bool) 
 async def test_stopping_gives_the_lease_back(scene: Scene) -> None:
     await scene.hold_lease("")
     async with replica(scene) as (service, _):
-        await until(lambda: service.scheduler.scheduled == 1)
+        await until(lambda: service.scheduler.binding.scheduled == 1)
 
     lease = msgspec.json.decode(await scene.client.request("GET", LEASE))
     assert lease["spec"]["holderIdentity"] == ""
+
+
+@pytest.mark.parametrize("delayed", [False, True])
+async def test_what_probes_are_told_of_a_replica(scene: Scene, *, delayed: bool) -> None:
+    async def probe(path: str) -> tuple[int, str]:
+        transport = httpx.ASGITransport(service.application())
+        async with httpx.AsyncClient(transport=transport, base_url="http://berth") as client:
+            answer = await client.get(path)
+            return answer.status_code, answer.text
+
+    ready = (200, "ok")
+    waiting = (
+        500,
+        "[+]leaderElection ok\n[+]shutdown ok\n"
+        "[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n",
+    )
+    async with replica(scene, delayCacheUntilActive=delayed) as (service, _):
+        assert await probe("/readyz") == waiting
+        if not delayed:
+            await until(lambda: service.is_synced)
+            assert await probe("/readyz") == ready
+        assert await probe("/livez") == (200, "ok")
+
+        await scene.hold_lease("")
+        await until(lambda: service.scheduler.binding.scheduled == 1)
+        assert await probe("/readyz") == ready
+
+        service.begin_termination()
+        assert await probe("/readyz") == (
+            500,
+            "[+]leaderElection ok\n[-]shutdown failed: reason withheld\n"
+            "[+]sched-handler-sync ok\nreadyz check failed\n",
+        )
+        assert await probe("/healthz?verbose") == (
+            200,
+            "[+]leaderElection ok\nhealthz check passed\n",
+        )
+        assert await probe("/livez") == (200, "ok")

@@ -14,7 +14,7 @@ from app.framework.events import (
     Hint,
 )
 from app.objects.pod import Pod
-from app.queue.scheduling_queue import SubQueue
+from app.queue.sub_queues import SubQueue
 from tests.builders import pod
 from tests.queue.world import PROFILE, World, listens
 

@@ -45,7 +45,13 @@ class OtherGate(Gate):
 class World:
     """The queue under test and all it depends on; one profile."""
 
-    def __init__(self, *hints: Registration, gates: Sequence[PreEnqueuePlugin] = ()) -> None:
+    def __init__(
+        self,
+        *hints: Registration,
+        gates: Sequence[PreEnqueuePlugin] = (),
+        alike: bool = False,
+    ) -> None:
+        """*alike*: pods of one class are."""
         self.clock = FakeClock(START)
         self.pods: dict[str, Pod] = {}
         self.hints_called: list[tuple[str, str, str]] = []
@@ -58,6 +64,7 @@ class World:
             observe_hint=lambda plugin, event, outcome, _: self.hints_called.append(
                 (plugin, event, outcome)
             ),
+            alike={PROFILE} if alike else (),
         )
 
     def add(self, *pods: Pod) -> None:
@@ -84,20 +91,30 @@ class World:
         return names
 
     def give_back(
-        self, queued: QueuedPodInfo, *rejectors: str, pending: Sequence[str] = ()
+        self,
+        queued: QueuedPodInfo,
+        *rejectors: str,
+        pending: Sequence[str] = (),
+        answer: object | None = None,
     ) -> bool:
         """Do what the failure handler does, with the pod as the API server has it."""
         queued.unschedulable_plugins = set(rejectors)
         queued.pending_plugins = set(pending)
         queued.pod_info = PodInfo(self.pods[queued.key])
-        return self.queue.add_unschedulable_if_not_present(queued)
+        return self.queue.add_unschedulable_if_not_present(queued, answer=answer)
 
-    def reject(self, pod: Pod, *rejectors: str, pending: Sequence[str] = ()) -> QueuedPodInfo:
+    def reject(
+        self,
+        pod: Pod,
+        *rejectors: str,
+        pending: Sequence[str] = (),
+        answer: object | None = None,
+    ) -> QueuedPodInfo:
         """Add *pod*, try it, and let the plugins reject it; no plugins: the attempt breaks."""
         self.add(pod)
         queued = self.pop()
         assert queued.key == pod.key, f"{queued.key} came first"
-        self.give_back(queued, *rejectors, pending=pending)
+        self.give_back(queued, *rejectors, pending=pending, answer=answer)
         return queued
 
     def places(self) -> dict[str, str]:

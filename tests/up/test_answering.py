@@ -32,8 +32,11 @@ async def test_a_taken_port_is_told_and_another_one_used(tmp_path: Path) -> None
     assert status == 0
     assert said[1].startswith(f"--debug-port {port}: Address already in use")
     assert said[1].endswith("; using another")
+    kubeconfig = re.escape(str(tmp_path / "kubeconfig"))
     assert re.fullmatch(
-        r"scheduler at (https://127\.0\.0\.1:\d+); try: berth explain --server \1 POD", said[2]
+        r"scheduler at (https://127\.0\.0\.1:\d+);"
+        rf" try: berth explain --kubeconfig {kubeconfig} --server \1 POD",
+        said[2],
     )
 
 
