@@ -4,8 +4,6 @@ import asyncio
 import logging
 import random
 import socket
-import sys
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
@@ -22,18 +20,14 @@ from app.clock import Clock
 from app.config.feature_gates import FEATURE_GATES, Gate
 from app.config.types import KubeSchedulerConfiguration
 from app.dump import dump
-from app.explain.explainer import Explainer
+from app.endpoints import metrics_of, scheduler_application
 from app.extender.build import build_extenders
 from app.extender_service import ExtenderService
 from app.framework.listers import Listers
-from app.leaderelection.candidate import Timing
 from app.leaderelection.elector import LeaderElector
-from app.leaderelection.lease_lock import LeaseLock
 from app.live_configuration import LiveConfiguration, backoff_of
-from app.log import set_verbosity
 from app.memory import keep_objects
 from app.metrics.extender_metrics import BreakerCollector, ExtenderMetrics
-from app.metrics.leader_metrics import LeaderMetrics
 from app.metrics.loop_lag import measure_lag
 from app.metrics.owners import (
     CacheCollector,
@@ -63,68 +57,14 @@ from app.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from app.scheduler.scheduler import Scheduler
 from app.scheduler.telling import Telling
 from app.scheduler.timed_handler import EventTimer
-from app.server.application import Application
-from app.server.debug.comparison import ClusterComparison
-from app.server.debug.configuration import effective_configuration
-from app.server.debug.endpoints import Debugged, debug_endpoints
-from app.server.debug.sight import Sight
-from app.server.explain_endpoints import explain_endpoints
 from app.server.extender_application import extender_application
-from app.server.health import (
-    Probes,
-    SchedulingProgress,
-    health_endpoints,
-    scheduler_probes,
-)
-from app.server.metrics_endpoints import metrics_endpoints
-from app.server.profiling import profiling_endpoints
-from app.server.simulate_endpoints import simulate_endpoints
-from app.server.simulation_process import SimulationProcesses
-from app.server.snapshot_endpoints import snapshot_endpoints
-from app.server.zpages import zpages
 from app.tasks import forever
-from app.watches import NODES, PODS, UNFINISHED_PODS, Watches
-from app.whatif.live import LiveSnapshots
+from app.watches import Watches
 from plugins.registry import IN_TREE
 
 log = logging.getLogger(__name__)
 
 DECISIONS_KEPT = 1_000
-SIMULATION_WORKER = (sys.executable, "-m", "app.commands.simulation_worker")
-
-
-def make_elector(
-    client: ApiClient,
-    config: KubeSchedulerConfiguration,
-    *,
-    registry: CollectorRegistry,
-    clock: Clock,
-    rng: random.Random,
-) -> LeaderElector:
-    """Make the elector of this process (spec §10); its *client* should be used for nothing else.
-
-    Otherwise renewals would wait behind the scheduler's requests for the rate limit.
-    """
-    election, timing = config.leader_election, Timing.of(config.leader_election)
-    lock = LeaseLock(
-        client,
-        namespace=election.resource_namespace,
-        name=election.resource_name,
-        timeout=timing.request_timeout,
-        component=config.profiles[0].scheduler_name,
-        clock=clock,
-    )
-    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    metrics = LeaderMetrics(election.resource_name, registry)
-    return LeaderElector(
-        lock,
-        identity=identity,
-        timing=timing,
-        clock=clock,
-        rng=rng,
-        on_master=metrics.on_master,
-        on_slow_path=metrics.on_slow_path,
-    )
 
 
 class SchedulerService:
@@ -157,11 +97,11 @@ class SchedulerService:
         self.cache = Cache()
         self.lanes = WriteLanes(clock=clock)
         self.listers = Listers()
-        self._client = client
-        self._clock = clock
-        self._elector = elector
+        self.client = client
+        self.clock = clock
+        self.elector = elector
         self._delay_cache = config.delay_cache_until_active
-        self._gates = gates
+        self.gates = gates
         writes = client if elector is None else client.fenced(elector.may_write)
         self._recorders = Recorders(
             lambda name: EventRecorder(
@@ -193,14 +133,14 @@ class SchedulerService:
             self.background,
         )
         dice = random.Random(rng.random())  # of their own: what is measured must decide nothing
-        self._live = LiveConfiguration(
+        self.live = LiveConfiguration(
             config,
             registry=IN_TREE,
             handle=handle,
             observe=lambda name: self.metrics.of_profile(name, clock=clock, rng=dice),
             clock=clock,
         )
-        profiles = self._live.profiles
+        profiles = self.live.profiles
         self.extenders = build_extenders(
             config.extenders,
             clock=clock,
@@ -219,7 +159,7 @@ class SchedulerService:
             max_in_unschedulable=max_in_unschedulable,
             pod_lookup=pod_lookup,
             observe_hint=self.metrics.ran_hint,
-            observers=self._live.observers,
+            observers=self.live.observers,
             alike=alike_profiles(profiles),
         )
 
@@ -292,7 +232,7 @@ class SchedulerService:
             metrics=self.metrics,
             clock=clock,
         )
-        self._is_terminating = False
+        self.is_terminating = False
         self.is_synced = False
         """Whether the whole state of the cluster is known."""
         self.extender_service = ExtenderService(
@@ -307,42 +247,11 @@ class SchedulerService:
             clock=clock,
             rng=rng,
         )
-        self._explainer = Explainer(self.scheduler, pods=self.pods.store, clock=clock)
-        self._debugged = Debugged(
-            sight=Sight(self.scheduler, self.pods.store, clock),
-            explainer=self._explainer,
-            comparison=ClusterComparison(
-                client,
-                self.cache,
-                node_path=NODES,
-                pod_path=PODS,
-                pod_params=UNFINISHED_PODS,
-                clock=clock,
-            ),
-            configuration=lambda: effective_configuration(
-                self._live.current,
-                generation=self._live.generation,
-                loaded_at=self._live.loaded_at,
-            ),
-            is_ready=lambda: self.is_synced,
-        )
-        self._snapshots = LiveSnapshots(
-            self.cache,
-            self.queue.nominator,
-            pods=self.pods.store,
-            others=lambda: (
-                reflector.store.values()
-                for path, reflector in self.watches.reflectors.items()
-                if path not in (NODES, PODS)
-            ),
-            config=self.current_config,
-            clock=clock,
-        )
         for collector in (
             QueueCollector(self.queue, clock=clock),
             CacheCollector(self.cache.counts),
             ProfileCollector(profiles.values()),
-            ConfigurationCollector(self._live),
+            ConfigurationCollector(self.live),
             TaskCollector({"binding": lambda: self.scheduler.binding_count}),
             BreakerCollector(self.extenders.breaker_states),
             LaneCollector(lambda: self.lanes.stats.items()),
@@ -356,83 +265,32 @@ class SchedulerService:
 
         *flags* are those that the process was started with, for /flagz.
         """
-        application = Application()
-        application.include_router(health_endpoints(self._probes()))
-        application.include_router(
-            zpages(
-                configuration=self.current_config,
-                flags=flags or {},
-                paths=lambda: sorted(application.paths),
-                clock=self._clock,
-                gates=self._gates,
-            )
-        )
-        if self.current_config().enable_profiling:
-            application.include_router(profiling_endpoints(set_verbosity=set_verbosity))
-        application.include_router(explain_endpoints(self._explainer))
-        application.include_router(debug_endpoints(self._debugged))
-        take = self._snapshots.take
-        application.include_router(snapshot_endpoints(take, is_synced=lambda: self.is_synced))
-        application.include_router(
-            simulate_endpoints(
-                take,
-                SimulationProcesses(SIMULATION_WORKER).simulate,
-                is_synced=lambda: self.is_synced,
-            )
-        )
-        application.include_router(
-            metrics_endpoints(
-                self.registry,
-                pods=self.pods.store.values,
-                is_leading=self._is_leading,
-                reset=self.metrics.reset,
-            )
-        )
-        return application
+        return scheduler_application(self, flags=flags or {})
 
     def extender_application(self, *, max_body_bytes: int) -> FastAPI:
         """Return what the extender port serves; to be asked for once, for its metrics."""
         return extender_application(
             self.extender_service.router(max_body_bytes=max_body_bytes),
-            metrics_endpoints(
-                self.registry,
-                pods=self.pods.store.values,
-                is_leading=self._is_leading,
-                reset=self.metrics.reset,
-            ),
+            metrics_of(self),
             is_ready=lambda: self.is_synced,
         )
 
     def begin_termination(self) -> None:
         """Fail ``/readyz`` from now on: the process was told to end."""
-        self._is_terminating = True
+        self.is_terminating = True
 
-    def _is_leading(self) -> bool:
-        return self._elector is None or self._elector.is_leader
-
-    def _probes(self) -> Probes:
-        return scheduler_probes(
-            elects=self._elector is not None,
-            is_synced=lambda: self.is_synced,
-            is_terminating=lambda: self._is_terminating,
-            progress=SchedulingProgress(
-                is_busy=lambda: (
-                    self.is_synced
-                    and self._is_leading()
-                    and self.queue.pending_counts()["active"] > 0
-                ),
-                mark=lambda: self.scheduler.decisions.made,
-                clock=self._clock,
-            ),
-        )
+    @property
+    def is_leading(self) -> bool:
+        """Whether this process schedules; always, where nobody is elected."""
+        return self.elector is None or self.elector.is_leader
 
     def current_config(self) -> KubeSchedulerConfiguration:
         """Return the configuration in force, for /configz."""
-        return self._live.current
+        return self.live.current
 
     def reconfigure(self, config: KubeSchedulerConfiguration) -> None:
         """Schedule by *config* from the next attempt on; see :meth:`LiveConfiguration.replace`."""
-        self._live.replace(
+        self.live.replace(
             config,
             queue=self.queue,
             cache=self.cache,
@@ -442,7 +300,7 @@ class SchedulerService:
 
     def count_reload(self, result: str) -> None:
         """Count a reload as ``success`` or ``failure``."""
-        self._live.reloads[result] += 1
+        self.live.reloads[result] += 1
 
     def dump(self) -> None:
         """Log what cache and queue hold, and how the cache differs from what is watched."""
@@ -455,7 +313,7 @@ class SchedulerService:
         up to date all the same, unless the configuration has delayCacheUntilActive. Raises
         LeadershipLostError, alone or in an ExceptionGroup, when it led and does so no more.
         """
-        elector = self._elector
+        elector = self.elector
         try:
             if elector is None:
                 await self._watch(then=self._schedule)
@@ -485,7 +343,7 @@ class SchedulerService:
             log.info("caches are filled", extra=self.cache.counts())
             await then()
 
-        lag = partial(measure_lag, self.metrics, clock=self._clock)
+        lag = partial(measure_lag, self.metrics, clock=self.clock)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(forever("event loop lag", lag), name="event loop lag")
             await self.watches.run(then=begin)

@@ -26,8 +26,9 @@ from app.config.feature_gates import effective_gates
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.http_server import HttpServer
+from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
-from app.main import SchedulerService, make_elector
+from app.main import SchedulerService
 from app.metrics.selection import Selection
 from app.profile.build import args_models, check_profiles
 from app.reload import Reloader

@@ -16,8 +16,9 @@ from app.clock import RealClock
 from app.config.load import from_object
 from app.config.types import API_VERSION, KIND
 from app.embedded import EmbeddedCluster
+from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
-from app.main import SchedulerService, make_elector
+from app.main import SchedulerService
 from app.profile.build import args_models
 from plugins.registry import IN_TREE
 from tests.leaderelection.lease_api import LEASE, LEASES

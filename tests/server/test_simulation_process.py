@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.main import SIMULATION_WORKER
+from app.endpoints import SIMULATION_WORKER
 from app.server.simulation_process import (
     SimulationError,
     SimulationFailedError,
