@@ -9,16 +9,15 @@ from importlib.metadata import version as version_of
 from app import log
 from app.client.connect import connect
 from app.clock import RealClock
+from app.commands import plugin_flags
 from app.commands.extender_serving import DEFAULT_PORT, Serving, add_flags, listening, serving
 from app.commands.terminal import in_loop
-from app.config import flags
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.main import SchedulerService
-from app.profile.build import args_models
+from app.plugin_sources import KnownPlugins
 from app.tasks import forever
 from app.termination import until_terminated
-from plugins.registry import IN_TREE
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,15 +41,21 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("-v", "--v", type=int, default=0, metavar="N", help="How much to log.")
     add_flags(parser, default=DEFAULT_PORT)
+    plugin_flags.add_flags(parser)
     given = parser.parse_args(argv)
     asked = serving(given)
     options = Options(config=given.config, kubeconfig=given.kubeconfig, master=given.master)
-    config = flags.configuration(options, args_models=args_models(IN_TREE))
+    config, plugins = plugin_flags.configuration(options, plugin_flags.known_plugins(given))
     log.setup_by_flags(given.v)
-    return in_loop(_answer(options, config, asked))
+    return in_loop(_answer(options, config, asked, plugins))
 
 
-async def _answer(options: Options, config: KubeSchedulerConfiguration, asked: Serving) -> int:
+async def _answer(
+    options: Options,
+    config: KubeSchedulerConfiguration,
+    asked: Serving,
+    plugins: KnownPlugins,
+) -> int:
     """Answer until a signal; the status is 0 then."""
     clock = RealClock()
     connection = config.client_connection
@@ -63,7 +68,7 @@ async def _answer(options: Options, config: KubeSchedulerConfiguration, asked: S
     )
     try:
         service = SchedulerService(
-            client, config, clock=clock, rng=random.Random(), schedules=False
+            client, config, clock=clock, rng=random.Random(), schedules=False, plugins=plugins
         )
         app = service.extender_application(max_body_bytes=asked.max_body_bytes)
         async with listening(asked, app, clock=clock) as server:

@@ -1,0 +1,151 @@
+"""Binds pods for another scheduler, without giving the same room away twice."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from app.cache.cache import Cache, CacheError
+from app.client import pods
+from app.client.api import Api
+from app.client.errors import ApiError
+from app.clock import Clock
+from app.extender_server.asked_nodes import named
+from app.extender_server.judging import filter_nodes
+from app.extender_server.wire import BindingQuestion
+from app.framework.pod_info import PodInfo
+from app.objects.meta import ObjectMeta
+from app.objects.pod import Pod
+from app.profile.attempt_filters import NominatedPods
+from app.profile.profile import Profile
+
+log = logging.getLogger(__name__)
+
+CONFIRMED_WITHIN: Final = 30.0
+"""Seconds after which a bound pod that no watch has told of is looked up."""
+LOOK_EVERY: Final = 5.0
+
+
+class PodBinder(Protocol):
+    """Who writes; :class:`app.scheduler.api_writer.ApiWriter` for a real cluster."""
+
+    async def bind(self, pod: PodInfo, node_name: str) -> None:
+        """Raise ApiError when it is certain that *pod* is not bound to the node."""
+        ...
+
+
+@dataclass(slots=True)
+class _Assumed:
+    pod: PodInfo
+    is_written: bool = False
+    """Whether nobody is at it any more."""
+    look_at: float = 0.0
+    """When to look the pod up then; monotonic seconds."""
+
+
+class Bindings:
+    """Pods being bound, and those whose binding no watch has confirmed yet.
+
+    A pod is assumed in the cache before anything is written, so that the next question finds the
+    room taken. Somebody must own :meth:`run`.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        *,
+        pod_lookup: Callable[[str], Pod | None],
+        client: Api,
+        binder: PodBinder,
+        clock: Clock,
+    ) -> None:
+        """*pod_lookup* knows pods by key, as the watches told."""
+        self._cache = cache
+        self._pod_lookup = pod_lookup
+        self._client = client
+        self._binder = binder
+        self._clock = clock
+        self._assumed: dict[str, _Assumed] = {}
+
+    async def bind(
+        self, profile: Profile, asked: BindingQuestion, *, nominated: Callable[[], NominatedPods]
+    ) -> str:
+        """Bind the pod if it still fits; return why not, "" when it is bound to that node."""
+        try:
+            pod = await self._pod(asked)
+        except ApiError as exc:
+            return f"pod {asked.namespace}/{asked.name} cannot be read: {exc}"
+        if pod is None or pod.metadata.uid != asked.uid:
+            return f"pod {asked.namespace}/{asked.name} with uid {asked.uid} does not exist"
+        if pod.spec.node_name:
+            where = pod.spec.node_name
+            return "" if where == asked.node else f"pod {pod.key} is on node {where} already"
+        # From here to the write nothing is awaited: nobody else can take the room in between.
+        refusal = self._assume(profile, PodInfo(pod, node_name=asked.node), nominated())
+        if refusal:
+            return refusal
+        assumed = self._assumed[asked.uid]
+        try:
+            await self._binder.bind(assumed.pod, asked.node)
+        except ApiError as exc:
+            self._give_back(assumed.pod)
+            return f"pod {pod.key} cannot be bound to node {asked.node}: {exc}"
+        finally:
+            assumed.is_written = True
+            assumed.look_at = self._clock.monotonic() + CONFIRMED_WITHIN
+        log.debug("pod bound for another scheduler", extra={"pod": pod.key, "node": asked.node})
+        return ""
+
+    async def run(self) -> None:
+        """Look up, for ever, pods whose binding is not confirmed in time."""
+        while True:
+            await self._clock.sleep(LOOK_EVERY)
+            await self.look_up_overdue()
+
+    async def look_up_overdue(self) -> None:
+        """Give back the room of pods that turn out not to be where they were bound to."""
+        for uid, assumed in list(self._assumed.items()):
+            if not self._cache.is_assumed(uid):  # confirmed, or gone
+                if assumed.is_written:
+                    self._assumed.pop(uid, None)
+                continue
+            if not assumed.is_written or assumed.look_at > self._clock.monotonic():
+                continue
+            try:
+                where = await pods.bound_node(self._client, assumed.pod.pod)
+            except ApiError as exc:
+                log.info("binding is in doubt", extra={"pod": assumed.pod.key, "error": str(exc)})
+                continue
+            if where != assumed.pod.node_name:
+                self._give_back(assumed.pod)
+
+    async def _pod(self, asked: BindingQuestion) -> Pod | None:
+        """Return the pod as the watch told, or, as that may be late, as the API server has it."""
+        known = self._pod_lookup(f"{asked.namespace}/{asked.name}")
+        if known is not None and known.metadata.uid == asked.uid:
+            return known
+        named_so = Pod(metadata=ObjectMeta(name=asked.name, namespace=asked.namespace))
+        return await pods.get_pod(self._client, named_so)
+
+    def _assume(self, profile: Profile, pod: PodInfo, nominated: NominatedPods) -> str:
+        """Take the room for *pod*; return why that cannot be, or ""."""
+        known = self._cache.pod(pod.uid)
+        if known is not None:
+            return f"pod {pod.key} is being bound to node {known.node_name} already"
+        node = pod.node_name
+        self._cache.refresh_order()
+        asked = named(self._cache.table, [node])
+        judged = filter_nodes(profile, pod.on_node(""), asked, nominated=nominated)
+        reason = judged.error or judged.failed.get(node) or judged.unresolvable.get(node)
+        if reason is not None:
+            return f"node {node} no longer fits: {reason}"
+        self._cache.assume_pod(pod)
+        self._assumed[pod.uid] = _Assumed(pod)
+        return ""
+
+    def _give_back(self, pod: PodInfo) -> None:
+        self._assumed.pop(pod.uid, None)
+        try:
+            self._cache.forget_pod(pod)
+        except CacheError as exc:  # a watch knows better
+            log.warning("room is not given back", extra={"pod": pod.key, "error": str(exc)})

@@ -1,0 +1,1 @@
+"""What berth answers as an extender, without HTTP."""

@@ -1,0 +1,141 @@
+"""An extender server in process, on the caches of a harness."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+import msgspec
+
+from app.client.errors import ApiError, NotFoundError
+from app.extender_server.answers import Answers
+from app.extender_server.bindings import Bindings
+from app.framework.pod_info import PodInfo
+from app.framework.preemption.disruption_budgets import DisruptionBudgets
+from app.objects.meta import KubeStruct
+from app.objects.pod import Pod
+from tests.builders import to_json
+from tests.harness import Harness
+
+Object = dict[str, Any]
+
+
+class FakeApi:
+    """Has the pods of the harness, and writes bindings there, or fails to."""
+
+    def __init__(self, harness: Harness) -> None:
+        self._harness = harness
+        self.bound: list[tuple[str, str]] = []
+        self.bind_error: ApiError | None = None
+        self.read_error: ApiError | None = None
+        self.tells_watches = True
+        """Whether the caches hear of a binding."""
+        self.may_answer = asyncio.Event()
+        """What binds wait for before they are made."""
+        self.may_answer.set()
+
+    async def bind(self, pod: PodInfo, node_name: str) -> None:
+        await self.may_answer.wait()
+        if self.bind_error is not None:
+            raise self.bind_error
+        self.bound.append((pod.name, node_name))
+        if self.tells_watches:
+            self._harness.put(placed(pod.pod, node_name))
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        timeout: float | None = None,
+    ) -> bytes:
+        if self.read_error is not None:
+            raise self.read_error
+        *_, namespace, _, name = path.split("/")
+        pod = self._harness.cluster.pods.get(f"{namespace}/{name}")
+        if method != "GET" or pod is None:
+            raise NotFoundError(404, "NotFound", f"pods {name!r} not found")
+        return to_json(pod)
+
+    def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        raise AssertionError(f"{path} is not watched here")
+
+
+class World:
+    """Asks in JSON, as HTTP clients do."""
+
+    def __init__(self, harness: Harness | None = None) -> None:
+        self.harness = harness or Harness()
+        self.api = FakeApi(self.harness)
+        self.seen: dict[str, Pod] = self.harness.cluster.pods
+        """Pods that the watch told of."""
+        self.bindings = Bindings(
+            self.harness.cache,
+            pod_lookup=lambda key: self.seen.get(key),
+            client=self.api,
+            binder=self.api,
+            clock=self.harness.clock,
+        )
+        nominator = self.harness.queue.nominator
+        self.answers = Answers(
+            self.harness.scheduler.profiles,
+            cache=self.harness.cache,
+            bindings=self.bindings,
+            budgets=DisruptionBudgets(self.harness.cluster.listers.pod_disruption_budgets),
+            nominated=lambda: {node: nominator.nominated_pods(node) for node in nominator.nodes()},
+        )
+
+    async def filter(self, pod: Pod, *names: str, **more: Any) -> Object:
+        question = {"Pod": obj(pod), "Nodes": None, "NodeNames": list(names), **more}
+        said: Object = await self.ask("filter", question)
+        return said
+
+    async def priorities(self, pod: Pod, *names: str, **more: Any) -> dict[str, int]:
+        question = {"Pod": obj(pod), "Nodes": None, "NodeNames": list(names), **more}
+        said = await self.ask("prioritize", question)
+        return {each["Host"]: each["Score"] for each in said}
+
+    async def preempt(self, pod: Pod, victims: Mapping[str, list[str]]) -> Object:
+        """Ask in the meta form; return the answer by node."""
+        meta = {
+            node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": 0}
+            for node, uids in victims.items()
+        }
+        question = {"Pod": obj(pod), "NodeNameToMetaVictims": meta, "NodeNameToVictims": None}
+        said: dict[str, Object] = await self.ask("preempt", question)
+        return said["NodeNameToMetaVictims"]
+
+    async def bind(self, pod: Pod, node: str) -> str:
+        meta = pod.metadata
+        question = {
+            "PodName": meta.name,
+            "PodNamespace": meta.namespace,
+            "PodUID": meta.uid,
+            "Node": node,
+        }
+        error: str = (await self.ask("bind", question))["Error"]
+        return error
+
+    async def ask(self, verb: str, question: Object) -> Any:
+        answers = self.answers
+        ask = {
+            "filter": answers.filter,
+            "prioritize": answers.prioritize,
+            "preempt": answers.preempt,
+            "bind": answers.bind,
+        }[verb]
+        profile = next(iter(answers.profiles.values()))
+        return msgspec.json.decode((await ask(profile, msgspec.json.encode(question))).body)
+
+
+def obj(thing: KubeStruct) -> Object:
+    """Return *thing* as JSON has it."""
+    decoded: Object = msgspec.json.decode(to_json(thing))
+    return decoded
+
+
+def placed(pod: Pod, node_name: str) -> Pod:
+    replace = msgspec.structs.replace
+    return replace(pod, spec=replace(pod.spec, node_name=node_name))
