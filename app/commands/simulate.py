@@ -10,16 +10,18 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from app import log, manifests
+from app.commands import plugin_flags
 from app.commands.terminal import UsageError, positive, say
 from app.config.decode import document
 from app.config.errors import model_problems
+from app.config.plugin_references import replace_references
 from app.offline.files import answer_all
 from app.offline.simulate import simulate
+from app.plugin_sources import KnownPlugins
 from app.whatif.answer import Answer
 from app.whatif.engine import answer
 from app.whatif.question import Question
 from app.whatif.snapshot import load
-from plugins.registry import IN_TREE
 
 FITS, DOES_NOT_FIT = 0, 1
 """The exit statuses of an answer."""
@@ -74,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--insecure-skip-tls-verify", action="store_true", help="trust whoever answers"
     )
+    plugin_flags.add_flags(parser)
     ask = parser.add_argument_group("what if")
     ask.add_argument(
         "--pod", type=Path, action="append", default=[], metavar="FILE",
@@ -119,8 +122,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _recorded(given: argparse.Namespace) -> int:
+    registry = plugin_flags.known_plugins(given).registry
     problems = answer_all(
-        given.source, given.target, lambda found: simulate(found, IN_TREE, seed=given.seed)
+        given.source, given.target, lambda found: simulate(found, registry, seed=given.seed)
     )
     if problems:
         raise UsageError("\n".join(problems))
@@ -192,15 +196,26 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
         from app.server.asking import ask_to_simulate
 
         return ask_to_simulate(scheduler(given), asked)
+    registry = _plugins(given, asked).registry
     try:
         question = Question.model_validate(asked)
     except ValidationError as exc:
         raise UsageError("\n".join(model_problems(exc))) from exc
     if given.snapshot is not None:
-        return answer(question, load(given.snapshot), IN_TREE)
+        return answer(question, load(given.snapshot), registry)
     from app.commands.listing import list_cluster
 
-    return answer(question, list_cluster(given.kubeconfig), IN_TREE)
+    return answer(question, list_cluster(given.kubeconfig), registry)
+
+
+def _plugins(given: argparse.Namespace, asked: dict[str, Any]) -> KnownPlugins:
+    """Return the plugins that are to be known; in what is *asked* they get their own names."""
+    known = plugin_flags.known_plugins(given)
+    for name, path in (("config", given.config), ("compareConfig", given.compare_config)):
+        if path is not None:
+            known = known.referred_in(asked[name], source=str(path))
+            replace_references(asked[name], known.aliases)
+    return known
 
 
 def _print(found: Answer) -> None:

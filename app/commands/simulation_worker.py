@@ -1,29 +1,34 @@
 """The process in which a running scheduler has questions answered: ``POST /simulate``.
 
 Reads a question, one line of JSON, then the snapshot until the end; writes the answer as JSON. Ends
-with status 2 and a message instead when the question cannot be answered.
+with status 2 and a message instead when the question cannot be answered. Its flags are those that
+:attr:`app.plugin_sources.KnownPlugins.as_flags` returns.
 """
 
+import argparse
 import logging
 import os
 import sys
+from pathlib import Path
 from typing import BinaryIO, Final
 
 from app import log
 from app.errors import UserError
+from app.plugin_sources import KnownPlugins
+from app.profile.build import Registry
 from app.whatif.engine import answer
 from app.whatif.question import Question
 from app.whatif.snapshot import decode
-from plugins.registry import IN_TREE
 
 NICENESS: Final = 10
 """Pods that are really waiting come first."""
 
 
-def work(source: BinaryIO, target: BinaryIO) -> int:
+def work(source: BinaryIO, target: BinaryIO, registry: Registry) -> int:
+    """Answer one question; return the exit status."""
     question = Question.model_validate_json(source.readline())
     try:
-        found = answer(question, decode(source.read(), source="snapshot"), IN_TREE)
+        found = answer(question, decode(source.read(), source="snapshot"), registry)
     except UserError as exc:
         target.write(str(exc).encode())
         return 2
@@ -31,7 +36,16 @@ def work(source: BinaryIO, target: BinaryIO) -> int:
     return 0
 
 
-if __name__ == "__main__":
+def main() -> int:
     log.setup(logging.ERROR)
     os.nice(NICENESS)
-    sys.exit(work(sys.stdin.buffer, sys.stdout.buffer))
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--plugin-dir", type=Path, action="append", default=[])
+    parser.add_argument("--plugin", action="append", default=[])
+    given = parser.parse_args()
+    known = KnownPlugins.find(directories=given.plugin_dir, references=given.plugin)
+    return work(sys.stdin.buffer, sys.stdout.buffer, known.registry)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

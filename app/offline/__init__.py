@@ -3,5 +3,5 @@
 What lives here: reading API objects from files into a cache of their own, and putting decisions
 into the shape that people and tools read. What must not: the network, and rules of scheduling
 (``app.scheduler`` and the plugins have those). Neighbours: ``app.scheduler.find_node`` (decides),
-``app.cli`` (calls this).
+``app.commands`` (call this), ``app.whatif`` (asks other questions of the same cluster in memory).
 """

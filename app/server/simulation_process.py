@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -39,11 +39,16 @@ class SimulationProcesses:
         self,
         command: Sequence[str],
         *,
+        more: Callable[[], Sequence[str]] = tuple,
         most_seconds: float = MOST_SECONDS,
         most_at_once: int = MOST_AT_ONCE,
     ) -> None:
-        """*command* reads and writes as :mod:`app.commands.simulation_worker` does."""
+        """*command* reads and writes as :mod:`app.commands.simulation_worker` does.
+
+        *more* gives the arguments that may differ from one simulation to the next.
+        """
         self._command = command
+        self._more = more
         self._most_seconds = most_seconds
         self._most_at_once = most_at_once
         self._running = 0
@@ -68,7 +73,8 @@ class SimulationProcesses:
             self._running -= 1
 
     async def _ask(self, question: bytes, snapshot: Iterable[bytes]) -> bytes:
-        process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE)
+        command = (*self._command, *self._more())
+        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
         try:
             await _tell(process, question, snapshot)
             assert process.stdout is not None

@@ -25,6 +25,7 @@ from app.server.simulation_process import (
 from app.server.snapshot_endpoints import snapshot_endpoints
 from app.whatif.answer import Answer
 from app.whatif.snapshot import decode
+from plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.whatif.asking import ask, deployment, manifest, snapshot
 
@@ -44,7 +45,7 @@ class World:
         if self.fails_with is not None:
             raise self.fails_with
         target = BytesIO()
-        status = work(BytesIO(question + b"\n" + b"".join(pieces)), target)
+        status = work(BytesIO(question + b"\n" + b"".join(pieces)), target, IN_TREE)
         if status:
             raise SimulationError(target.getvalue().decode())
         return target.getvalue()

@@ -1,0 +1,130 @@
+"""Answers a question about a snapshot."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from app.config.load import default_configuration, from_object
+from app.config.types import KubeSchedulerConfiguration
+from app.framework.pod_info import PodInfo
+from app.offline.scenario import ScenarioError
+from app.profile.build import Registry, args_models
+from app.whatif.answer import Answer, Group, NodesNeeded, Outcome, Unplaced
+from app.whatif.find_nodes import nodes_needed
+from app.whatif.manifests import QuestionError
+from app.whatif.placing import Placed, Placing
+from app.whatif.question import Question
+from app.whatif.snapshot import Snapshot
+from app.whatif.usage import EVERYTHING, measure, nothing, value_of
+from app.whatif.world import World
+
+
+def answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer:
+    """Simulate what *question* asks on a copy of *snapshot*; the same always has the same answer.
+
+    Every node is looked at for every pod, whatever percentageOfNodesToScore says. Raises
+    QuestionError, SnapshotError or ConfigError; each names the field.
+    """
+    written = snapshot.config if question.config is None else question.config
+    try:
+        outcome, needed = _simulate(question, snapshot, registry, written)
+        if question.compare_config is None:
+            compared = None
+        else:
+            alone = question.model_copy(update={"find_nodes": None})
+            compared, _ = _simulate(alone, snapshot, registry, question.compare_config)
+    except ScenarioError as exc:
+        raise QuestionError(str(exc)) from exc
+    return Answer(
+        **dict(outcome),
+        snapshot_time=snapshot.time,
+        nodes_needed=needed,
+        compared=compared,
+        moved=None if compared is None else _moved(outcome.placements, compared.placements),
+    )
+
+
+def _simulate(
+    question: Question,
+    snapshot: Snapshot,
+    registry: Registry,
+    written: Mapping[str, Any] | None,
+) -> tuple[Outcome, NodesNeeded | None]:
+    config = _configuration(written, registry)
+
+    def begin() -> tuple[World, Placing]:
+        world = World.of(question, snapshot)
+        placing = Placing.on(world.cluster, config, registry, seed=question.seed)
+        world.leave_to_others(placing.profiles)
+        return world, placing
+
+    world, placing = begin()
+    goal = {pod.key for pod in world.asked or world.pending}
+    placed = placing.place(world.waiting, preempting=question.preemption)
+    outcome = _outcome(world, placed, goal=goal, labels=question.group_by)
+    if question.find_nodes is None:
+        return outcome, None
+    if question.preemption:  # who was evicted must be there again
+        world, placing = begin()
+        placed = placing.place(world.waiting)
+    placing.take_back()
+    return outcome, nodes_needed(world, placing, question.find_nodes, without=placed, goal=goal)
+
+
+def _configuration(
+    written: Mapping[str, Any] | None, registry: Registry
+) -> KubeSchedulerConfiguration:
+    models = args_models(registry)
+    if written is None:
+        return default_configuration(models)
+    return from_object(written, source="config", args_models=models)
+
+
+def _outcome(world: World, placed: Placed, *, goal: set[str], labels: Iterable[str]) -> Outcome:
+    table = world.cluster.cache.table
+    after = measure(table, list(labels))
+    groups = {}
+    for label in labels:
+        here: dict[str, int] = {}
+        for node in placed.nodes.values():
+            value = value_of(table, table.row_of[node], label)
+            here[value] = here.get(value, 0) + 1
+        before = world.before[label]
+        groups[label] = tuple(
+            Group(
+                value=value,
+                placed=here.get(value, 0),
+                before=before.get(value, nothing()),
+                after=after[label].get(value, nothing()),
+            )
+            for value in sorted(before.keys() | after[label].keys())
+        )
+    return Outcome(
+        fits=not goal & placed.refusals.keys(),
+        placements=placed.nodes,
+        unplaced=_unplaced(world, placed),
+        victims=tuple(placed.victims),
+        before=world.before[EVERYTHING][EVERYTHING],
+        after=after[EVERYTHING][EVERYTHING],
+        groups=groups,
+    )
+
+
+def _unplaced(world: World, placed: Placed) -> tuple[Unplaced, ...]:
+    """Group who has no node by what it was made from and why, in the order of the question."""
+
+    def grouped(pods: Iterable[PodInfo], *, asked: bool) -> list[Unplaced]:
+        alike: dict[tuple[str, str], list[str]] = {}
+        for pod in pods:
+            if pod.key in placed.refusals:
+                kind = (world.template_of[pod.key], placed.refusals[pod.key])
+                alike.setdefault(kind, []).append(pod.key)
+        return [
+            Unplaced(template=template, message=message, pods=tuple(keys), asked=asked)
+            for (template, message), keys in alike.items()
+        ]
+
+    return (*grouped(world.asked, asked=True), *grouped(world.pending, asked=False))
+
+
+def _moved(one: Mapping[str, str], other: Mapping[str, str]) -> int:
+    return sum(one.get(key) != other.get(key) for key in one.keys() | other.keys())

@@ -1,0 +1,89 @@
+"""How many nodes must be added."""
+
+from collections.abc import Callable, Set
+
+from app.framework.pod_info import PodInfo
+from app.objects.node import Node
+from app.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, node_allocatable
+from app.whatif.answer import NodesNeeded
+from app.whatif.placing import Placed, Placing
+from app.whatif.question import FindNodes
+from app.whatif.world import World
+
+
+def nodes_needed(
+    world: World, placing: Placing, asked: FindNodes, *, without: Placed, goal: Set[str]
+) -> NodesNeeded:
+    """Find out how many nodes give every pod of *goal* a place, evicting nobody.
+
+    *without* is what became of the pods without further nodes; nothing is placed now. Each number
+    that is tried is simulated from the start, with the same pods in the same order; the cluster is
+    left as it was. All nodes are there before the first pod is placed, so they take part in
+    spreading.
+    """
+    cache = world.cluster.cache
+    spare = world.new_nodes(asked, asked.most, at="findNodes")
+    pods = list(world.waiting)
+
+    def enough(number: int) -> bool:
+        added = spare[:number]
+        for node in added:
+            cache.add_node(node)
+        cache.refresh_order()
+        placed = placing.place(pods)
+        placing.take_back()
+        for node in reversed(added):  # so that the same rows are given to the same nodes again
+            cache.remove_node(node.name)
+        cache.refresh_order()
+        return not goal & placed.refusals.keys()
+
+    short = [pod for pod in pods if pod.key in goal & without.refusals.keys()]
+    if not short:
+        return NodesNeeded(count=0, most=asked.most, tried={0: True})
+    tried = {0: False}
+    guess = min(max(_packed(short, spare[0]), 1), asked.most)
+    count = smallest(enough, guess=guess, most=asked.most, tried=tried)
+    return NodesNeeded(count=count, most=asked.most, tried=dict(sorted(tried.items())))
+
+
+def smallest(
+    enough: Callable[[int], bool], *, guess: int, most: int, tried: dict[int, bool]
+) -> int | None:
+    """Return a number that is enough while one less is not; None if *most* is not enough.
+
+    Looks around *guess* in growing steps, then between what is known; what was asked is noted in
+    *tried*, where 0 must be known not to be enough.
+    """
+
+    def ask(number: int) -> bool:
+        if number not in tried:
+            tried[number] = enough(number)
+        return tried[number]
+
+    low, high, step = 0, most, 1
+    if ask(guess):
+        high = guess
+        while high - step > low and ask(high - step):
+            high, step = high - step, 2 * step
+        low = max(high - step, low)
+    else:
+        low = guess
+        while not ask(high := min(low + step, most)):
+            if high == most:
+                return None
+            low, step = high, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if ask(middle) else (middle, high)
+    return high
+
+
+def _packed(pods: list[PodInfo], node: Node) -> int:
+    """Guess how many nodes like *node* hold *pods*, as if each were of the first one's size."""
+    has, wants = node_allocatable(node), pods[0].template.incoming_requested
+    per_node = [
+        has.amount(name) // wants.amount(name)
+        for name in (CPU, MEMORY, EPHEMERAL_STORAGE, *wants.scalars)
+        if wants.amount(name)
+    ]
+    return -(-len(pods) // max(min(has.allowed_pods, *per_node), 1))

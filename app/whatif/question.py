@@ -1,0 +1,140 @@
+"""What is asked, as people and tools write it; documented in the server's OpenAPI.
+
+Strict: unknown fields and wrong types are errors that name the field.
+"""
+
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+MOST_PODS: Final = 20_000
+"""Pods that one question may ask about, those that wait in the snapshot not counted."""
+MOST_NODES: Final = 10_000
+"""Nodes that one question may add."""
+
+Manifest = Annotated[
+    dict[str, Any],
+    Field(
+        description="A Kubernetes object as in YAML; fields that berth does not read are ignored"
+    ),
+]
+Names = list[str]
+
+ZONE: Final = "topology.kubernetes.io/zone"
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+
+
+class Asked(BaseModel):
+    """camelCase, unknown fields refused, not to be changed."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, strict=True
+    )
+
+
+class Replicas(Asked):
+    """Pods made from a template, as their controller would make them."""
+
+    manifest: Manifest = Field(
+        description="A Pod, PodTemplate, Deployment, ReplicaSet, ReplicationController,"
+        " StatefulSet or Job"
+    )
+    replicas: int | None = Field(
+        default=None, ge=0, le=MOST_PODS, description="Instead of what the manifest says"
+    )
+
+
+class NodeType(Asked):
+    """What a new node is like; its name is given to it, and the label kubernetes.io/hostname."""
+
+    manifest: Manifest | None = Field(default=None, description="A Node")
+    like: str = Field(
+        default="",
+        description="Name of a node of the snapshot; the new ones are as large, with its labels and"
+        " with those of its taints that are not about its condition",
+    )
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> "NodeType":
+        if (self.manifest is None) == (not self.like):
+            raise ValueError("either manifest or like is needed")
+        return self
+
+
+class AddedNodes(NodeType):
+    """So many nodes of one type."""
+
+    count: int = Field(default=1, ge=1, le=MOST_NODES)
+
+
+class FindNodes(NodeType):
+    """How many nodes of this type must be added so that everything fits without evictions?"""
+
+    most: int = Field(
+        default=1_000, ge=1, le=MOST_NODES, description="Give up if so many are not enough"
+    )
+
+
+class NodeChoice(Asked):
+    """Nodes by name, and those that a label selector matches."""
+
+    names: Names = []
+    selector: str = Field(default="", description="As kubectl takes it, as in pool=spot,zone!=a")
+
+
+class PodChoice(Asked):
+    """Pods by name, and those that a label selector matches."""
+
+    names: Names = Field(default=[], description="namespace/name; without namespace in default")
+    selector: str = Field(default="", description="As kubectl takes it")
+    namespace: str = Field(default="", description="Where the selector looks; everywhere if empty")
+
+
+class Question(Asked):
+    """A cluster that might be, and pods that are to be placed on it.
+
+    Changes are made in this order: nodes are removed, cordoned and added, pods removed. Then pods
+    are placed in the order of the queue: those of the question, those whose node was removed, and
+    those that wait in the snapshot.
+    """
+
+    pods: list[Manifest] = Field(default=[], max_length=MOST_PODS, description="Pods")
+    templates: list[Replicas] = []
+    priority_classes: dict[str, int] = Field(
+        default={},
+        description="Values of the classes that the manifests name; system-cluster-critical and"
+        " system-node-critical are known",
+    )
+    include_pending: bool = Field(
+        default=True, description="Whether pods that wait in the snapshot are placed, too"
+    )
+    add_nodes: list[AddedNodes] = []
+    remove_nodes: NodeChoice = Field(
+        default=NodeChoice(),
+        description="Their pods need another node, as after a drain, except those of DaemonSets",
+    )
+    cordon_nodes: NodeChoice = NodeChoice()
+    remove_pods: PodChoice = PodChoice()
+    config: dict[str, Any] | None = Field(
+        default=None, description="A KubeSchedulerConfiguration instead of the snapshot's"
+    )
+    compare_config: dict[str, Any] | None = Field(
+        default=None, description="Another KubeSchedulerConfiguration that is asked the same"
+    )
+    preemption: bool = Field(
+        default=False, description="Whether less important pods may be evicted"
+    )
+    seed: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**63 - 1,
+        description="Draw one of several best nodes as a scheduler does, the same with every run;"
+        " without a seed it is the one with the smallest name",
+    )
+    find_nodes: FindNodes | None = None
+    group_by: list[str] = Field(
+        default=[ZONE, INSTANCE_TYPE],
+        max_length=8,
+        description="Node labels by whose values utilisation is told",
+    )

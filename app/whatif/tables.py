@@ -1,0 +1,174 @@
+"""An answer as tables for people."""
+
+from collections import Counter
+from collections.abc import Iterator
+from io import StringIO
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from app.whatif.answer import Answer, NodesNeeded, Outcome, Usage
+
+PODS_NAMED: Final = 3
+"""Pods of a group that are named; the rest is counted."""
+NODES_NAMED: Final = 10
+_GIB: Final = 2**30
+_BYTES: Final = ("memory", "ephemeral-storage")
+
+
+def render(answer: Answer) -> RenderableType:
+    """Lay *answer* out for a terminal."""
+    return Group(*_parts(answer))
+
+
+def as_text(answer: Answer, *, width: int) -> str:
+    """Return the same as plain lines of at most *width* columns, for a pipe or a file."""
+    out = StringIO()
+    Console(file=out, width=width, highlight=False, color_system=None).print(render(answer))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _parts(answer: Answer) -> Iterator[RenderableType]:
+    facts = Table.grid(padding=(0, 2))
+    for name, value in _facts(answer):
+        facts.add_row(name, escape(value))
+    yield facts
+    yield ""
+    yield _usage(answer)
+    for label in answer.groups:
+        values = {group.value for group in answer.groups[label]}
+        if values != {""}:  # else no node has the label
+            yield ""
+            yield _groups(answer, label)
+    if answer.placements:
+        yield ""
+        yield from _placements(answer)
+    if answer.unplaced:
+        yield ""
+        yield _unplaced(answer)
+    if answer.victims:
+        yield ""
+        yield _victims(answer)
+
+
+def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
+    if answer.snapshot_time:
+        yield "snapshot of", answer.snapshot_time
+    yield "fits", _fit(answer)
+    if answer.nodes_needed is not None:
+        yield "nodes needed", _needed(answer.nodes_needed)
+    if answer.compared is not None:
+        yield "compared", f"{_fit(answer.compared)}; {answer.moved} pods placed differently"
+
+
+def _fit(outcome: Outcome) -> str:
+    without = sum(len(group.pods) for group in outcome.unplaced)
+    total = len(outcome.placements) + without
+    said = f"{len(outcome.placements)} of {total} pods have a node"
+    if outcome.victims:
+        said += f", {len(outcome.victims)} evicted"
+    return f"{'yes' if outcome.fits else 'no'}: {said}"
+
+
+def _needed(needed: NodesNeeded) -> str:
+    if needed.count is None:
+        return f"{needed.most} more are not enough"
+    if not needed.count:
+        return "none"
+    if needed.count == 1:
+        return "1 more"
+    return f"{needed.count} more; {needed.count - 1} are not enough"
+
+
+def _usage(answer: Answer) -> Table:
+    table = _table("resource", "allocatable", "before", "after", right=(1, 2, 3))
+    if answer.compared is not None:
+        table.add_column("compared", justify="right")
+    for name, after in answer.after.resources.items():
+        row = [name, _amount(name, after.allocatable), _taken(answer.before, name)]
+        row.append(_taken(answer.after, name))
+        if answer.compared is not None:
+            row.append(_taken(answer.compared.after, name))
+        table.add_row(*row)
+    for name, after_imbalance in answer.after.imbalance.items():
+        before = answer.before.imbalance.get(name, 0.0)
+        row = [f"imbalance of {name}", "", f"{before:.3f}", f"{after_imbalance:.3f}"]
+        if answer.compared is not None:
+            row.append(f"{answer.compared.after.imbalance.get(name, 0.0):.3f}")
+        table.add_row(*row)
+    return table
+
+
+def _groups(answer: Answer, label: str) -> Table:
+    table = _table(label, "nodes", "placed", "cpu", "memory", "pods", right=(1, 2, 3, 4, 5))
+    for group in answer.groups[label]:
+        shares = (_shares(group.before, group.after, name) for name in ("cpu", "memory", "pods"))
+        nodes = str(group.after.nodes)
+        table.add_row(escape(group.value or "none"), nodes, str(group.placed), *shares)
+    return table
+
+
+def _placements(answer: Answer) -> Iterator[RenderableType]:
+    count = Counter(answer.placements.values())
+    table = _table("node", "placed", "pods", right=(1,))
+    for node, number in count.most_common(NODES_NAMED):
+        pods = tuple(pod for pod, where in answer.placements.items() if where == node)
+        table.add_row(node, str(number), escape(_some(pods)))
+    yield table
+    if len(count) > NODES_NAMED:
+        yield f"and {len(count) - NODES_NAMED} more nodes"
+
+
+def _unplaced(answer: Answer) -> Table:
+    table = _table("without a node", "pods", "why", right=(1,))
+    for group in answer.unplaced:
+        waited = "" if group.asked else " (waited before)"
+        name = escape(f"{group.template}{waited}")
+        table.add_row(name, str(len(group.pods)), escape(group.message))
+    return table
+
+
+def _victims(answer: Answer) -> Table:
+    table = _table("evicted", "priority", "node", "for", right=(1,))
+    for victim in answer.victims:
+        table.add_row(
+            escape(victim.pod), str(victim.priority), victim.node, escape(victim.preemptor)
+        )
+    return table
+
+
+def _table(*columns: str, right: tuple[int, ...] = ()) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for index, name in enumerate(columns):
+        table.add_column(escape(name), justify="right" if index in right else "left")
+    return table
+
+
+def _some(pods: tuple[str, ...]) -> str:
+    named = ", ".join(pods[:PODS_NAMED])
+    left = len(pods) - PODS_NAMED
+    return f"{named} and {left} more" if left > 0 else named
+
+
+def _taken(usage: Usage, name: str) -> str:
+    amount = usage.resources.get(name)
+    if amount is None:
+        return ""
+    return f"{_amount(name, amount.requested)} ({amount.share:.0%})"
+
+
+def _shares(before: Usage, after: Usage, name: str) -> str:
+    found = (usage.resources.get(name) for usage in (before, after))
+    shares = (amount.share if amount else 0.0 for amount in found)
+    return " > ".join(f"{share:.0%}" for share in shares)
+
+
+def _amount(name: str, amount: int) -> str:
+    """Write an amount for people: cores, GiB, pieces."""
+    if name == "cpu":
+        return f"{amount / 1000:.1f}"
+    if name in _BYTES:
+        return f"{amount / _GIB:.1f}Gi"
+    return str(amount)

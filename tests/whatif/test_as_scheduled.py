@@ -1,0 +1,147 @@
+"""A simulation goes as scheduling goes, and a snapshot decides as the scheduler that it is of.
+
+The clusters are those of the placement properties: taints, ports, affinity, spreading.
+"""
+
+from typing import Any
+
+from hypothesis import assume, given
+
+from app.config.load import default_configuration
+from app.framework.cycle_state import CycleState
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.objects.node import Node
+from app.objects.pod import Pod
+from app.offline.explain import describe
+from app.offline.scenario import OfflineHandle, smallest_name
+from app.profile.build import args_models, build_profiles
+from app.profile.profile import Profile
+from app.scheduler.find_node import NodeFinder
+from app.whatif.live import LiveSnapshots
+from app.whatif.snapshot import Snapshot
+from plugins.registry import IN_TREE
+from tests.builders import disruption_budget, node, pod, selector
+from tests.harness import Harness
+from tests.properties.test_placements import Place, Want, clusters, wants
+from tests.whatif.asking import ask, deployment, reread
+
+CONFIG = default_configuration(args_models(IN_TREE))
+SEED_OF_HARNESS = 1
+
+
+def taken(harness: Harness) -> Snapshot:
+    listers = harness.cluster.listers
+    return LiveSnapshots(
+        harness.cache,
+        harness.queue.nominator,
+        pods=harness.cluster.pods,
+        others=lambda: [listers.pod_disruption_budgets, listers.namespaces],
+        config=lambda: CONFIG,
+        clock=harness.clock,
+    ).take()
+
+
+def waiting(nodes: list[Any], pods: list[Any]) -> Harness:
+    harness = Harness()
+    harness.put(*nodes)
+    for each in pods:
+        harness.put(each)
+    return harness
+
+
+@given(clusters, wants)
+async def test_pods_are_placed_as_the_scheduler_places_them(
+    places: list[Place], pods: list[Want]
+) -> None:
+    """Chance included, where nodes come in the order in which scheduling goes round them.
+
+    Left out is where a pod had to be tried again to be placed: when that is, among those that are
+    tried for the first time, is the queue's business, and a simulation has none.
+    """
+    before = taken(waiting([p.object() for p in places], [want.object() for want in pods]))
+    harness = waiting(list(before.objects["Node"]), list(before.objects["Pod"]))
+    await harness.until_idle()
+    refused, scheduled = (
+        {event.pod for event in harness.cluster.events if event.reason == reason}
+        for reason in ("FailedScheduling", "Scheduled")
+    )
+    assume(not refused & scheduled)
+
+    found = ask(reread(before), seed=SEED_OF_HARNESS)
+
+    assert found.placements == {
+        f"default/{name}": where for name, where in harness.placements().items()
+    }
+    told = {key: group.message for group in found.unplaced for key in group.pods}
+    assert told.keys() == {f"default/{w.name}" for w in pods} - found.placements.keys()
+
+
+def decided(profile: Profile, nodes: NodeTable, pending: Pod) -> dict[str, Any]:
+    finder = NodeFinder(nodes, select=smallest_name(nodes))
+    state = CycleState()
+    decision = finder.find(profile, PodInfo(pending), state=state, nominated={}, look_at_all=True)
+    return describe(decision, nodes)
+
+
+@given(clusters, wants)
+async def test_a_snapshot_decides_as_the_live_table(places: list[Place], pods: list[Want]) -> None:
+    *running, pending = pods
+    harness = waiting([p.object() for p in places], [want.object() for want in running])
+    await harness.until_idle()
+    (live,) = harness.scheduler.profiles.values()
+
+    cluster = reread(taken(harness)).scenario()
+    handle = OfflineHandle(cluster.cache.table, listers=cluster.listers, pods=cluster.pods)
+    (profile,) = build_profiles(CONFIG, IN_TREE, handle).values()
+
+    asked = pending.object()
+    assert decided(profile, cluster.cache.table, asked) == decided(live, harness.cache.table, asked)
+    harness.cache.refresh_order()
+    order = harness.cache.table.order.tolist()
+    assert [n.name for n in taken(harness).objects["Node"] if isinstance(n, Node)] == list(
+        harness.cache.table.names(order)
+    )
+
+
+def busy() -> Harness:
+    """A scheduler with a bound, an assumed, a nominated and a ghost's pod."""
+    harness = waiting([node("one", cpu="1"), node("two", cpu="1")], [])
+    harness.cluster.listers.pod_disruption_budgets.on_add(disruption_budget(selects=selector()))
+    bound, assumed = pod("bound", cpu="1", node="one"), pod("assumed")
+    harness.put(bound, pod("ghost", node="gone"))
+    harness.cluster.pods["default/assumed"] = assumed
+    harness.cache.assume_pod(PodInfo(assumed).on_node("two"))
+    nominated = pod("nominated", cpu="2")
+    harness.cluster.pods["default/nominated"] = nominated
+    harness.queue.nominator.add(PodInfo(nominated), node_name="one")
+    return harness
+
+
+def test_a_snapshot_tells_what_the_scheduler_thinks() -> None:
+    found = taken(busy())
+    pods = [each for each in found.objects["Pod"] if isinstance(each, Pod)]
+    assert [(p.metadata.name, p.spec.node_name, p.status.nominated_node_name) for p in pods] == [
+        ("bound", "one", ""),
+        ("assumed", "two", ""),
+        ("ghost", "gone", ""),
+        ("nominated", "", "one"),
+    ]
+    assert found.objects["PodDisruptionBudget"] == [disruption_budget(selects=selector())]
+
+
+def test_what_if_does_not_touch_what_is() -> None:
+    harness = busy()
+    before = b"".join(taken(harness).encode())
+    ask(
+        taken(harness),
+        templates=[{"manifest": deployment(priority=9), "replicas": 3}],
+        removeNodes={"names": ["two"]},
+        addNodes=[{"like": "one"}],
+        removePods={"names": ["ghost"]},
+        findNodes={"like": "one"},
+        preemption=True,
+    )
+    assert b"".join(taken(harness).encode()) == before
+    harness.cache.check_invariants()
+    harness.queue.check_invariants()
