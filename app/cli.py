@@ -16,7 +16,9 @@ COMMANDS = {
     "kubelets": "give hollow nodes to any API server",
     "extender": "answer other schedulers as their extender",
     "explain": "tell why a pod is pending, or why it is where it is",
-    "simulate": "schedule recorded sequences of pods, one after the other",
+    "plugin": "begin a plugin of your own, list those there are",
+    "simulate": "tell what would be: more pods, other nodes, another configuration",
+    "health": "ask a process whether it is ready, for health checks of containers",
     "bench": "measure what decisions cost on this machine",
     "version": "print the version",
 }

@@ -1,25 +1,31 @@
 """The embedded cluster, put together: store, API server, controllers, hollow kubelets."""
 
 import asyncio
-import os
+import ipaddress
 import random
 import ssl
-from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
-import yaml
 
+from app.addresses import LOOPBACK, THIS_MACHINE
 from app.certificates import KeyPair, self_signed, server_context
 from app.client.api_client import ApiClient
 from app.client.connect import Endpoint, client_of
 from app.clock import Clock
 from app.cluster.access.rbac import Observer
 from app.cluster.access.tokens import Tokens
-from app.cluster.access.users import ADMIN, CONTROLLER_MANAGER, User
+from app.cluster.access.users import (
+    ADMIN,
+    CONTROLLER_MANAGER,
+    KUBELETS,
+    MONITORING,
+    SCHEDULER,
+    User,
+)
 from app.cluster.admission import Admission
 from app.cluster.bootstrap import bootstrap
 from app.cluster.controllers.run import Controllers
@@ -27,28 +33,33 @@ from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.registry import RESOURCES
 from app.cluster.server import ApiServer
 from app.cluster.store import Store
-from app.http_server import LOOPBACK
+from app.kubeconfig import write_kubeconfig, write_secret
 from app.manifests import ManifestError
 from app.objects.node import Node
 from app.tasks import forever
 
-HOSTS = ("localhost", LOOPBACK, "::1")
-"""What its certificate is good for."""
+MONITORING_TOKEN: Final = "monitoring.token"
+COMPONENTS: Final = {"scheduler.kubeconfig": SCHEDULER, "kubelets.kubeconfig": KUBELETS}
+"""What :meth:`EmbeddedCluster.write_credentials` writes: file, and who its user is."""
 
 
 class EmbeddedCluster:
-    """A Kubernetes API on loopback, with controllers. It has no nodes of its own."""
+    """A Kubernetes API, with controllers. It has no nodes of its own."""
 
     def __init__(
         self,
         *,
         clock: Clock,
         rng: random.Random,
+        host: str = LOOPBACK,
+        names: Sequence[str] = (),
         insecure: bool = False,
         tokens: Tokens | None = None,
         observer: Observer | None = None,
     ) -> None:
-        """With *insecure* it is plain HTTP, and whoever reaches it may do everything.
+        """It listens at the address *host*; *names* are what others call it, addresses or DNS.
+
+        With *insecure* it is plain HTTP, and whoever reaches it may do everything.
 
         Else it is HTTPS with a certificate of its own, and requests need a token and the right to
         what they want. *tokens* are those that are good from the start; *observer* is told of
@@ -56,8 +67,9 @@ class EmbeddedCluster:
         """
         self._clock = clock
         self._rng = rng
+        self._host = host
         self._tokens = Tokens(clock=clock) if tokens is None else tokens
-        self.certificate = None if insecure else self._make_certificate()
+        self.certificate = None if insecure else self._make_certificate(names)
         """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
         self._server = ApiServer(
             RESOURCES,
@@ -69,15 +81,16 @@ class EmbeddedCluster:
             observer=observer,
         )
         self.url = ""
-        """Where the API is, once :meth:`start` has returned."""
+        """Where the API is for this machine, once :meth:`start` has returned."""
 
     async def start(self, port: int) -> None:
         """Create what every cluster has and listen; OSError when *port* cannot be had."""
         bootstrap(self._server.writes)
         pair = self.certificate
         tls = None if pair is None else server_context(pair)
-        port = await self._server.start(LOOPBACK, port, tls=tls)
-        self.url = f"{'http' if tls is None else 'https'}://{LOOPBACK}:{port}"
+        port = await self._server.start(self._host, port, tls=tls)
+        host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at
+        self.url = f"{'http' if tls is None else 'https'}://{host}:{port}"
 
     async def connect(
         self, user_agent: str, *, user: User = ADMIN, token: str | None = None
@@ -114,35 +127,37 @@ class EmbeddedCluster:
     async def stop(self) -> None:
         await self._server.stop()
 
-    def write_kubeconfig(self, path: Path) -> None:
-        """Write a kubeconfig of its administrator, for kubectl and everybody else.
+    def write_kubeconfig(self, path: Path, *, user: User = ADMIN) -> None:
+        """Write a kubeconfig of *user*, for kubectl and everybody else; it holds a secret."""
+        pair = self.certificate
+        write_kubeconfig(
+            path,
+            server=self.url,
+            user=user.name,
+            authority=None if pair is None else pair.certificate,
+            token=None if pair is None else self._tokens.issue(user),
+        )
 
-        It holds a secret, so only the owner of the file can read it.
+    def write_credentials(self, folder: Path) -> None:
+        """Write what components need into *folder*: a kubeconfig for each of COMPONENTS.
+
+        And a token that is good for reading metrics, MONITORING_TOKEN.
         """
-        cluster: dict[str, str] = {"server": self.url}
-        user: dict[str, str] = {}
-        if self.certificate is not None:
-            authority = b64encode(self.certificate.certificate).decode()
-            cluster["certificate-authority-data"] = authority
-            user["token"] = self._tokens.issue(ADMIN)
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "berth", "cluster": cluster}],
-            "users": [{"name": ADMIN.name, "user": user}],
-            "contexts": [{"name": "berth", "context": {"cluster": "berth", "user": ADMIN.name}}],
-            "current-context": "berth",
-        }
-        # All at once: whoever waits for the file must not read half of it.
-        written = path.with_name(f".{path.name}.{os.getpid()}")
-        written.unlink(missing_ok=True)
-        written.touch(mode=0o600)
-        written.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-        written.replace(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, user in COMPONENTS.items():
+            self.write_kubeconfig(folder / name, user=user)
+        write_secret(folder / MONITORING_TOKEN, self._tokens.issue(MONITORING))
 
-    def _make_certificate(self) -> KeyPair:
+    @property
+    def _reached_at(self) -> str:
+        """The address at which this machine reaches it."""
+        is_any = ipaddress.ip_address(self._host).is_unspecified
+        return LOOPBACK if is_any else self._host
+
+    def _make_certificate(self, names: Sequence[str]) -> KeyPair:
         now = datetime.fromtimestamp(self._clock.now(), UTC)
-        return self_signed([*HOSTS], now=now, name="berth")
+        hosts = dict.fromkeys((*THIS_MACHINE, self._reached_at, *names))
+        return self_signed(list(hosts), now=now, name="berth")
 
 
 def template_from(manifest: Mapping[str, Any], *, source: str) -> NodeTemplate:

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from app.cache.cache import Cache
+from app.cache_check import CacheCheck
 from app.client.api_client import ApiClient
 from app.client.events import EventRecorder
 from app.client.lanes import WriteLanes
@@ -42,6 +43,7 @@ from app.metrics.process import register_process
 from app.metrics.scheduler_metrics import SchedulerMetrics
 from app.objects.pod import Pod
 from app.plugin_handle import PluginHandle
+from app.plugin_sources import KnownPlugins
 from app.queue.scheduling_queue import SchedulingQueue
 from app.scheduler.alike import alike_profiles
 from app.scheduler.api_writer import ApiWriter
@@ -60,7 +62,6 @@ from app.scheduler.timed_handler import EventTimer
 from app.server.extender_application import extender_application
 from app.tasks import forever
 from app.watches import Watches
-from plugins.registry import IN_TREE
 
 log = logging.getLogger(__name__)
 
@@ -82,18 +83,21 @@ class SchedulerService:
         gates: Mapping[str, Gate] = FEATURE_GATES,
         max_in_unschedulable: float = 300.0,
         schedules: bool = True,
+        plugins: KnownPlugins | None = None,
     ) -> None:
         """With an *elector* nothing is scheduled or written unless it leads.
 
-        Without *schedules* no pod is its own, see :meth:`run_extender`.
+        Without *schedules* no pod is its own: nothing is ever queued. See :meth:`run_extender`.
 
         *registry* gets the metrics, a new one by default. *max_in_unschedulable* is in seconds.
+        *plugins* are those that *config* may enable; the in-tree ones by default.
 
         Raises ConfigError when the profiles or the extenders of *config* cannot be made.
         """
         self.registry = registry = registry or CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
         client.observer = self.metrics.requests
+        self.plugins = plugins or KnownPlugins()
         self.cache = Cache()
         self.lanes = WriteLanes(clock=clock)
         self.listers = Listers()
@@ -101,6 +105,7 @@ class SchedulerService:
         self.clock = clock
         self.elector = elector
         self._delay_cache = config.delay_cache_until_active
+        self._schedules = schedules
         self.gates = gates
         writes = client if elector is None else client.fenced(elector.may_write)
         self._recorders = Recorders(
@@ -135,7 +140,7 @@ class SchedulerService:
         dice = random.Random(rng.random())  # of their own: what is measured must decide nothing
         self.live = LiveConfiguration(
             config,
-            registry=IN_TREE,
+            registry=self.plugins.registry,
             handle=handle,
             observe=lambda name: self.metrics.of_profile(name, clock=clock, rng=dice),
             clock=clock,
@@ -247,9 +252,12 @@ class SchedulerService:
             clock=clock,
             rng=rng,
         )
+        self._cache_check = CacheCheck(
+            self.cache, nodes=self.nodes.store, pods=self.pods.store, clock=clock
+        )
         for collector in (
             QueueCollector(self.queue, clock=clock),
-            CacheCollector(self.cache.counts),
+            CacheCollector(self.cache.counts, drift=lambda: self._cache_check.differences),
             ProfileCollector(profiles.values()),
             ConfigurationCollector(self.live),
             TaskCollector({"binding": lambda: self.scheduler.binding_count}),
@@ -288,15 +296,23 @@ class SchedulerService:
         """Return the configuration in force, for /configz."""
         return self.live.current
 
-    def reconfigure(self, config: KubeSchedulerConfiguration) -> None:
-        """Schedule by *config* from the next attempt on; see :meth:`LiveConfiguration.replace`."""
+    def reconfigure(
+        self, config: KubeSchedulerConfiguration, plugins: KnownPlugins | None = None
+    ) -> None:
+        """Schedule by *config* from the next attempt on; see :meth:`LiveConfiguration.replace`.
+
+        *plugins* are those that it may enable, if they are others than before.
+        """
+        plugins = plugins or self.plugins
         self.live.replace(
             config,
+            registry=plugins.registry,
             queue=self.queue,
             cache=self.cache,
-            pods=self.pods.store,
+            pods=self.pods.store if self._schedules else {},
             extender_hints=self.extenders.queueing_hints(),
         )
+        self.plugins = plugins
 
     def count_reload(self, result: str) -> None:
         """Count a reload as ``success`` or ``failure``."""
@@ -341,6 +357,8 @@ class SchedulerService:
             keep_objects()
             self.is_synced = True
             log.info("caches are filled", extra=self.cache.counts())
+            check = self._cache_check.run
+            tasks.create_task(forever("cache check", check), name="cache check")
             await then()
 
         lag = partial(measure_lag, self.metrics, clock=self.clock)

@@ -2,9 +2,11 @@
 
 import argparse
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 from app import manifests
+from app.addresses import LOOPBACK
 from app.clock import RealClock
 from app.cluster.access.tokens import Tokens, read_token_file
 from app.cluster.kubelet.node_template import NodeTemplate
@@ -23,7 +25,7 @@ def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:
 def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     """Add ``--port``, ``--kubeconfig-out``, ``--token-auth-file`` and ``--insecure``."""
     parser.add_argument(
-        "--port", type=port, default=0, help="port of the API server on loopback; 0: any free one"
+        "--port", type=port, default=0, help="port of the API server; 0: any free one"
     )
     parser.add_argument(
         "--kubeconfig-out", type=Path, default=Path("berth.kubeconfig"), metavar="FILE",
@@ -39,9 +41,12 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def embedded_cluster(given: argparse.Namespace) -> EmbeddedCluster:
+def embedded_cluster(
+    given: argparse.Namespace, *, host: str = LOOPBACK, names: Sequence[str] = ()
+) -> EmbeddedCluster:
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
+    It listens at the address *host*, and its certificate is good for *names*, too.
     Raises TokenFileError.
     """
     clock = RealClock()
@@ -49,7 +54,14 @@ def embedded_cluster(given: argparse.Namespace) -> EmbeddedCluster:
     if given.token_auth_file is not None:
         for token, user in read_token_file(given.token_auth_file).items():
             tokens.add(token, user)
-    return EmbeddedCluster(clock=clock, rng=random.Random(), insecure=given.insecure, tokens=tokens)
+    return EmbeddedCluster(
+        clock=clock,
+        rng=random.Random(),
+        host=host,
+        names=names,
+        insecure=given.insecure,
+        tokens=tokens,
+    )
 
 
 def node_template(path: Path | None) -> NodeTemplate:

@@ -66,6 +66,12 @@ HANDLER_FAILURES: Final = counter(
     text="Changes that the scheduler failed to take in.",
     labels=("path",),
 )
+CACHE_DRIFT: Final = gauge(
+    name="berth_cache_drift_objects",
+    stability=ALPHA,
+    text="Nodes and pods that the cache had otherwise than they are watched, when last compared;"
+    " every five minutes.",
+)
 OLDEST_PENDING: Final = gauge(
     name="berth_oldest_pending_seconds",
     stability=ALPHA,
@@ -84,6 +90,18 @@ REJECTED_NODES: Final = counter(
     stability=ALPHA,
     text="Nodes that were out of the question for a pod, by the first plugin that said so.",
     labels=("plugin", "profile"),
+)
+PLUGIN_ERRORS: Final = counter(
+    name="berth_plugin_errors_total",
+    stability=ALPHA,
+    text="How often plugins raised, or gave an answer that made no sense.",
+    labels=("plugin", "extension_point", "profile"),
+)
+PLUGIN_SECONDS: Final = counter(
+    name="berth_plugin_seconds_total",
+    stability=ALPHA,
+    text="Seconds that plugins by others took, of every call, added up.",
+    labels=("plugin", "extension_point", "profile"),
 )
 EXTENDER_CALLS: Final = histogram(
     name="berth_extender_request_duration_seconds",

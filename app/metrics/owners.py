@@ -50,13 +50,17 @@ class QueueCollector(Collector):
 
 
 class CacheCollector(Collector):
-    """The sizes of the cache, by what is in it."""
+    """The sizes of the cache, by what is in it, and how much of it is wrong."""
 
-    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(
+        self, counts: Callable[[], Mapping[str, int]], *, drift: Callable[[], int]
+    ) -> None:
         self._counts = counts
+        self._drift = drift
 
     def collect(self) -> Iterator[Metric]:
         yield numbers(families.CACHE_SIZE, {(kind,): n for kind, n in self._counts().items()})
+        yield number(own_families.CACHE_DRIFT, self._drift())
 
 
 class Profile(Protocol):

@@ -4,7 +4,7 @@ import random
 from typing import Final
 
 from app.clock import Clock
-from app.metrics.family import Histograms
+from app.metrics.family import Counters, Histograms
 
 SAMPLED: Final = 0.1
 """Of the cycles, the share in which each plugin is timed (spec §2.1)."""
@@ -19,12 +19,16 @@ class PluginMetrics:
         points: Histograms,
         plugins: Histograms,
         *,
+        seconds: Counters,
+        errors: Counters,
         clock: Clock,
         rng: random.Random,
     ) -> None:
         self._profile = profile
         self._observe_point = points.observe
         self._observe_plugin = plugins.observe
+        self._seconds = seconds
+        self._errors = errors
         self._rng = rng
         self.now = clock.monotonic
 
@@ -39,3 +43,11 @@ class PluginMetrics:
     def ran_plugin(self, point: str, plugin: str, status: str, started: float) -> None:
         """One plugin has been asked since *started*."""
         self._observe_plugin(self.now() - started, point, plugin, status)
+
+    def plugin_took(self, point: str, plugin: str, seconds: float) -> None:
+        """A plugin by others was called."""
+        self._seconds.add(plugin, point, self._profile, amount=seconds)
+
+    def plugin_failed(self, point: str, plugin: str) -> None:
+        """A plugin raised, or its answer made no sense."""
+        self._errors.add(plugin, point, self._profile)

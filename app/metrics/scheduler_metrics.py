@@ -47,6 +47,8 @@ class SchedulerMetrics(Collector):
         self._requests = RequestMetrics()
         self._rejecting_attempts = Counters(own_families.REJECTING_ATTEMPTS)
         self._rejected_nodes = Counters(own_families.REJECTED_NODES)
+        self._plugin_errors = Counters(own_families.PLUGIN_ERRORS)
+        self._plugin_seconds = Counters(own_families.PLUGIN_SECONDS)
         self._loop_lag = Histograms(own_families.LOOP_LAG)
         registry.register(self)
 
@@ -146,7 +148,15 @@ class SchedulerMetrics(Collector):
 
     def of_profile(self, name: str, *, clock: Clock, rng: random.Random) -> PluginMetrics:
         """Return what watches the plugins of a profile; *rng* picks the cycles it samples."""
-        return PluginMetrics(name, self._points, self._plugins, clock=clock, rng=rng)
+        return PluginMetrics(
+            name,
+            self._points,
+            self._plugins,
+            seconds=self._plugin_seconds,
+            errors=self._plugin_errors,
+            clock=clock,
+            rng=rng,
+        )
 
     @property
     def requests(self) -> RequestMetrics:

@@ -40,7 +40,7 @@ def export_everything(harness: Harness) -> CollectorRegistry:
     lanes = {lane: LaneStats() for lane in Lane}
     for collector in (
         QueueCollector(harness.queue, clock=harness.clock),
-        CacheCollector(harness.cache.counts),
+        CacheCollector(harness.cache.counts, drift=lambda: 0),
         ProfileCollector(harness.scheduler.profiles.values()),
         ConfigurationCollector(FakeConfiguration()),
         TaskCollector({"binding": lambda: harness.scheduler.binding_count}),

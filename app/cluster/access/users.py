@@ -8,6 +8,9 @@ from app.cluster.resources import Object
 
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
+MONITORS: Final = "system:monitoring"
+"""The group that may read metrics, of every component that asks the API server."""
+
 MASTERS: Final = "system:masters"
 """The group that may do everything, whatever the roles say."""
 
@@ -48,6 +51,7 @@ ADMIN: Final = User("berth-admin", (MASTERS, AUTHENTICATED))
 SCHEDULER: Final = User("system:kube-scheduler", (AUTHENTICATED,))
 CONTROLLER_MANAGER: Final = User("system:kube-controller-manager", (AUTHENTICATED,))
 KUBELETS: Final = User("system:node:hollow", (NODES, AUTHENTICATED))
+MONITORING: Final = User("berth-monitoring", (MONITORS, AUTHENTICATED))
 
 
 def service_account(namespace: str, name: str, *, uid: str = "") -> User:

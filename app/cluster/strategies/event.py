@@ -9,6 +9,9 @@ NOTE_LIMIT = 1024
 """Bytes of ``note`` (core: ``message``) that events.k8s.io takes."""
 
 
+TIMES = ("firstTimestamp", "lastTimestamp", "eventTime")
+
+
 class ObjectReference(Shape, frozen=True):
     kind: str | None = None
     namespace: str | None = None
@@ -38,7 +41,13 @@ class Event(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
+    """Give the times that are not known as null, as API servers do.
+
+    ``kubectl get events --sort-by=.lastTimestamp`` shows nothing where no event has that field.
+    """
     drop_nulls(obj, "metadata", "involvedObject")
+    for field in TIMES:
+        obj.setdefault(field, None)
 
 
 def validate(new: Event, old: Event | None) -> list[FieldError]:

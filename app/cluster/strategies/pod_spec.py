@@ -1,6 +1,6 @@
 """The pod spec, alone or in a template: what it may say."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -93,10 +93,16 @@ class PodSpec(Shape, frozen=True):
 NO_SPEC = PodSpec()
 
 
-def validate(spec: PodSpec, path: str) -> list[FieldError]:
-    """Judge a pod spec after defaulting; *path* is ``spec`` or ``spec.template.spec``."""
+def validate(
+    spec: PodSpec, path: str, *, claimed_volumes: Collection[str] = ()
+) -> list[FieldError]:
+    """Judge a pod spec after defaulting; *path* is ``spec`` or ``spec.template.spec``.
+
+    *claimed_volumes* are those that a template leaves to be added to each pod.
+    """
     errors = _validate_named(spec.volumes or [], f"{path}.volumes", syntax.dns1123_label)
-    errors += _validate_containers(spec, path)
+    mountable = {volume.name for volume in spec.volumes or [] if volume.name} | {*claimed_volumes}
+    errors += _validate_containers(spec, path, mountable)
     if spec.restart_policy not in RESTART_POLICIES:
         errors.append(_unknown(f"{path}.restartPolicy", spec.restart_policy, RESTART_POLICIES))
     if spec.dns_policy not in DNS_POLICIES:
@@ -144,11 +150,10 @@ def _validate_named(
     return errors
 
 
-def _validate_containers(spec: PodSpec, path: str) -> list[FieldError]:
+def _validate_containers(spec: PodSpec, path: str, volumes: set[str]) -> list[FieldError]:
     containers, init = spec.containers or [], spec.init_containers or []
     if not containers:
         return [field_errors.required(f"{path}.containers")]
-    volumes = {volume.name for volume in spec.volumes or []}
     errors = _validate_named(containers, f"{path}.containers", syntax.dns1123_label)
     errors += _validate_named(init, f"{path}.initContainers", syntax.dns1123_label)
     taken = {container.name for container in containers if container.name}
@@ -186,7 +191,7 @@ def _validate_container(container: Container, path: str, *, host_network: bool) 
     return errors + quantities.validate_requirements(container.resources, f"{path}.resources")
 
 
-def _validate_mounts(container: Container, path: str, volumes: set[str | None]) -> list[FieldError]:
+def _validate_mounts(container: Container, path: str, volumes: set[str]) -> list[FieldError]:
     errors = []
     seen = set()
     for index, mount in enumerate(container.volume_mounts or []):

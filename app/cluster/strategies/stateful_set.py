@@ -7,8 +7,13 @@ from app.cluster.strategies.shape import Shape, drop_nulls, judged, section, whe
 from app.cluster.strategies.workload import WorkloadSpec
 
 
+class ClaimTemplate(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+
+
 class StatefulSetSpec(WorkloadSpec, frozen=True):
     pod_management_policy: str | None = None
+    volume_claim_templates: list[ClaimTemplate] | None = None
 
 
 class StatefulSet(Shape, frozen=True):
@@ -37,9 +42,14 @@ def prepare(new: Object, old: Object | None) -> None:
 
 
 def validate(new: StatefulSet, old: StatefulSet | None) -> list[FieldError]:
+    spec = new.spec or StatefulSetSpec()
+    named = [claim.metadata or metadata.NO_METADATA for claim in spec.volume_claim_templates or []]
     errors = metadata.validate(new.metadata, old.metadata if old else None)
     return errors + workload.validate_spec(
-        new.spec or StatefulSetSpec(), old.spec if old else None, kind="statefulset"
+        spec,
+        old.spec if old else None,
+        kind="statefulset",
+        claimed_volumes=[each.name for each in named if each.name],
     )
 
 

@@ -1,5 +1,6 @@
 """What Deployments and ReplicaSets share: a selector, a pod template, a number of replicas."""
 
+from collections.abc import Collection
 from typing import TypeVar
 
 from app.cluster.resources import FieldError, Object
@@ -47,8 +48,13 @@ def default(obj: Object) -> None:
     section(spec, "template", "metadata")
 
 
-def validate_spec(new: SpecT, old: SpecT | None, *, kind: str) -> list[FieldError]:
-    """Judge the shared part of ``spec``; *kind* is how messages name the workload."""
+def validate_spec(
+    new: SpecT, old: SpecT | None, *, kind: str, claimed_volumes: Collection[str] = ()
+) -> list[FieldError]:
+    """Judge the shared part of ``spec``; *kind* is how messages name the workload.
+
+    *claimed_volumes* are those that the workload adds to each pod.
+    """
     errors = _not_negative(new.replicas, "spec.replicas")
     errors += _not_negative(new.min_ready_seconds, "spec.minReadySeconds")
     template = new.template or PodTemplate()
@@ -65,7 +71,7 @@ def validate_spec(new: SpecT, old: SpecT | None, *, kind: str) -> list[FieldErro
             detail = "`selector` does not match template `labels`"
             complaints.append(field_errors.invalid(path, labels, detail))
         errors += complaints
-    errors += _validate_template(template)
+    errors += _validate_template(template, claimed_volumes)
     if old is not None and new.selector != old.selector:
         errors.append(field_errors.invalid("spec.selector", new.selector, "field is immutable"))
     return errors
@@ -94,12 +100,12 @@ def _not_negative(count: int | None, path: str) -> list[FieldError]:
     return [field_errors.invalid(path, count, "must be greater than or equal to 0")]
 
 
-def _validate_template(template: PodTemplate) -> list[FieldError]:
+def _validate_template(template: PodTemplate, claimed_volumes: Collection[str]) -> list[FieldError]:
     path = "spec.template"
     meta, spec = template.metadata or metadata.NO_METADATA, template.spec or NO_SPEC
     errors = metadata.validate_labels(meta.labels, f"{path}.labels")
     errors += metadata.validate_annotations(meta.annotations, f"{path}.annotations")
-    errors += pod_spec.validate(spec, f"{path}.spec")
+    errors += pod_spec.validate(spec, f"{path}.spec", claimed_volumes=claimed_volumes)
     if spec.restart_policy in ("OnFailure", "Never"):
         here = f"{path}.spec.restartPolicy"
         errors.append(field_errors.not_supported(here, spec.restart_policy, ("Always",)))

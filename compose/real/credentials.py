@@ -1,0 +1,56 @@
+"""Makes what kube-apiserver and its clients need to trust each other: certificates and tokens.
+
+For the profile `real` of docker-compose.yml, once: what is there already is kept. Runs with berth's
+image: ``python credentials.py FOLDER HOST``, HOST being the name of the API server.
+"""
+
+import secrets
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from app.certificates import self_signed
+from app.kubeconfig import write_kubeconfig, write_secret
+
+USERS: Final = {
+    "admin": ("admin", "system:masters"),
+    "scheduler": ("system:kube-scheduler", ""),
+    # A kubelet for all nodes: more than RBAC and the Node authorizer give to one.
+    "kubelets": ("hollow-kubelets", "system:masters"),
+    "monitoring": ("monitoring", "system:monitoring"),
+}
+"""File to its user and group."""
+
+PORT: Final = 6443
+PORT_ON_THIS_MACHINE: Final = 6444
+"""Where docker-compose.yml publishes it."""
+
+
+def make(folder: Path, host: str, *, now: datetime) -> None:
+    """Write all files of *folder*, the certificate for *host* and loopback."""
+    api = self_signed([host, "localhost", "127.0.0.1"], now=now, name=host)
+    write_secret(folder / "api.key", api.key.decode())
+    write_secret(folder / "api.crt", api.certificate.decode())
+    accounts = self_signed([host], now=now, name="service-accounts")
+    write_secret(folder / "service-accounts.key", accounts.key.decode())
+    write_secret(folder / "service-accounts.crt", accounts.certificate.decode())
+    tokens = {name: secrets.token_urlsafe(32) for name in USERS}
+    for name, (user, _group) in USERS.items():
+        server = f"127.0.0.1:{PORT_ON_THIS_MACHINE}" if name == "admin" else f"{host}:{PORT}"
+        write_kubeconfig(
+            folder / f"{name}.kubeconfig",
+            server=f"https://{server}",
+            user=user,
+            authority=api.certificate,
+            token=tokens[name],
+        )
+    rows = [f'{tokens[name]},{user},{user},"{group}"' for name, (user, group) in USERS.items()]
+    # The last one: it says that all are there.
+    write_secret(folder / "tokens.csv", "\n".join(rows) + "\n")
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    if not (target / "tokens.csv").exists():
+        make(target, sys.argv[2], now=datetime.now(UTC))

@@ -1,0 +1,1 @@
+"""What berth is shipped in: image, compose file, dashboard, alerts."""

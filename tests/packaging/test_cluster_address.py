@@ -1,0 +1,90 @@
+"""``berth cluster`` for others than this machine: address, names, credentials."""
+
+import random
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+from cryptography import x509
+
+from app import cli
+from app.client.connect import connect
+from app.client.errors import ForbiddenError
+from app.clock import RealClock
+from app.embedded import EmbeddedCluster
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        pytest.param(
+            ["--insecure", "--bind-address=0.0.0.0"],
+            "--bind-address 0.0.0.0: with --insecure",
+            id="everybody may do everything",
+        ),
+        pytest.param(
+            ["--insecure", "--bind-address=::"], "--bind-address ::", id="the same with IPv6"
+        ),
+    ],
+)
+def test_what_would_be_open_to_all_is_refused(
+    argv: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["cluster", *argv]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_an_address_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.run(["cluster", "--bind-address=here"])
+    assert "--bind-address: 'here' does not appear to be an IPv4 or IPv6" in capsys.readouterr().err
+
+
+@pytest.mark.wall
+async def test_its_certificate_is_good_for_the_names_that_others_use() -> None:
+    cluster = EmbeddedCluster(
+        clock=RealClock(), rng=random.Random(1), host="0.0.0.0", names=["cluster", "10.1.2.3"]
+    )
+    await cluster.start(0)
+    assert cluster.url.startswith("https://127.0.0.1:")
+    assert cluster.certificate is not None
+    certificate = x509.load_pem_x509_certificate(cluster.certificate.certificate)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["localhost", "cluster"]
+    assert [str(ip) for ip in names.get_values_for_type(x509.IPAddress)] == [
+        "127.0.0.1", "::1", "10.1.2.3",
+    ]  # fmt: skip
+    await cluster.stop()
+
+
+@pytest.mark.wall
+async def test_credentials_give_each_its_own_rights(tmp_path: Path) -> None:
+    clock = RealClock()
+    cluster = EmbeddedCluster(clock=clock, rng=random.Random(1))
+    await cluster.start(0)
+    folder = tmp_path / "new" / "credentials"
+    cluster.write_credentials(folder)
+
+    written = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert written == dict.fromkeys(
+        ["scheduler.kubeconfig", "kubelets.kubeconfig", "monitoring.token"], 0o600
+    )
+    for name, user, may_read in (
+        ("scheduler", "system:kube-scheduler", "/api/v1/pods"),
+        ("kubelets", "system:node:hollow", "/api/v1/nodes"),
+    ):
+        path = folder / f"{name}.kubeconfig"
+        (said,) = yaml.safe_load(path.read_text())["users"]
+        assert said["name"] == user
+        client = await connect(kubeconfig=str(path), qps=0, burst=1, user_agent="test")
+        assert b"List" in await client.request("GET", may_read)
+        with pytest.raises(ForbiddenError):
+            await client.request("DELETE", "/api/v1/namespaces/default")
+        await client.close()
+    token = (folder / "monitoring.token").read_text()
+    client = await cluster.connect("test", token=token)
+    with pytest.raises(ForbiddenError):
+        await client.request("GET", "/api/v1/pods")
+    await client.close()
+    await cluster.stop()

@@ -1,0 +1,117 @@
+"""docker-compose.yml: valid, hardened, and every command one that berth understands."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from compose_spec import PyCompose
+
+from app import cli
+
+REPOSITORY = Path(__file__).parents[2]
+TEXT = (REPOSITORY / "docker-compose.yml").read_text(encoding="utf-8")
+COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+BY_DEFAULT = {name for name, service in SERVICES.items() if "profiles" not in service}
+
+every_service = pytest.mark.parametrize("name", sorted(SERVICES))
+
+
+def test_it_follows_the_compose_specification() -> None:
+    # Merged first: the reader takes merge keys for fields.
+    read = PyCompose.from_yaml(yaml.safe_dump(COMPOSE))
+    assert set(read.service_names()) == set(SERVICES)
+
+
+def test_the_default_needs_no_other_image() -> None:
+    assert {"cluster", "kubelets", "scheduler-a", "scheduler-b"} == BY_DEFAULT
+    assert {SERVICES[name]["image"] for name in BY_DEFAULT} == {OURS["cluster"]["image"]}
+    assert set(OURS) >= BY_DEFAULT
+
+
+def test_profiles() -> None:
+    profiles: dict[str, set[str]] = {}
+    for name, service in SERVICES.items():
+        for profile in service.get("profiles", ()):
+            profiles.setdefault(profile, set()).add(name)
+    assert profiles == {
+        "observability": {"prometheus", "grafana"},
+        "real": {
+            "real-credentials", "real-etcd", "real-apiserver", "real-kubelets", "real-scheduler",
+        },
+    }  # fmt: skip
+
+
+@every_service
+def test_hardening(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not {"privileged", "cap_add", "devices", "pid", "network_mode"} & set(service)
+    assert "docker.sock" not in str(service)
+    for port in service.get("ports", ()):
+        assert port.startswith("127.0.0.1:"), port
+
+
+@every_service
+def test_files_of_ours_are_there_and_cannot_be_written(name: str) -> None:
+    for volume in SERVICES[name].get("volumes", ()):
+        source, _, rest = volume.partition(":")
+        if source.startswith("."):
+            assert (REPOSITORY / source).exists(), source
+            assert rest.endswith(":ro"), volume
+        else:
+            assert source in COMPOSE["volumes"], source
+
+
+@every_service
+def test_images_are_pinned(name: str) -> None:
+    assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+(-\d+)?", SERVICES[name]["image"])
+
+
+@every_service
+def test_it_is_known_whether_they_are_well(name: str) -> None:
+    """Or it is written down why that cannot be: who waits for health needs a check."""
+    check = SERVICES[name]["healthcheck"]
+    assert check == {"disable": True} or check["test"][0] == "CMD"
+    for needed, how in SERVICES[name].get("depends_on", {}).items():
+        if how["condition"] == "service_healthy":
+            assert "test" in SERVICES[needed]["healthcheck"], needed
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_health_checks_and_commands_are_berth_s(name: str) -> None:
+    service = OURS[name]
+    if "entrypoint" not in service:
+        assert service["command"][0] in cli.COMMANDS
+    test = service["healthcheck"].get("test", ["CMD", "berth", "health"])
+    assert test[1:3] == ["berth", "health"]
+
+
+def test_prometheus_scrapes_both_replicas_with_the_alerts() -> None:
+    config = yaml.safe_load((REPOSITORY / "compose/prometheus/prometheus.yml").read_bytes())
+    (job,) = config["scrape_configs"]
+    (targets,) = job["static_configs"]
+    assert {target.partition(":")[0] for target in targets["targets"]} == {
+        "scheduler-a",
+        "scheduler-b",
+    }
+    mounted = dict(v.split(":")[1::-1] for v in SERVICES["prometheus"]["volumes"])
+    (rules,) = config["rule_files"]
+    assert (REPOSITORY / mounted[str(Path(rules).parent)] / "alerts.yaml").exists()
+
+
+def test_grafana_finds_the_dashboard_and_its_data() -> None:
+    mounted = dict(v.split(":")[1::-1] for v in SERVICES["grafana"]["volumes"])
+    provisioning = REPOSITORY / mounted["/etc/grafana/provisioning"]
+    (provider,) = yaml.safe_load((provisioning / "dashboards/berth.yaml").read_bytes())["providers"]
+    folder = REPOSITORY / mounted[provider["options"]["path"]]
+    assert (folder / "berth.json").exists()
+    (source,) = yaml.safe_load((provisioning / "datasources/prometheus.yaml").read_bytes())[
+        "datasources"
+    ]
+    assert source["url"] == "http://prometheus:9090"
