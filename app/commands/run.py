@@ -4,8 +4,9 @@ import asyncio
 import logging
 import random
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ from app import log as logs
 from app.client.api_client import ApiClient
 from app.client.connect import connect
 from app.clock import BootClock, RealClock
-from app.commands import extender_serving, version
+from app.commands import extender_serving, plugin_flags, version
 from app.commands.extender_serving import Serving
 from app.commands.serving import securely_serving
 from app.commands.terminal import in_loop, naming_file
@@ -30,13 +31,13 @@ from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService
 from app.metrics.selection import Selection
-from app.profile.build import args_models, check_profiles
+from app.plugin_sources import KnownPlugins, files_in
+from app.profile.build import check_profiles
 from app.reload import Reloader
 from app.server.secure_serving import SecureServer
 from app.server.zpages import flag_values
 from app.tasks import forever
 from app.termination import exit_when_continued, on_signals, until_terminated
-from plugins.registry import IN_TREE
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +48,15 @@ EXTENDER: Final = "extender-"
 def main(argv: Sequence[str]) -> int:
     parser = flags.make_parser("berth run")
     extender_serving.add_flags(parser, prefix=EXTENDER, default=None)
+    plugin_flags.add_flags(parser)
+    parser.add_argument(
+        "--no-scheduling", action="store_true",
+        help="Schedule nothing, write nothing, elect no leader: only answer what is asked, such as"
+        " /simulate.",
+    )  # fmt: skip
     options = flags.parse(parser, argv)
-    extender = extender_serving.serving(parser.parse_args(flags.spelled(argv)), prefix=EXTENDER)
+    given = parser.parse_args(flags.spelled(argv))
+    extender = extender_serving.serving(given, prefix=EXTENDER)
     if options.version != "false":
         return version.main(("--raw",) if options.version == "raw" else ())
     logs.setup_by_flags(
@@ -57,21 +65,40 @@ def main(argv: Sequence[str]) -> int:
         vmodule=options.vmodule,
         split_stream=options.log_text_split_stream or options.log_json_split_stream,
     )
-    config = flags.configuration(options, args_models=args_models(IN_TREE))
+    find_plugins = partial(plugin_flags.known_plugins, given)
+    config, plugins = plugin_flags.configuration(options, find_plugins())
     if options.write_config_to:
-        check_profiles(config, IN_TREE)
+        check_profiles(config, plugins.registry)
         with naming_file("--write-config-to", options.write_config_to):
             Path(options.write_config_to).write_text(to_yaml(config), encoding="utf-8")
         return 0
-    return in_loop(serve(options, config, extender=extender))
+    return in_loop(
+        serve(
+            options,
+            config,
+            plugins,
+            extender=extender,
+            find_plugins=find_plugins,
+            schedules=not given.no_scheduling,
+        )
+    )
 
 
-async def serve(options: Options, config: KubeSchedulerConfiguration, *, extender: Serving) -> int:
+async def serve(
+    options: Options,
+    config: KubeSchedulerConfiguration,
+    plugins: KnownPlugins,
+    *,
+    extender: Serving,
+    find_plugins: Callable[[], KnownPlugins],
+    schedules: bool = True,
+) -> int:
     """Schedule until a signal or the loss of the lease; return the exit status (spec §7.4).
 
     What the scheduler has to say is served all the time, also while it does not lead. The status is
     0 when a signal ended it and the lease was given back; 1 when the lease was lost, and, as with
-    kube-scheduler, whenever it ends without leader election.
+    kube-scheduler, whenever it ends without leader election. Without *schedules* nothing but the
+    answering is done, and nobody is elected.
     """
     status = 0
     async with AsyncExitStack() as cleanup:
@@ -80,7 +107,7 @@ async def serve(options: Options, config: KubeSchedulerConfiguration, *, extende
         elector, lease_client = None, None
         rng = random.Random()
         registry = _registry(options)
-        if config.leader_election.leader_elect:
+        if schedules and config.leader_election.leader_elect:
             # A client of its own, so that renewals do not wait with the binds for the rate limit.
             lease_client = await _connect(options, config, purpose="leader-election")
             cleanup.push_async_callback(lease_client.close)
@@ -97,6 +124,8 @@ async def serve(options: Options, config: KubeSchedulerConfiguration, *, extende
             registry=registry,
             gates=effective_gates(options.feature_gates),
             max_in_unschedulable=options.pod_max_in_unschedulable_pods_duration.seconds,
+            plugins=plugins,
+            schedules=schedules,
         )
         if lease_client is not None:
             lease_client.observer = service.metrics.requests
@@ -110,13 +139,13 @@ async def serve(options: Options, config: KubeSchedulerConfiguration, *, extende
             )
         try:
             await until_terminated(
-                _run(service, options, server, extender_port),
+                _run(service, options, server, extender_port, find_plugins),
                 on_request=service.begin_termination,
             )
         except* LeadershipLostError as lost:
             log.error("leader election lost", extra={"error": str(_first(lost))})
             status = 1
-    if elector is None:
+    if schedules and elector is None:
         log.error("finished without leader elect")
         status = 1
     return status
@@ -132,6 +161,7 @@ async def _run(
     options: Options,
     server: SecureServer | None,
     extender_port: HttpServer | None,
+    find_plugins: Callable[[], KnownPlugins],
 ) -> None:
     """Run *service* and the servers that there are."""
     async with asyncio.TaskGroup() as tasks:
@@ -143,13 +173,16 @@ async def _run(
                 tasks.create_task(forever(name, run), name=name)
         if server is not None:
             tasks.create_task(forever("secure server", server.run), name="secure server")
-        await _run_by_file(service, options)
+        await _run_by_file(service, options, find_plugins)
 
 
-async def _run_by_file(service: SchedulerService, options: Options) -> None:
+async def _run_by_file(
+    service: SchedulerService, options: Options, find_plugins: Callable[[], KnownPlugins]
+) -> None:
     """Run *service*, with the configuration of the file that the flags name, also when it changes.
 
-    SIGHUP has the file read at once, SIGUSR2 has everything told that the scheduler knows.
+    So it is with the files of plugins. SIGHUP has all read at once, SIGUSR2 has everything told
+    that the scheduler knows.
     """
     if not options.config:
         with on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: _nothing_to_reload}):
@@ -157,8 +190,9 @@ async def _run_by_file(service: SchedulerService, options: Options) -> None:
         return
     reloader = Reloader(
         Path(options.config),
-        load=lambda text: flags.configuration(options, args_models=args_models(IN_TREE), text=text),
-        replace=service.reconfigure,
+        load=lambda text: plugin_flags.configuration(options, find_plugins(), text=text),
+        replace=lambda loaded: service.reconfigure(*loaded),
+        also=lambda: files_in(service.plugins.directories),
         count=service.count_reload,
         clock=RealClock(),
     )

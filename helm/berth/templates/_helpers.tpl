@@ -1,0 +1,200 @@
+{{/* Names. */}}
+
+{{- define "berth.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "berth.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := include "berth.name" . -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Of what has no namespace: releases of one name in two namespaces must not share it. */}}
+{{- define "berth.clusterName" -}}
+{{- printf "%s:%s" .Release.Namespace (include "berth.fullname" .) -}}
+{{- end -}}
+
+{{- define "berth.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "berth.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- required "serviceAccount.name: which one, when serviceAccount.create is false?" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "berth.tlsSecretName" -}}
+{{- if eq .Values.tls.source "secret" -}}
+{{- required "tls.secretName: which one, when tls.source is secret?" .Values.tls.secretName -}}
+{{- else -}}
+{{- default (printf "%s-tls" (include "berth.fullname" .)) .Values.tls.secretName -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "berth.serviceHost" -}}
+{{- printf "%s.%s.svc" (include "berth.fullname" .) .Release.Namespace -}}
+{{- end -}}
+
+{{- define "berth.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels. */}}
+
+{{- define "berth.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "berth.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: scheduler
+{{- end -}}
+
+{{- define "berth.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "berth.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: berth
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* What follows from the mode. "true" or nothing, where it is a question. */}}
+
+{{- define "berth.schedules" -}}
+{{- if has .Values.mode (list "scheduler" "second-scheduler") -}}true{{- end -}}
+{{- end -}}
+
+{{- define "berth.isExtender" -}}
+{{- if eq .Values.mode "extender" -}}true{{- end -}}
+{{- end -}}
+
+{{- define "berth.schedulerName" -}}
+{{- default (ternary "berth" "default-scheduler" (eq .Values.mode "second-scheduler")) .Values.schedulerName -}}
+{{- end -}}
+
+{{- define "berth.electsLeader" -}}
+{{- if and (include "berth.schedules" .) .Values.leaderElection.enabled -}}true{{- end -}}
+{{- end -}}
+
+{{- define "berth.leaseName" -}}
+{{- default (ternary "kube-scheduler" (include "berth.fullname" .) (eq .Values.mode "scheduler")) .Values.leaderElection.resourceName -}}
+{{- end -}}
+
+{{- define "berth.leaseNamespace" -}}
+{{- default (ternary "kube-system" .Release.Namespace (eq .Values.mode "scheduler")) .Values.leaderElection.resourceNamespace -}}
+{{- end -}}
+
+{{- define "berth.priorityClassName" -}}
+{{- default (ternary "system-cluster-critical" "" (eq .Values.mode "scheduler")) .Values.priorityClassName -}}
+{{- end -}}
+
+{{- define "berth.port" -}}
+{{- ternary 10262 10259 (eq .Values.mode "extender") -}}
+{{- end -}}
+
+{{/* Mode extender is plain HTTP without a client CA and without a certificate. */}}
+{{- define "berth.scheme" -}}
+{{- if and (include "berth.isExtender" .) (not .Values.extender.clientCA.secretName) (eq .Values.tls.source "self-signed") -}}
+http
+{{- else -}}
+https
+{{- end -}}
+{{- end -}}
+
+{{- define "berth.hasCertificate" -}}
+{{- if ne .Values.tls.source "self-signed" -}}true{{- end -}}
+{{- end -}}
+
+{{- define "berth.hasPlugins" -}}
+{{- if or .Values.plugins.files .Values.plugins.configMaps -}}true{{- end -}}
+{{- end -}}
+
+{{/* The KubeSchedulerConfiguration. */}}
+{{- define "berth.config" -}}
+{{- $config := .Values.config -}}
+{{- if not $config -}}
+{{- $config = .Files.Get (printf "presets/%s.yaml" .Values.preset) -}}
+{{- else if not (kindIs "string" $config) -}}
+{{- $config = toYaml $config -}}
+{{- end -}}
+{{- tpl $config . | trim -}}
+{{- end -}}
+
+{{/* Values that contradict each other. */}}
+{{- define "berth.validate" -}}
+{{- if and (eq .Values.mode "second-scheduler") (eq .Values.schedulerName "default-scheduler") -}}
+{{- fail "schedulerName: default-scheduler is kube-scheduler's; a second scheduler needs another name, or use mode: scheduler" -}}
+{{- end -}}
+{{- if and .Values.config (ne .Values.preset "default") -}}
+{{- fail (printf "preset: %s has no effect, for config is given" .Values.preset) -}}
+{{- end -}}
+{{- if and (include "berth.schedules" .) (not .Values.leaderElection.enabled) (gt (int .Values.replicaCount) 1) -}}
+{{- fail (printf "replicaCount: %d replicas would all schedule at once without leaderElection.enabled" (int .Values.replicaCount)) -}}
+{{- end -}}
+{{- if include "berth.isExtender" . -}}
+{{- if and (not .Values.extender.clientCA.secretName) (not .Values.extender.allowUnauthenticated) -}}
+{{- fail "extender.clientCA.secretName: mode extender needs the authority of kube-scheduler's client certificate, or extender.allowUnauthenticated: true to let whoever reaches it have pods bound" -}}
+{{- end -}}
+{{- if and .Values.serviceMonitor.enabled .Values.extender.clientCA.secretName (not .Values.serviceMonitor.tlsConfig) -}}
+{{- fail "serviceMonitor.tlsConfig: with extender.clientCA metrics need a client certificate, too: give cert and keySecret" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq .Values.tls.source "cert-manager") (not .Values.tls.certManager.issuerRef.name) -}}
+{{- fail "tls.certManager.issuerRef.name: who issues the certificate, when tls.source is cert-manager?" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Berth itself, in bindings. */}}
+{{- define "berth.subject" -}}
+- kind: ServiceAccount
+  name: {{ include "berth.serviceAccountName" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end -}}
+
+{{/* The pod of `helm test`; it must not be behind the Service. */}}
+{{- define "berth.testLabels" -}}
+app.kubernetes.io/name: {{ include "berth.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: test
+{{- end -}}
+
+{{/* What kube-scheduler has to know of berth, in mode extender. */}}
+{{- define "berth.extendersBlock" -}}
+{{- $scheme := include "berth.scheme" . -}}
+extenders:
+  - urlPrefix: {{ $scheme }}://{{ default (include "berth.serviceHost" .) .Values.service.clusterIP }}:{{ include "berth.port" . }}/extender
+    filterVerb: filter
+    prioritizeVerb: prioritize
+    preemptVerb: preempt
+    {{- if .Values.extender.bind }}
+    bindVerb: bind
+    {{- end }}
+    weight: 10
+    nodeCacheCapable: true
+    httpTimeout: 5s
+    {{- if eq $scheme "https" }}
+    enableHTTPS: true
+    tlsConfig:
+      {{- if include "berth.hasCertificate" . }}
+      serverName: {{ include "berth.serviceHost" . }}
+      caFile: /etc/kubernetes/berth/ca.crt
+      {{- else }}
+      insecure: true
+      {{- end }}
+      {{- if .Values.extender.clientCA.secretName }}
+      certFile: /etc/kubernetes/berth/client.crt
+      keyFile: /etc/kubernetes/berth/client.key
+      {{- end }}
+    {{- end }}
+{{- end -}}
