@@ -76,12 +76,13 @@ class LiveConfiguration:
         self.loaded_at = clock.now()
         """When the one in force came to be so, in seconds since 1970."""
         self.reloads: Counter[str] = Counter(success=0, failure=0)
-        self.profiles, self.observers = self._build(config)
+        self.profiles, self.observers = self._build(config, registry)
 
     def replace(
         self,
         config: KubeSchedulerConfiguration,
         *,
+        registry: Registry | None = None,
         queue: SchedulingQueue,
         cache: Cache,
         pods: Mapping[str, Pod],
@@ -94,14 +95,16 @@ class LiveConfiguration:
         new are queued, those of one that is gone no more. A pod that has a node by now is bound by
         the profile that chose it; what that assumed of volumes the new one does not know, so the
         API server has to refuse the later of two writers. Awaits nothing; linear in the number of
-        pods. *extender_hints* are registered for each profile.
+        pods. *registry* has the plugins from now on, if they are others. *extender_hints* are
+        registered for each profile.
 
         Raises ConfigError, and then nothing has changed.
         """
         problems = list(fixed_fields_changed(self.current, config))
         if problems:
             raise ConfigError("reload", problems)
-        profiles, observers = self._build(config)
+        registry = registry or self._registry
+        profiles, observers = self._build(config, registry)
         self._check_queue_sort(config, profiles)
         came = profiles.keys() - self.profiles.keys()
         for name in profiles.keys() - came:
@@ -109,6 +112,7 @@ class LiveConfiguration:
         self.profiles.clear()
         self.profiles.update(profiles)
         self.observers = observers
+        self._registry = registry
         self.current = config
         self.generation += 1
         self.loaded_at = self._clock.now()
@@ -136,9 +140,9 @@ class LiveConfiguration:
             extra={"generation": self.generation, "profiles": ",".join(profiles)},
         )
 
-    def _build(self, config: KubeSchedulerConfiguration) -> Profiles:
+    def _build(self, config: KubeSchedulerConfiguration, registry: Registry) -> Profiles:
         observers = {p.scheduler_name: self._observe(p.scheduler_name) for p in config.profiles}
-        profiles = build_profiles(config, self._registry, self._handle, observers=observers)
+        profiles = build_profiles(config, registry, self._handle, observers=observers)
         return Profiles(profiles, observers)
 
     def _check_queue_sort(

@@ -1,14 +1,16 @@
-"""Reading the configuration anew while the scheduler runs: on SIGHUP, and when the file changes."""
+"""Reading the configuration anew while the scheduler runs: on SIGHUP, and when files change."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from app.clock import Clock
 from app.config.errors import ConfigError
-from app.config.types import KubeSchedulerConfiguration
+
+Loaded = TypeVar("Loaded")
+"""What a file comes to."""
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +19,7 @@ LOOK_EVERY: Final = 5.0
 swapping a symbolic link."""
 
 
-class Reloader:
+class Reloader(Generic[Loaded]):
     """Keeps the configuration in force equal to a file, as long as the file is right.
 
     All of it happens without awaiting, hence between two attempts; that takes milliseconds.
@@ -27,15 +29,20 @@ class Reloader:
         self,
         path: Path,
         *,
-        load: Callable[[bytes], KubeSchedulerConfiguration],
-        replace: Callable[[KubeSchedulerConfiguration], None],
+        load: Callable[[bytes], Loaded],
+        replace: Callable[[Loaded], None],
+        also: Callable[[], Iterable[Path]] = tuple,
         count: Callable[[str], None],
         clock: Clock,
     ) -> None:
-        """*load* and *replace* raise ConfigError; *count* is told ``success`` or ``failure``."""
+        """*load* and *replace* raise ConfigError; *count* is told ``success`` or ``failure``.
+
+        *also* lists further files that *load* reads; it may raise ConfigError, too.
+        """
         self._path = path
         self._load = load
         self._replace = replace
+        self._also = also
         self._count = count
         self._clock = clock
         self._seen = self._look()
@@ -57,16 +64,23 @@ class Reloader:
         return True
 
     async def run(self) -> None:
-        """Look at the file for ever, and reload when it has changed."""
+        """Look at the files for ever, and reload when one has changed, or comes, or goes."""
         while True:
             await self._clock.sleep(LOOK_EVERY)
-            if self._look() != self._seen:
-                log.info("configuration file changed", extra={"file": self._path})
+            if self.has_changed():
+                log.info("configuration changed", extra={"file": self._path})
                 self.reload()
 
+    def has_changed(self) -> bool:
+        """Whether the files are others than those that were read last."""
+        return self._look() != self._seen
+
     def _look(self) -> str:
-        """Return what tells one state of the file from another, also when it cannot be read."""
+        """Return what tells one state of the files from another, also when it cannot be read."""
+        seen = sha256()
         try:
-            return sha256(self._path.read_bytes()).hexdigest()
-        except OSError as error:
+            for path in (self._path, *self._also()):
+                seen.update(sha256(bytes(path)).digest() + sha256(path.read_bytes()).digest())
+        except (ConfigError, OSError) as error:
             return str(error)
+        return seen.hexdigest()

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from app import log
-from app.commands import scheduler_access
+from app.commands import plugin_flags, scheduler_access
 from app.commands.terminal import say
 from app.config.errors import ConfigError
 from app.errors import UserError
@@ -25,7 +25,6 @@ from app.offline.scenario import ScenarioError
 from app.server.asking import ask_about_pod
 from app.whatif.reasons import explain_pod
 from app.whatif.snapshot import load
-from plugins.registry import IN_TREE
 
 NODES_TOLD = 10
 PIPE_WIDTH = 200
@@ -49,15 +48,17 @@ def main(argv: Sequence[str]) -> int:
     if given.target is not None and (given.id or given.output):
         parser.error("-o writes all decisions, as JSON lines; it goes without --id and --output")
     if given.target is not None:
-        problems = answer_all(given.source, given.target, lambda found: explain(found, IN_TREE))
+        registry = plugin_flags.known_plugins(given).registry
+        problems = answer_all(given.source, given.target, lambda found: explain(found, registry))
         if problems:
             raise ExplainError("\n".join(problems))
         return 0
     as_json = given.output == "json"
     if given.pod_there is not None:
         snapshot, limit = load(given.source), _limit(given)
+        registry = plugin_flags.known_plugins(given).registry
         with _placed(str(given.source)):
-            found = explain_pod(snapshot, _key(given.pod_there), IN_TREE, limit=limit)
+            found = explain_pod(snapshot, _key(given.pod_there), registry, limit=limit)
     elif given.source is not None:
         _tell_recorded(given, as_json=as_json)
         return 0
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         "pod", nargs="?", metavar="[NAMESPACE/]POD", help="a pod that a running scheduler knows"
     )
     scheduler_access.add_flags(parser)
+    plugin_flags.add_flags(parser)
     parser.add_argument(
         "-f", dest="source", type=Path, metavar="IN",
         help="scenarios as JSON lines, or with --pod a snapshot; .gz too",
@@ -123,13 +125,14 @@ def _print(explanation: Explanation) -> None:
 
 def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
     limit, count = _limit(given), 0
+    registry = plugin_flags.known_plugins(given).registry
     with opened(given.source, "rt") as lines:
         for where, scenario in scenarios(given.source, lines):
             identity = scenario.get("id")
             if given.id is not None and identity != given.id:
                 continue
             with _placed(where):
-                told = reasons(scenario, IN_TREE, limit=limit)
+                told = reasons(scenario, registry, limit=limit)
             if as_json:
                 answer = {"unsupported": told} if isinstance(told, str) else _plain(told)
                 say(json.dumps({"id": identity, **answer}, ensure_ascii=False))

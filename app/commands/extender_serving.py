@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
+from app.addresses import LOOPBACK
 from app.certificates import KeyPair, self_signed
 from app.clock import Clock
 from app.commands.terminal import UsageError, naming_port, port, positive, say
-from app.http_server import LOOPBACK, HttpServer
+from app.http_server import HttpServer
 from app.server.extender_access import CertificateRequired, tls_context
 from app.server.extender_bodies import MAX_BODY_BYTES
 

@@ -7,11 +7,10 @@ import ssl
 from pathlib import Path
 from typing import Final
 
+from app.addresses import LOOPBACK, UP_PORT
 from app.client.connect import Endpoint, from_kubeconfig, is_file
 from app.clock import RealClock
 from app.commands.terminal import UsageError
-from app.http_server import LOOPBACK
-from app.server.application import DEFAULT_PORT
 from app.server.asking import RunningScheduler
 
 WRITTEN_BY_UP: Final = "berth.kubeconfig"
@@ -22,7 +21,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("a running scheduler")
     where.add_argument(
         "--server", metavar="URL",
-        help=f"where it answers; default port {DEFAULT_PORT} of this machine, as of berth up",
+        help=f"where it answers; default port {UP_PORT} of this machine, as of berth up",
     )  # fmt: skip
     where.add_argument(
         "--kubeconfig", metavar="FILE",
@@ -67,7 +66,7 @@ def running_scheduler(
         endpoint, authorization = asyncio.run(_credentials(path))
     if url is None:
         scheme = "http" if endpoint.url.startswith("http:") else "https"
-        url = f"{scheme}://{LOOPBACK}:{DEFAULT_PORT}"
+        url = f"{scheme}://{LOOPBACK}:{UP_PORT}"
     tls = endpoint.tls
     if certificate_authority or trusts_all:
         tls = tls if isinstance(tls, ssl.SSLContext) else ssl.create_default_context()

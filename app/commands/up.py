@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app import log
+from app.addresses import UP_PORT
 from app.clock import RealClock
+from app.commands import plugin_flags
 from app.commands.nodes import (
     add_cluster_flags,
     add_node_flags,
@@ -16,10 +18,7 @@ from app.commands.nodes import (
 )
 from app.commands.terminal import in_loop, naming_port, port, say
 from app.config import flags
-from app.profile.build import args_models
-from app.server.application import DEFAULT_PORT
 from app.up import SAMPLE_NODES, Up, UpOptions
-from plugins.registry import IN_TREE
 
 
 def main(argv: Sequence[str]) -> int:
@@ -32,10 +31,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--sample", action="store_true", help="create a sample workload")
     add_cluster_flags(parser)
     parser.add_argument(
-        "--debug-port", type=port, default=DEFAULT_PORT, metavar="PORT",
+        "--debug-port", type=port, default=UP_PORT, metavar="PORT",
         help="port of the scheduler on loopback, for berth explain; default %(default)s",
     )  # fmt: skip
     parser.add_argument("--config", default="", help="a KubeSchedulerConfiguration file")
+    plugin_flags.add_flags(parser)
     parser.add_argument(
         "--exit-when-idle", action="store_true",
         help="stop when every pod has a node or cannot have one; 0 if all were placed",
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     chosen = flags.parse(
         flags.make_parser("berth up"), [f"--config={given.config}"] if given.config else []
     )
-    config = flags.configuration(chosen, args_models=args_models(IN_TREE))
+    config, plugins = plugin_flags.configuration(chosen, plugin_flags.known_plugins(given))
     options = UpOptions(
         nodes=given.nodes,
         template=node_template(given.node_template),
@@ -62,6 +62,7 @@ def main(argv: Sequence[str]) -> int:
             options,
             config,
             embedded_cluster(given),
+            plugins=plugins,
             clock=RealClock(),
             rng=random.Random(),
             say=say,

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from functools import partial
 from pathlib import Path
@@ -141,28 +141,34 @@ def configuration(
     *,
     args_models: ArgsModels,
     known_plugins: Collection[str] | None = None,
+    aliases: Mapping[str, str] = {},
     text: bytes | None = None,
 ) -> KubeSchedulerConfiguration:
     """Return the effective configuration: the file that is named, or the default; then flags.
 
-    *text* is the content of that file if it was read already. Raises ConfigError, also when the
-    file cannot be read. Flags are applied before validation, so they may mend a file.
+    *known_plugins* and *aliases* are as for :func:`app.config.load.load`. *text* is the content of
+    that file if it was read already. Raises ConfigError, also when the file cannot be read. Flags
+    are applied before validation, so they may mend a file.
     """
     adjust = partial(apply_flags, options=options)
     if not options.config:
         return default_configuration(args_models, source="command line", adjust=adjust)
-    if text is None:
-        try:
-            text = Path(options.config).read_bytes()
-        except OSError as error:
-            raise ConfigError(options.config, [error.strerror or str(error)]) from error
     return load(
-        text,
+        content(options) if text is None else text,
         source=options.config,
         args_models=args_models,
         known_plugins=known_plugins,
+        aliases=aliases,
         adjust=adjust,
     )
+
+
+def content(options: Options) -> bytes:
+    """Read the configuration file that is named. Raises ConfigError."""
+    try:
+        return Path(options.config).read_bytes()
+    except OSError as error:
+        raise ConfigError(options.config, [error.strerror or str(error)]) from error
 
 
 def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSchedulerConfiguration:

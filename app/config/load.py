@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from app.config import decode, errors, validation
 from app.config.defaults import ArgsModels, apply_defaults, args_kind, complete_args
 from app.config.errors import ConfigError
+from app.config.plugin_references import replace_references
 from app.config.types import (
     API_VERSION,
     GROUP,
@@ -32,6 +33,7 @@ def load(
     source: str,
     args_models: ArgsModels,
     known_plugins: Collection[str] | None = None,
+    aliases: Mapping[str, str] = {},
     adjust: Adjust = _as_it_is,
 ) -> KubeSchedulerConfiguration:
     """Read a configuration from YAML or JSON; *source* names it in errors.
@@ -39,11 +41,13 @@ def load(
     The result has its defaults and is valid by itself; whether its plugins fit together is for
     :mod:`app.config.plugin_sets`. Args of plugins in *args_models* are checked and completed,
     those of others kept as they are. With *known_plugins*, enabling any other is an error.
+    *aliases* are the names of plugins by what the text may call them: ``module:Class``.
 
     Raises ConfigError with all problems of the text, or, when fields have wrong types, with all
     of that kind: nothing more can be said until they are mended.
     """
     document = decode.document(text, source=source)
+    replace_references(document.value, aliases)
     return _load(document.value, document.duplicates, source, args_models, known_plugins, adjust)
 
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final
 
 from app.config.defaults import read_args
+from app.config.errors import ConfigError
 from app.config.plugin_sets import Implements, expand_profiles
 from app.config.types import (
     ExtensionPoint,
@@ -13,12 +14,16 @@ from app.config.types import (
 )
 from app.framework.handle import Handle
 from app.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
-from app.framework.plugin_observer import PluginObserver
+from app.framework.plugin_observer import NOBODY, PluginObserver
+from app.profile.guard import Complaints, Guard
 from app.profile.observed import ObservedProfile
 from app.profile.profile import Profile
 
 RESOURCES_PLUGIN: Final = "NodeResourcesFit"
 """Whose ``ignoredResources`` give way to what extenders manage alone, if there is any (§9.1)."""
+
+IN_TREE: Final = "plugins"
+"""The package whose plugins need no guard; those of all others do."""
 
 Registry = Mapping[str, type[Plugin]]
 """Plugin name to class: all plugins there are."""
@@ -45,11 +50,13 @@ def build_profiles(
     expanded = expand_profiles(config.profiles, _implements(registry))
     profiles = {}
     ignored = _ignored_resources(config)
+    complaints = Complaints(handle.clock)
     for profile in config.profiles:
         points = expanded[profile.scheduler_name]
         names = dict.fromkeys(name for entries in points.values() for name, _ in entries)
-        made = {name: _make(registry[name], profile, handle, ignored) for name in names}
         observer = (observers or {}).get(profile.scheduler_name)
+        guard = Guard(observer or NOBODY, complaints)
+        made = {n: _make(registry[n], profile, handle, ignored, guard) for n in names}
         make = Profile if observer is None else partial(ObservedProfile, observer=observer)
         profiles[profile.scheduler_name] = make(
             profile.scheduler_name,
@@ -70,15 +77,27 @@ def check_profiles(config: KubeSchedulerConfiguration, registry: Registry) -> No
 
 
 def _make(
-    kind: type[Plugin], profile: KubeSchedulerProfile, handle: Handle, ignored: list[str]
+    kind: type[Plugin],
+    profile: KubeSchedulerProfile,
+    handle: Handle,
+    ignored: list[str],
+    guard: Guard,
 ) -> Plugin:
-    args = None
+    args: PluginArgs | None = None
     if kind.ARGS is not None:
         given = profile.args(kind.NAME)
         if ignored and kind.NAME == RESOURCES_PLUGIN:
             given = {**given, "ignoredResources": ignored}
         args = read_args(given, kind.ARGS)
-    return kind(args, handle)
+    if kind.__module__.partition(".")[0] == IN_TREE:
+        return kind(args, handle)
+    try:
+        plugin = kind(args, handle)
+        guard.hold(plugin)
+    except Exception as exc:
+        problem = f"plugin {kind.NAME!r} cannot be made: {exc!r}"
+        raise ConfigError(f"profile {profile.scheduler_name}", [problem]) from exc
+    return plugin
 
 
 def _ignored_resources(config: KubeSchedulerConfiguration) -> list[str]:

@@ -1,5 +1,6 @@
 """A profile that somebody watches from outside; its plugins know nothing of it."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -17,6 +18,8 @@ from app.framework.status import Code, Status
 from app.framework.verdict import Verdict
 from app.profile.profile import PreFilterOutcome, Profile, ScoreTable
 from app.profile.statuses import bug_in
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -124,7 +127,9 @@ class ObservedProfile(Profile):
         started = self._observer.now() if state.is_sampled else None
         try:  # not by way of super(): thirty more calls per decision would cost 5 µs
             answer = call(state, *args)
-        except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
+        except Exception as exc:  # a plugin's bug fails this attempt only
+            self._observer.plugin_failed(point, plugin.NAME)
+            log.exception("plugin failed", extra={"plugin": plugin.NAME, "extension_point": point})
             answer = bug_in(plugin, exc)
         if started is not None:
             self._observer.ran_plugin(point, plugin.NAME, label_of(answer), started)

@@ -14,6 +14,7 @@ from app.client.errors import (
     NotFoundError,
     ServerError,
     TooManyRequestsError,
+    UnauthorizedError,
     UnavailableError,
 )
 from app.client.events import EventRecorder
@@ -30,6 +31,10 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 """Seconds between asking what became of a bind: doubled each time, and up to doubled by chance."""
+
+
+NO_ANSWER: Final = (ServerError, TooManyRequestsError, UnauthorizedError, UnavailableError)
+"""Errors that say nothing of a pod; also while our token is being replaced."""
 
 
 class RecorderOf(Protocol):
@@ -74,12 +79,13 @@ class ApiWriter:
 
     async def bound_node(self, pod: Pod) -> str | None:
         """Return what :func:`app.client.pods.bound_node` does, asking until there is an answer."""
-        pause = FIRST_PAUSE
+        pause, level = FIRST_PAUSE, logging.INFO
         while True:
             try:
                 return await pods.bound_node(self._client, pod)
-            except (ServerError, TooManyRequestsError, UnavailableError) as exc:
-                log.info("bind is in doubt", extra={"pod": pod.key, "error": str(exc)})
+            except NO_ANSWER as exc:
+                log.log(level, "bind is in doubt", extra={"pod": pod.key, "error": str(exc)})
+                level = logging.DEBUG  # said once: many binds may be in doubt for long
             await self._clock.sleep(pause * (1.0 + self._rng.random()))
             pause = min(pause * 2.0, LONGEST_PAUSE)
 

@@ -5,7 +5,7 @@ import logging
 
 from app.client.errors import ApiError
 from app.clock import Clock
-from app.extender.client import ExtenderError
+from app.extender.errors import ExtenderError
 from app.extender.extenders import Extenders
 from app.framework.diagnosis import Diagnosis
 from app.framework.events import ASSIGNED_POD_DELETE

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
@@ -40,6 +40,8 @@ class Claim:
     stage: Stage = Stage.PERMIT
     task: asyncio.Task[None] | None = None
     """What carries the claim out, once it does."""
+    companions: list["Claim"] = field(default_factory=list)
+    """Those of the pod's gang, made in the same step; to be carried out as well."""
     is_preempted: bool = False
     """Whether ``task`` was cancelled to make room for another pod."""
 

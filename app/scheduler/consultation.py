@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.cache.cache import Cache
-from app.extender.client import ExtenderError
+from app.extender.errors import ExtenderError
 from app.extender.extenders import Extenders
 from app.extender.opinion import Opinion
 from app.framework.cycle_state import CycleState

@@ -62,7 +62,10 @@ class FailureHandler:
             seconds=self._clock.monotonic() - started,
             plugins=decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins,
         )
-        log.debug("pod not scheduled", extra={"pod": queued.key, "why": text})
+        if rejected:
+            log.debug("pod not scheduled", extra={"pod": queued.key, "why": text})
+        else:
+            log.error("attempt broke", extra={"pod": queued.key, "error": text})
         queued.unschedulable_plugins = set(decision.diagnosis.unschedulable_plugins)
         queued.pending_plugins = set(decision.diagnosis.pending_plugins)
         if decision.is_no_nodes or not rejected:

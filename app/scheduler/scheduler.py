@@ -10,7 +10,8 @@ import numpy as np
 
 from app.cache.cache import Cache, CacheError
 from app.clock import Clock
-from app.framework.cycle_state import CycleState
+from app.framework.cycle_state import CycleState, Gang
+from app.framework.diagnosis import Diagnosis
 from app.framework.pod_info import PodInfo, QueuedPodInfo
 from app.framework.status import Status
 from app.metrics.scheduler_metrics import SchedulerMetrics
@@ -25,6 +26,7 @@ from app.scheduler.decision import Decision
 from app.scheduler.decisions import Decisions
 from app.scheduler.failure import FailureHandler, refused_late
 from app.scheduler.find_node import NodeFinder
+from app.scheduler.gang import NO_EXTENDERS, Member, give_back, word_failure
 from app.scheduler.preemption import Preemptions
 from app.scheduler.telling import Telling
 
@@ -85,8 +87,9 @@ class Scheduler:
                     continue
                 answered = self.answered
                 claim = await self.attempt(queued)
-                if claim is not None:
-                    task = tasks.create_task(self.binding.run(claim), name=f"bind {queued.key}")
+                for each in () if claim is None else (claim, *claim.companions):
+                    name = f"bind {each.assumed.key}"
+                    task = tasks.create_task(self.binding.run(each), name=name)
                     self._bindings.add(task)
                     task.add_done_callback(self._bindings.discard)
                 if answered == self.answered or not answered % ANSWERS_PER_BREATH:
@@ -108,7 +111,10 @@ class Scheduler:
         return self.schedule_one(queued)
 
     def schedule_one(self, queued: QueuedPodInfo) -> Claim | None:
-        """Make one attempt for a popped pod; return its claim, or None if it has to wait."""
+        """Make one attempt for a popped pod; return its claim, or None if it has to wait.
+
+        A pod of a gang brings the others along, and their claims with its own.
+        """
         profile = self._profile_of(queued)
         if profile is None:
             return None
@@ -120,6 +126,10 @@ class Scheduler:
         nominator = self.queue.nominator
         nominated = {node: nominator.nominated_pods(node) for node in nominator.nodes()}
         decision = self._finder.find(profile, queued.pod_info, state=state, nominated=nominated)
+        if state.gang is not None:
+            return self._schedule_gang(
+                Member(queued, profile, state, decision), state.gang, started
+            )
         if decision.status is not None:
             self._finder.make_room(profile, decision, state=state, nominated=nominated)
         return self._act_on(decision, profile, queued, state=state, started=started)
@@ -134,7 +144,69 @@ class Scheduler:
         if made is None:
             self.queue.done(queued.uid)
             return None
+        if made.state.gang is not None and made.decision.status is None:
+            made.decision.status = Status.error(f"{made.state.gang.name}: {NO_EXTENDERS}")
+            made.decision.node_name = ""
         return self._act_on(made.decision, profile, queued, state=made.state, started=started)
+
+    def _schedule_gang(self, leader: Member, gang: Gang, started: float) -> Claim | None:
+        """Give all of *gang* nodes, or none of them; the pods see each other's claims.
+
+        Nothing else happens meanwhile, so that nobody ever waits with a claim for another.
+        """
+        members, missing = [leader], []
+        self._claim_for(leader, started)
+        for key in gang.pods:
+            if key == leader.queued.key:
+                continue
+            queued = self.queue.take(key)
+            profile = None if queued is None else self._profile_of(queued)
+            if queued is None or profile is None:
+                missing.append(key)
+                continue
+            member = Member(queued, profile, *self._find_for(queued, profile))
+            members.append(member)
+            self._claim_for(member, started)
+        claims = [member.claim for member in members if member.claim is not None]
+        if len(claims) == len(members) and not missing:
+            for member in members:
+                self._record(member, started)
+                self.queue.activate_all(member.state.pods_to_activate)
+            first, *first.companions = claims
+            return first
+        text = word_failure(members, gang, missing=missing)
+        give_back(members, self.claims)
+        for member in members:
+            self._record(member, started)
+            self._failures.fail(
+                member.queued, member.profile, member.decision, started=started, message=text
+            )
+        return None
+
+    def _find_for(self, queued: QueuedPodInfo, profile: Profile) -> tuple[CycleState, Decision]:
+        """Find a node for one of a gang that is not the first."""
+        state = CycleState()
+        if self._consultation.is_due(queued.pod_info):
+            status = Status.error(NO_EXTENDERS)
+            return state, Decision(
+                queued.pod_info, profile.name, Diagnosis(len(self.cache.table)), status=status
+            )
+        nominator = self.queue.nominator
+        nominated = {node: nominator.nominated_pods(node) for node in nominator.nodes()}
+        return state, self._finder.find(profile, queued.pod_info, state=state, nominated=nominated)
+
+    def _claim_for(self, member: Member, started: float) -> None:
+        self._telling.drop(member.queued.uid)
+        self._measure(member.decision, started)
+        if member.decision.status is None:
+            member.claim = self._claim(
+                member.queued, member.profile, member.state, member.decision, started
+            )
+
+    def _record(self, member: Member, started: float) -> None:
+        self.decisions.add(
+            member.decision, nodes=self.cache.table, attempt=member.queued.attempts, at=started
+        )
 
     def _is_answered(self, queued: QueuedPodInfo, profile: Profile, started: float) -> bool:
         """Let a pod fail without an attempt, if that of another has shown what it would come to."""

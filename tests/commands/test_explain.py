@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from app import cli
-from app.http_server import LOOPBACK, HttpServer
+from app.addresses import LOOPBACK
+from app.http_server import HttpServer
 from app.server.application import Application
 from app.server.explain_endpoints import explain_endpoints
 from tests.builders import node, pod

@@ -14,9 +14,10 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from app import cli
+from app.addresses import LOOPBACK
 from app.certificates import KeyPair, self_signed, server_context
 from app.commands.scheduler_access import running_scheduler
-from app.http_server import LOOPBACK, HttpServer
+from app.http_server import HttpServer
 from app.server.application import Application
 from app.server.explain_endpoints import explain_endpoints
 from tests.builders import node, pod

@@ -12,9 +12,9 @@ import httpx
 import pytest
 import yaml
 
+from app.addresses import LOOPBACK
 from app.clock import RealClock
 from app.embedded import EmbeddedCluster
-from app.http_server import LOOPBACK
 from tests.e2e.replicas import berth
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]

@@ -1,0 +1,98 @@
+"""``berth plugin``: begin a plugin of one's own, and see which ones there are."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from app.commands import plugin_flags
+from app.commands.terminal import say
+from app.config.options import Options
+from app.config.types import KubeSchedulerConfiguration
+from app.plugin_scaffold import write_package
+from app.plugin_sources import KnownPlugins, points_of
+
+PIPE_WIDTH: Final = 1_000
+"""Columns of a table that goes to no terminal: nothing is wrapped there."""
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="berth plugin", allow_abbrev=False)
+    kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    new = kinds.add_parser(
+        "new", allow_abbrev=False, help="write a package with a plugin that works, and its test"
+    )
+    new.add_argument("name", metavar="NAME", help="what to call the plugin, as in NodeShare")
+    new.add_argument(
+        "--dir", dest="parent", type=Path, default=Path(), metavar="DIR",
+        help="where to make the package's folder; here by default",
+    )  # fmt: skip
+    new.set_defaults(act=_new)
+    known = kinds.add_parser(
+        "list", allow_abbrev=False, help="list the plugins that a configuration may enable"
+    )
+    known.add_argument(
+        "--config", default="", metavar="FILE",
+        help="a KubeSchedulerConfiguration, whose module:Class plugins are known too",
+    )  # fmt: skip
+    plugin_flags.add_flags(known)
+    known.set_defaults(act=_list)
+    given = parser.parse_args(argv)
+    status: int = given.act(given)
+    return status
+
+
+def _new(given: argparse.Namespace) -> int:
+    folder = write_package(given.name, given.parent)
+    say(f"{folder} has the plugin {given.name}. What to do next, in that folder:")
+    for step in (
+        "python -m pytest",
+        "pip install -e .",
+        "berth plugin list",
+        "berth up --config config.yaml",
+    ):
+        say(f"  {step}")
+    return 0
+
+
+def _list(given: argparse.Namespace) -> int:
+    options = Options(config=given.config)
+    config, plugins = plugin_flags.configuration(options, plugin_flags.known_plugins(given))
+    console = Console(file=sys.stdout, highlight=False)
+    if console.is_terminal:
+        console.print(_table(plugins, config))
+        return 0
+    wide = Console(width=PIPE_WIDTH, highlight=False)
+    with wide.capture() as captured:
+        wide.print(_table(plugins, config))
+    for line in captured.get().splitlines():
+        if line.strip():
+            say(line.rstrip())
+    return 0
+
+
+def _table(plugins: KnownPlugins, config: KubeSchedulerConfiguration) -> Table:
+    table = Table("plugin", "extension points", "enabled in", "from", box=box.SIMPLE)
+    for name, kind in plugins.registry.items():
+        table.add_row(
+            name, ", ".join(points_of(kind)), ", ".join(_users(name, config)), plugins.origins[name]
+        )
+    return table
+
+
+def _users(plugin: str, config: KubeSchedulerConfiguration) -> list[str]:
+    """Name the profiles that enable *plugin* at any extension point."""
+    return [
+        profile.scheduler_name
+        for profile in config.profiles
+        if any(
+            plugin == entry.name
+            for plugin_set in profile.plugins.sets().values()
+            for entry in plugin_set.enabled
+        )
+    ]

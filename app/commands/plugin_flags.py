@@ -1,0 +1,61 @@
+"""Flags that say which plugins there are beside the in-tree ones, and reading a configuration."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Final
+
+from app.config import flags
+from app.config.decode import document
+from app.config.options import Options
+from app.config.types import KubeSchedulerConfiguration
+from app.plugin_sources import KnownPlugins
+
+ENVIRONMENT: Final = "BERTH_PLUGIN_DIR"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add ``--plugin-dir`` and ``--plugin``."""
+    parser.add_argument(
+        "--plugin-dir", dest="plugin_dirs", type=Path, action="append", default=[],
+        metavar="DIR",
+        help="Know the plugins that the *.py files in this folder define; may be given several"
+        f" times. {ENVIRONMENT} adds folders, with {os.pathsep!r} between them.",
+    )  # fmt: skip
+    parser.add_argument(
+        "--plugin", dest="plugins", action="append", default=[], metavar="MODULE:CLASS",
+        help="Know this plugin. A configuration may also enable it by that name itself.",
+    )  # fmt: skip
+
+
+def known_plugins(given: argparse.Namespace) -> KnownPlugins:
+    """Import the plugins that the flags, the environment and installed packages offer.
+
+    Raises ConfigError.
+    """
+    in_environment = os.environ.get(ENVIRONMENT, "")
+    more = [Path(part) for part in in_environment.split(os.pathsep) if part]
+    directories = dict.fromkeys([*given.plugin_dirs, *more])
+    return KnownPlugins.find(directories=directories, references=given.plugins)
+
+
+def configuration(
+    options: Options, plugins: KnownPlugins, *, text: bytes | None = None
+) -> tuple[KubeSchedulerConfiguration, KnownPlugins]:
+    """Return what :func:`app.config.flags.configuration` does, and the plugins it may enable.
+
+    Those are *plugins* and what the file names as ``module:Class``. Raises ConfigError.
+    """
+    if options.config:
+        text = flags.content(options) if text is None else text
+        found = document(text, source=options.config).value
+        plugins = plugins.referred_in(found, source=options.config)
+    config = flags.configuration(
+        options,
+        args_models=plugins.args_models,
+        known_plugins=plugins.registry,
+        aliases=plugins.aliases,
+        text=text,
+    )
+    plugins.check_args(config, source=options.config)
+    return config, plugins
