@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint quick bench lock clean
+.PHONY: run test lint quick bench docs lock clean
 
 run: $(READY)
 	$(BIN)/berth up --sample
@@ -25,6 +25,10 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/berth bench engine
 
+docs: $(READY)
+	$(BIN)/sphinx-build -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+	@echo docs/_build/html/index.html
+
 # Needs uv; writes versions and hashes only, no index address.
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 lock:
@@ -39,5 +43,5 @@ $(READY): requirements-dev.lock pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build docs/_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

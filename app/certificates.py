@@ -63,7 +63,7 @@ def self_signed(hosts: Sequence[str], *, now: datetime, name: str) -> KeyPair:
 def server_context(pair: KeyPair) -> ssl.SSLContext:
     """Return the TLS settings of a server with *pair*; clients need no certificate.
 
-    Raises ssl.SSLError when the two do not belong together.
+    Raises ssl.SSLError when the two do not belong together, or the key is encrypted.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -72,7 +72,7 @@ def server_context(pair: KeyPair) -> ssl.SSLContext:
         path = Path(folder) / "pair.pem"
         path.touch(mode=0o600)
         path.write_bytes(pair.certificate + b"\n" + pair.key)
-        context.load_cert_chain(os.fspath(path))
+        context.load_cert_chain(os.fspath(path), password="")  # else it asks the terminal for one
     return context
 
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 
 from app.cache.cache import Cache
-from app.cache.comparer import compare
+from app.cache.comparer import Counted, compare, placed
 from app.objects.node import Node
 from app.objects.pod import Pod
 from app.queue.scheduling_queue import SchedulingQueue
@@ -41,7 +41,8 @@ def dump(
                     "rejected_by": sorted(queued.unschedulable_plugins | queued.pending_plugins),
                 },
             )
-    differences = compare(cache, nodes=tuple(nodes), pods=tuple(pods)).lines()
+    names = [node.metadata.name for node in nodes]
+    differences = compare(Counted.by(cache), nodes=names, pods=placed(pods)).lines()
     for line in differences:
         log.warning("cache mismatch", extra={"difference": line})
     log.info("cache compared", extra={"differences": len(differences)})

@@ -49,7 +49,7 @@ def scheduler_application(service: "SchedulerService", *, flags: Mapping[str, st
         snapshot_endpoints(take, is_synced=lambda: service.is_synced),
         simulate_endpoints(
             take,
-            SimulationProcesses(SIMULATION_WORKER).simulate,
+            SimulationProcesses(SIMULATION_WORKER, more=lambda: service.plugins.as_flags).simulate,
             is_synced=lambda: service.is_synced,
         ),
         metrics_of(service),

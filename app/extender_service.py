@@ -57,7 +57,14 @@ class ExtenderService:
             cache,
             pod_lookup=pod_lookup,
             client=client,
-            binder=ApiWriter(client, self._lanes, recorders={}, clock=clock, rng=rng),
+            binder=ApiWriter(
+                client,
+                self._lanes,
+                recorders={},
+                pod_lookup=pod_lookup,
+                clock=clock,
+                rng=rng,
+            ),
             clock=clock,
         )
         self._answers = Answers(

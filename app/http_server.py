@@ -11,7 +11,6 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-LOOPBACK: Final = "127.0.0.1"
 ANY_IPV6: Final = "::"
 """All addresses, those of IPv4 too."""
 
@@ -22,6 +21,12 @@ KEEP_ALIVE_SECONDS: Final = 120
 
 SHUTDOWN_SECONDS: Final = 2
 """How long requests may take to finish when the server stops."""
+
+HEAD_SECONDS: Final = 32.0
+"""How long a client may take to send the head of a request, as with Kubernetes' servers."""
+
+LARGEST_HEAD: Final = 1 << 20
+"""Bytes of such a head, give or take what is read at once; as with Go's servers."""
 
 PEER_CERTIFICATE: Final = "peer_certificate"
 """Where ``scope["state"]`` has the verified certificate of a TLS client, as DER; absent if none."""
@@ -37,7 +42,7 @@ class HttpServer:
             uvicorn.Config(
                 app,
                 interface="asgi3",
-                http=_Protocol,
+                http=Protocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -99,19 +104,55 @@ class _Server(uvicorn.Server):
         yield
 
 
-class _Protocol(HttpToolsProtocol):
+class Protocol(HttpToolsProtocol):
+    """Hangs up on clients that never come to the end of a request's head.
+
+    uvicorn waits for ever, and keeps what has come: anybody could have us hold sockets and memory.
+    """
+
     _peer_certificate: bytes | None = None
+    _is_in_head = True
+    _head_size = 0
+    _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(GatheringTransport(transport))
         encrypted = transport.get_extra_info("ssl_object")
         if encrypted is not None:
             self._peer_certificate = encrypted.getpeercert(binary_form=True)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_in_head:
+            self._head_size += len(data)
+            if self._head_size > LARGEST_HEAD:
+                self.transport.close()
+            elif self._head_timer is None:
+                self._await_head()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._is_in_head = True
         if self._peer_certificate is not None:
             self.scope["state"][PEER_CERTIFICATE] = self._peer_certificate
+
+    def on_headers_complete(self) -> None:
+        self._end_head()
+        super().on_headers_complete()
+
+    def _await_head(self) -> None:
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _end_head(self) -> None:
+        self._is_in_head, self._head_size = False, 0
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
 
 class GatheringTransport(asyncio.Transport):

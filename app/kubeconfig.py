@@ -32,6 +32,6 @@ def write_secret(path: Path, text: str) -> None:
     """Write *text* all at once: whoever waits for the file must not read half of it."""
     written = path.with_name(f".{path.name}.{os.getpid()}")
     written.unlink(missing_ok=True)
-    written.touch(mode=0o600)
+    written.touch(mode=0o600, exist_ok=False)  # whoever makes it first could read it
     written.write_text(text, encoding="utf-8")
     written.replace(path)

@@ -29,14 +29,15 @@ _SECRETS: Final = re.compile(
     r"""
       (?P<keep>(?i:\bauthorization["']?\s*[:=]\s*["']?))[^"'\r\n,}]+
     | (?P<bearer>(?i:\bbearer\s+))[A-Za-z0-9._~+/=-]{8,}
-    | \beyJ[\w-]{8,}\.[\w-]+\.[\w-]*
+    | (?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*
     | (?P<field>(?i:\b\w*(?:token|password)["']?\s*[:=]\s*["']?))[^\s"',}]+
     | (?P<scheme>://)[^/\s:@]+:[^/\s@]+(?=@)
-    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?-----END\ [A-Z ]*PRIVATE\ KEY-----
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     """,
     re.VERBOSE | re.DOTALL,
 )
 _SECRET_KEY: Final = re.compile(r"(?i)(authorization|token|password)$")
+"""Each alternative is linear in the text, which may be what a stranger has sent."""
 
 
 def redacted(text: str) -> str:
@@ -220,4 +221,4 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 def _quoted(value: object) -> str:
     text = str(value)
-    return repr(text) if not text or any(c.isspace() for c in text) else text
+    return text if text.isprintable() and " " not in text and text else repr(text)

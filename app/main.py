@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from app.cache.cache import Cache
 from app.cache_check import CacheCheck
 from app.client.api_client import ApiClient
+from app.client.event_api import EventApi
 from app.client.events import EventRecorder
 from app.client.lanes import WriteLanes
 from app.client.recorders import Recorders
@@ -60,6 +61,7 @@ from app.scheduler.scheduler import Scheduler
 from app.scheduler.telling import Telling
 from app.scheduler.timed_handler import EventTimer
 from app.server.extender_application import extender_application
+from app.server.health import extender_probes
 from app.tasks import forever
 from app.watches import Watches
 
@@ -108,9 +110,10 @@ class SchedulerService:
         self._schedules = schedules
         self.gates = gates
         writes = client if elector is None else client.fenced(elector.may_write)
+        events = EventApi(writes)
         self._recorders = Recorders(
             lambda name: EventRecorder(
-                writes,
+                events,
                 self.lanes,
                 clock=clock,
                 rng=rng,
@@ -118,12 +121,19 @@ class SchedulerService:
                 hostname=socket.gethostname(),
             )
         )
-        writer = ApiWriter(writes, self.lanes, recorders=self._recorders, clock=clock, rng=rng)
-        nodes = self.cache.table
 
         def pod_lookup(key: str) -> Pod | None:
             return self.pods.store.get(key)
 
+        writer = ApiWriter(
+            writes,
+            self.lanes,
+            recorders=self._recorders,
+            pod_lookup=pod_lookup,
+            clock=clock,
+            rng=rng,
+        )
+        nodes = self.cache.table
         under_way = PreemptionsUnderWay(pod_lookup)
         self.background = Background()
         handle = PluginHandle(
@@ -136,6 +146,7 @@ class SchedulerService:
             under_way.is_preempting,
             ResourceClaimApi(writes, self.lanes, count_created=self.metrics.created_claim),
             self.background,
+            self.metrics,
         )
         dice = random.Random(rng.random())  # of their own: what is measured must decide nothing
         self.live = LiveConfiguration(
@@ -280,7 +291,9 @@ class SchedulerService:
         return extender_application(
             self.extender_service.router(max_body_bytes=max_body_bytes),
             metrics_of(self),
-            is_ready=lambda: self.is_synced,
+            probes=extender_probes(
+                is_synced=lambda: self.is_synced, is_terminating=lambda: self.is_terminating
+            ),
         )
 
     def begin_termination(self) -> None:

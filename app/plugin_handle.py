@@ -9,6 +9,7 @@ from app.clock import Clock
 from app.framework.devices.commitment import ClaimWriter
 from app.framework.listers import Listers
 from app.framework.node_table import NodeTable
+from app.framework.outcomes import Outcomes
 from app.framework.pod_info import PodInfo
 from app.objects.pod import Pod
 from app.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -29,6 +30,7 @@ class PluginHandle:
     is_preempting: Callable[[str], bool]
     claim_writer: ClaimWriter
     background: Background
+    outcomes: Outcomes
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         self.background.start(name, work)

@@ -1,9 +1,17 @@
-"""Every task has a name and an owner."""
+"""Every task has a name and an owner, and none keeps the event loop for long."""
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from types import FrameType
+from typing import Any, Final, TypeVar
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PIECE: Final = 4096
+"""Items that cost a microsecond each are looked at in one turn of the event loop."""
 
 
 async def forever(name: str, run: Callable[[], Awaitable[None]]) -> None:
@@ -18,3 +26,20 @@ async def forever(name: str, run: Callable[[], Awaitable[None]]) -> None:
         log.exception("task failed", extra={"task": name})
         raise
     raise RuntimeError(f"task {name!r} returned")
+
+
+def awaited_frames(coroutine: Any) -> Iterator[FrameType]:
+    """Yield the frames of a coroutine and of what it awaits, outermost first, if Python's."""
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
+        if frame is not None:
+            yield frame
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+
+
+async def in_turns(items: Sequence[T]) -> AsyncIterator[Sequence[T]]:
+    """Yield all *items*, piece by piece; between two pieces others on the event loop get a turn."""
+    for begin in range(0, len(items), PIECE):
+        if begin:
+            await asyncio.sleep(0)
+        yield items[begin : begin + PIECE]

@@ -17,6 +17,7 @@ from rich.live import Live
 from starlette.types import ASGIApp
 
 from app import manifests
+from app.addresses import LOOPBACK, UP_PORT
 from app.certificates import server_context
 from app.client.api_client import ApiClient
 from app.client.discovery import Discovery, UnknownKindError
@@ -28,11 +29,11 @@ from app.cluster.kubelet.node_template import NodeTemplate
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.embedded import EmbeddedCluster
-from app.http_server import LOOPBACK, HttpServer
+from app.http_server import HttpServer
 from app.main import SchedulerService
+from app.plugin_sources import KnownPlugins
 from app.progress import Observer, Progress, render
 from app.queue.sub_queues import SubQueue
-from app.server.application import DEFAULT_PORT
 from app.server.secure_serving import guarded
 from app.tasks import forever
 from app.verify import Verification, verify
@@ -66,7 +67,10 @@ class UpOptions:
 
 
 class Up:
-    """One run of ``berth up``, on *cluster*. *say* prints a line for people."""
+    """One run of ``berth up``, on *cluster*. *say* prints a line for people.
+
+    *plugins* are those that *config* may enable; the in-tree ones by default.
+    """
 
     def __init__(
         self,
@@ -74,6 +78,7 @@ class Up:
         config: KubeSchedulerConfiguration,
         cluster: EmbeddedCluster,
         *,
+        plugins: KnownPlugins | None = None,
         clock: Clock,
         rng: random.Random,
         say: Callable[[str], None],
@@ -81,6 +86,7 @@ class Up:
         self._options = options
         self._config = config
         self._cluster = cluster
+        self._plugins = plugins
         self._clock = clock
         self._rng = rng
         self._say = say
@@ -109,7 +115,11 @@ class Up:
             cluster.write_kubeconfig(path)
             self._say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get pods -A")
             service = SchedulerService(
-                scheduler_client, self._config, clock=self._clock, rng=self._rng
+                scheduler_client,
+                self._config,
+                clock=self._clock,
+                rng=self._rng,
+                plugins=self._plugins,
             )
             review_client = await cluster.connect("berth-reviews", user=SCHEDULER)
             cleanup.push_async_callback(review_client.close)
@@ -162,7 +172,7 @@ class Up:
         except OSError as exc:
             self._say(f"--debug-port {self._options.debug_port}: {exc.strerror}; using another")
             await server.start(LOOPBACK, 0)
-        is_default = server.url.endswith(f":{DEFAULT_PORT}")
+        is_default = server.url.endswith(f":{UP_PORT}")
         where = f"--kubeconfig {self._options.kubeconfig.absolute()}"
         where += "" if is_default else f" --server {server.url}"
         self._say(f"scheduler at {server.url}; try: berth explain {where} POD")

@@ -10,7 +10,7 @@ import msgspec
 
 from app.client.api_client import ApiClient
 from app.client.discovery import Discovery
-from app.client.errors import ServerError, TooManyRequestsError, UnavailableError
+from app.client.errors import ApiError
 from app.clock import Clock
 from app.extender.extenders import Extenders
 from app.framework.listers import Listers
@@ -137,12 +137,15 @@ class Watches:
         return served
 
     async def _is_served(self, path: str, discovery: Discovery) -> bool:
-        """Ask until the API server answers: it may be coming up as well."""
+        """Ask until the API server answers: it may be coming up as well.
+
+        Nor does a refusal end the process: tokens are renewed and rights granted while it waits.
+        """
         pause = FIRST_PAUSE
         while True:
             try:
                 return await discovery.serves(path)
-            except (UnavailableError, ServerError, TooManyRequestsError) as exc:
+            except ApiError as exc:
                 log.warning("waiting for the API server", extra={"error": str(exc)})
             await self._clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -29,7 +29,7 @@ from app.framework.interface import (
 )
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
+from app.framework.status import SKIP, Code, Status
 from app.framework.verdict import Verdict
 from app.framework.volumes.assume_cache import AssumeCache, OutOfSyncError
 from app.framework.volumes.claims import ClaimVolume, claim_volumes, ownership_error, references
@@ -93,6 +93,7 @@ class VolumeBinding(
         self._handle = handle
         self._timeout = float((args or VolumeBindingArgs()).bind_timeout_seconds)
         self._listers = handle.listers
+        self._outcomes = handle.outcomes
         self._volumes = AssumeCache(handle.listers.persistent_volumes)
         self._claims = AssumeCache(handle.listers.persistent_volume_claims)
         self._placement = VolumePlacement(handle.listers, self._volumes)
@@ -158,7 +159,10 @@ class VolumeBinding(
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         claims: PodClaims = state.read(self.NAME)
-        return self._placement.judge(claims, nodes, state.feasible).verdict
+        verdict = self._placement.judge(claims, nodes, state.feasible).verdict
+        if any(r.code is Code.ERROR and r.where.any() for r in verdict.rejections):
+            self._outcomes.volume_stage_failed("predicate")
+        return verdict
 
     # Scoring: only with the gate StorageCapacityScoring, which is off.
 
@@ -190,6 +194,7 @@ class VolumeBinding(
             for claim in placement.provisions(row):
                 commitment.provisions.append(self._select(commitment, claim, node_name))
         except OutOfSyncError as exc:
+            self._outcomes.volume_stage_failed("assume")
             return Status.error(str(exc))
         return None
 
@@ -229,7 +234,14 @@ class VolumeBinding(
         return SKIP if state.get(self._key) is None else None
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        commitment: Commitment = state.read(self._key)
+        refusal = await self._see_through(state.read(self._key), pod, node_name)
+        if refusal is not None:
+            self._outcomes.volume_stage_failed("bind")
+        return refusal
+
+    async def _see_through(
+        self, commitment: Commitment, pod: PodInfo, node_name: str
+    ) -> Status | None:
         try:
             await self._write(commitment)
         except Exception as exc:  # noqa: BLE001 - however the client fails, the attempt has failed

@@ -13,6 +13,15 @@ settings.register_profile("berth", deadline=None, derandomize=bool(os.environ.ge
 settings.load_profile("berth")
 
 
+@pytest.fixture(autouse=True)
+def _level_as_before() -> Iterator[None]:
+    """Commands set the level of the process that they run in."""
+    root = logging.getLogger()
+    level = root.level
+    yield
+    root.setLevel(level)
+
+
 @pytest.fixture
 def root_logger() -> Iterator[logging.Logger]:
     """Hand out the root logger without handlers, and put it back as it was."""

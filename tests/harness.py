@@ -20,6 +20,7 @@ from app.extender.build import build_extenders
 from app.framework.interface import Plugin
 from app.framework.listers import Lister, Listers
 from app.framework.node_table import NodeTable
+from app.framework.outcomes import NOBODY, Outcomes
 from app.framework.pod_info import PodInfo
 from app.metrics.extender_metrics import ExtenderMetrics
 from app.metrics.scheduler_metrics import SchedulerMetrics
@@ -80,6 +81,7 @@ class FakeCluster:
     lets_victims_linger: bool = False
     """Whether evicted pods are terminating until the test deletes them."""
     handler: PodHandler | None = None
+    outcomes: Outcomes = NOBODY
 
     def __post_init__(self) -> None:
         self.under_way = PreemptionsUnderWay(self.pods.get)
@@ -209,7 +211,7 @@ class Harness:
         self.registry = CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
         self.cache = Cache()
-        self.cluster = FakeCluster(self.cache.table, self.clock)
+        self.cluster = FakeCluster(self.cache.table, self.clock, outcomes=self.metrics)
         models = args_models(registry)
         loaded = (
             default_configuration(models)
@@ -346,8 +348,8 @@ class Harness:
             queued = self.queue.pop()
             if queued is not None:
                 claim = await self.scheduler.attempt(queued)
-                if claim is not None:
-                    await self.scheduler.binding.run(claim)
+                for each in () if claim is None else (claim, *claim.companions):
+                    await self.scheduler.binding.run(each)
             elif order := self.preemptions.take():
                 await self.preemptions.carry_out(order)
             elif job := self.cluster.background.take():

@@ -1,9 +1,15 @@
-"""The transport that writes once where its owner writes twice."""
+"""How connections are read and written: at once what is written, and no head without end."""
 
 import asyncio
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
 
-from app.http_server import GatheringTransport
+import pytest
+from starlette.responses import PlainTextResponse
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from app.http_server import HEAD_SECONDS, LARGEST_HEAD, GatheringTransport, Protocol
 
 
 class Recorder(asyncio.Transport):
@@ -20,6 +26,12 @@ class Recorder(asyncio.Transport):
 
     def close(self) -> None:
         self.closed = True
+
+    def pause_reading(self) -> None:
+        """The test says when something comes."""
+
+    def resume_reading(self) -> None:
+        """The same."""
 
     def is_closing(self) -> bool:
         return self.closed
@@ -53,3 +65,114 @@ async def test_nothing_is_written_to_a_client_that_has_gone() -> None:
     recorder.close()
     await asyncio.sleep(0)
     assert recorder.written == []
+
+
+REQUEST = b"GET / HTTP/1.1\r\n\r\n"
+
+
+class Timer:
+    """Can be cancelled, and does not go off by itself."""
+
+    def __init__(self, seconds: float, go_off: Callable[[], None]) -> None:
+        self.seconds = seconds
+        self.go_off = go_off
+        self.is_pending = True
+
+    def cancel(self) -> None:
+        self.is_pending = False
+
+
+class Loop:
+    """What a connection asks of its event loop."""
+
+    def __init__(self) -> None:
+        self._timers: list[Timer] = []
+
+    def create_task(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.create_task(coroutine, name="request")
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        self._timers.append(Timer(seconds, callback))
+        return self._timers[-1]
+
+    @property
+    def pending(self) -> list[Timer]:
+        return [timer for timer in self._timers if timer.is_pending]
+
+
+class Connection:
+    """One that a client has just opened."""
+
+    def __init__(self) -> None:
+        config = Config(
+            PlainTextResponse("ok"), http=Protocol, ws="none", lifespan="off", log_config=None
+        )
+        self.loop, self.wire = Loop(), Recorder()
+        loop = cast("asyncio.AbstractEventLoop", self.loop)
+        self.protocol = Protocol(config, ServerState(), {}, _loop=loop)
+        self.protocol.connection_made(self.wire)
+
+    @property
+    def patience(self) -> list[float]:
+        """Seconds until it is hung up, if nothing more comes."""
+        return [timer.seconds for timer in self.loop.pending]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param([b"GET / HTTP/1.1\r\n"], id="a part of the first head"),
+        pytest.param([b"GET / HTTP/1.1\r\na: ", b"b\r\n", b"c: d\r\n"], id="a line at a time"),
+    ],
+)
+async def test_a_client_has_so_long_for_its_first_head(said: list[bytes]) -> None:
+    connection = Connection()
+    for data in said:
+        connection.protocol.data_received(data)
+
+    assert connection.patience == [HEAD_SECONDS]
+    connection.loop.pending[0].go_off()
+    assert connection.wire.closed
+
+
+async def test_a_client_has_as_long_for_each_later_head() -> None:
+    connection = Connection()
+    connection.protocol.data_received(REQUEST)
+    assert connection.patience == []
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert connection.patience == [5]  # what uvicorn gives it to begin, by default
+    connection.protocol.data_received(REQUEST[:9])
+    assert connection.patience == [HEAD_SECONDS]
+    connection.protocol.data_received(REQUEST[9:])
+    assert connection.patience == []
+
+
+async def test_a_client_that_goes_is_not_waited_for() -> None:
+    connection = Connection()
+    connection.protocol.connection_lost(None)
+
+    assert connection.patience == []
+
+
+@pytest.mark.parametrize("separator", [b"", b"\r\na: "], ids=["in one header", "in many headers"])
+async def test_a_head_is_not_kept_without_end(separator: bytes) -> None:
+    connection = Connection()
+    connection.protocol.data_received(b"GET / HTTP/1.1\r\na: ")
+    piece = b"x" * 1024 + separator
+    for _ in range(LARGEST_HEAD // len(piece) - 1):
+        connection.protocol.data_received(piece)
+    assert not connection.wire.closed
+    connection.protocol.data_received(2 * piece)
+
+    assert connection.wire.closed
+
+
+async def test_a_body_may_be_larger_than_a_head() -> None:
+    connection = Connection()
+    connection.protocol.data_received(b"POST / HTTP/1.1\r\ncontent-length: 9999999\r\n\r\n")
+    for _ in range(3):
+        connection.protocol.data_received(b"x" * LARGEST_HEAD)
+
+    assert not connection.wire.closed

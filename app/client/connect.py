@@ -12,6 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
+from app.addresses import THIS_MACHINE
 from app.client.api_client import ApiClient, Authorization, anonymous
 from app.client.connections import Connections
 from app.client.credentials import Credentials
@@ -29,9 +30,6 @@ KEEPALIVE_IDLE: Final = 30
 KEEPALIVE_INTERVAL: Final = 10
 KEEPALIVE_PROBES: Final = 3
 """A peer that vanished without a word is noticed after idle + interval * probes = 60 seconds."""
-
-
-LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ConnectError(UserError):
@@ -209,7 +207,7 @@ def proxy_from_environment(url: str) -> str | None:
     """Return the proxy that ``HTTPS_PROXY`` and the like name for *url*; never one to ourselves."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if host in LOOPBACK or proxy_bypass(host):
+    if host in THIS_MACHINE or proxy_bypass(host):
         return None
     return getproxies().get(parts.scheme)
 

@@ -153,6 +153,7 @@ class Connection(asyncio.Protocol):
                 self.close()  # the answer may yet come, and must not be taken for another one
 
     def close(self) -> None:
+        self._pool.lost(self)  # now: what the loop tells comes in its next turn
         self._transport.abort()
 
     # What the event loop calls.
@@ -182,6 +183,10 @@ class Connection(asyncio.Protocol):
 
     # What the parser calls.
 
+    def on_message_begin(self) -> None:
+        if self._waiting is None:  # two answers to one request: there is no telling which is whose
+            self.close()
+
     def on_header(self, name: bytes, value: bytes) -> None:
         match name.lower():
             case b"retry-after":
@@ -196,6 +201,8 @@ class Connection(asyncio.Protocol):
         self._body.append(body)
 
     def on_message_complete(self) -> None:
+        if self._waiting is None:
+            return
         if self._parser.get_status_code() < 200:
             self._begin()  # 1xx: the answer is still to come
             return
@@ -228,4 +235,4 @@ class Connection(asyncio.Protocol):
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not waiting.done():
             waiting.set_exception(UnavailableError(why, sent=True if self._has_begun else None))
-        self._transport.abort()
+        self.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from app.client.api_client import ApiClient
+from app.client.api import Api
 from app.client.errors import NotFoundError
 
 
@@ -33,7 +33,7 @@ class _Kind:
 class Discovery:
     """What one API server serves; every group is asked for once."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: Api) -> None:
         self._client = client
         self._groups: dict[str, dict[str, _Kind]] = {}
 

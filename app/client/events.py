@@ -6,19 +6,16 @@ from collections import deque
 from functools import partial
 from typing import Final
 
-import msgspec
-
-from app.client.api import Api
 from app.client.errors import (
     ApiError,
-    NotFoundError,
+    FencedError,
     ServerError,
     TooManyRequestsError,
     UnavailableError,
 )
+from app.client.event_api import EventApi
 from app.client.event_series import EventSeriesCache
 from app.client.lanes import WriteLanes
-from app.client.pods import STRATEGIC_MERGE_PATCH
 from app.clock import Clock, rfc3339_micro
 from app.objects.event import Event, EventMeta, ObjectReference
 from app.objects.pod import Pod
@@ -35,8 +32,6 @@ MAX_RETRYING: Final = 1000
 
 SWEEP_INTERVAL: Final = 360.0
 REFRESH_INTERVAL: Final = 1800.0
-
-encode = msgspec.json.encode
 
 
 def shortened(note: str) -> str:
@@ -71,7 +66,7 @@ class EventRecorder:
 
     def __init__(
         self,
-        client: Api,
+        api: EventApi,
         lanes: WriteLanes,
         *,
         clock: Clock,
@@ -79,7 +74,7 @@ class EventRecorder:
         component: str,
         hostname: str,
     ) -> None:
-        self._client = client
+        self._api = api
         self._lanes = lanes
         self._clock = clock
         self._rng = rng
@@ -152,30 +147,16 @@ class EventRecorder:
     async def _write(self, event: Event, tries: int) -> None:
         """Write *event*; when the server may take it later, remember it for :meth:`run`."""
         try:
-            await self._send(event)
+            await self._api.write(event)
         except (UnavailableError, ServerError, TooManyRequestsError) as exc:
             if tries + 1 >= MAX_TRIES:
                 log.warning("event given up", extra=fields(event, exc))
             else:
                 self._to_retry.append((event, tries + 1))
         except ApiError as exc:
-            log.warning("event refused", extra=fields(event, exc))
-
-    async def _send(self, event: Event) -> None:
-        path = f"/apis/events.k8s.io/v1/namespaces/{event.metadata.namespace}/events"
-        if event.series is not None:
-            try:
-                await self._client.request(
-                    "PATCH",
-                    f"{path}/{event.metadata.name}",
-                    body=encode({"series": event.series}),
-                    content_type=STRATEGIC_MERGE_PATCH,
-                )
-            except NotFoundError:
-                pass  # expired on the server, or its creation was dropped: it is created instead
-            else:
-                return
-        await self._client.request("POST", path, body=encode(event))
+            # All that wait are fenced off at once, and the elector says why.
+            level = logging.DEBUG if isinstance(exc, FencedError) else logging.WARNING
+            log.log(level, "event refused", extra=fields(event, exc))
 
 
 def fields(event: Event, error: ApiError) -> dict[str, str]:

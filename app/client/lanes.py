@@ -26,6 +26,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import Any, Final, TypeVar
 
+from app.client.errors import FencedError, NotFoundError
 from app.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Write = Callable[[], Awaitable[T]]
 """Makes one API write when called; called once, when its turn has come."""
+
+EXPECTED: Final = (FencedError, NotFoundError)
+"""How writes end that nobody awaits and nobody misses: their pod is gone, or somebody else leads.
+
+There may be as many of them at once as there are writes that wait, so warnings would bury others.
+"""
 
 
 class Lane(StrEnum):
@@ -308,7 +315,8 @@ class WriteLanes:
         except Exception as exc:  # noqa: BLE001 - a worker outlives any write; told or logged
             stats.failed += 1
             if result is None:
-                log.warning("API write failed", extra={"lane": item.lane, "error": str(exc)})
+                level = logging.DEBUG if isinstance(exc, EXPECTED) else logging.WARNING
+                log.log(level, "API write failed", extra={"lane": item.lane, "error": str(exc)})
             elif not result.done():
                 result.set_exception(exc)
         else:

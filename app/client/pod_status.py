@@ -1,6 +1,7 @@
 """Pod status patches on their way out, merged per pod."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.client.api import Api
@@ -38,9 +39,19 @@ class PodStatusWriter:
     from it when its turn comes.
     """
 
-    def __init__(self, client: Api, lanes: WriteLanes, *, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self,
+        client: Api,
+        lanes: WriteLanes,
+        *,
+        exists: Callable[[Pod], bool],
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        """*exists* says whether a pod is still there: the patch goes to whoever has its name."""
         self._client = client
         self._lanes = lanes
+        self._exists = exists
         self._clock = clock
         self._rng = rng
         self._wanted: dict[str, Wanted] = {}
@@ -72,6 +83,8 @@ class PodStatusWriter:
 
     async def _write(self, uid: str) -> None:
         wanted = self._wanted.pop(uid)
+        if not self._exists(wanted.pod):
+            return
         await patch_pod_status(
             self._client,
             wanted.pod,

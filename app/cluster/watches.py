@@ -95,9 +95,10 @@ class Watch:
         self._render = render
         self._end = clock.monotonic() + options.seconds
         self._next_bookmark = clock.monotonic() + BOOKMARK_SECONDS
-        version = store.version if options.version is None else options.version
+        self._told = store.version if options.version is None else options.version
+        """All changes up to this version are in what was yielded; what a bookmark may say."""
         try:
-            self._cursor: Cursor = store.watch(wanted.resource.storage_key, version)
+            self._cursor: Cursor = store.watch(wanted.resource.storage_key, self._told)
         except ExpiredError as exc:
             raise errors.expired(str(exc)) from exc
         # Taken in the same step as the cursor, so that nothing falls between them.
@@ -105,7 +106,6 @@ class Watch:
 
     async def lines(self, is_open: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield chunks of whole lines until the time is up or *is_open* says no."""
-        version = self._store.version
         for start in range(0, len(self._initial), BATCH):
             batch = self._initial[start : start + BATCH]
             yield b"".join(
@@ -113,13 +113,15 @@ class Watch:
             )
         self._initial = []
         if self._options.initial_bookmark:
-            yield self._bookmark(version, annotations={INITIAL_EVENTS_END: "true"})
+            yield self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
         while is_open():
             try:
                 changes = self._cursor.take(BATCH)
             except ExpiredError as exc:
                 yield _line("ERROR", msgspec.json.encode(errors.expired(str(exc)).status()))
                 return
+            if len(changes) < BATCH:
+                self._told = self._store.version  # now: more is written while the chunk is sent
             if chunk := b"".join(self._said(changes)):
                 yield chunk
             if len(changes) == BATCH:
@@ -129,7 +131,7 @@ class Watch:
                 return
             if self._options.bookmarks and now >= self._next_bookmark:
                 self._next_bookmark = now + BOOKMARK_SECONDS
-                yield self._bookmark(self._store.version)
+                yield self._bookmark()
                 continue
             await self._cursor.wait()
             for _ in range(GATHERING_TURNS):
@@ -151,8 +153,8 @@ class Watch:
                 shown = change.old.at(change.stored.version)
             yield _line(kind, self._render.event(shown))
 
-    def _bookmark(self, version: int, annotations: Object | None = None) -> bytes:
-        metadata: Object = {"resourceVersion": str(version)}
+    def _bookmark(self, annotations: Object | None = None) -> bytes:
+        metadata: Object = {"resourceVersion": str(self._told)}
         if annotations:
             metadata["annotations"] = annotations
         return _line("BOOKMARK", self._render.bookmark(metadata))

@@ -3,14 +3,18 @@
 import argparse
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
 from importlib.metadata import version as version_of
 
 from app import log
+from app.client.api_client import ApiClient
 from app.client.connect import connect
 from app.clock import RealClock
 from app.commands import plugin_flags
 from app.commands.extender_serving import DEFAULT_PORT, Serving, add_flags, listening, serving
+from app.commands.reloading import run_by_file
 from app.commands.terminal import in_loop
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
@@ -26,8 +30,9 @@ def main(argv: Sequence[str]) -> int:
         allow_abbrev=False,
         description="Answer kube-scheduler as its extender: filter, prioritize, preempt and bind at"
         " /extender/VERB by the first profile of the configuration, at /extender/PROFILE/VERB by"
-        " that schedulerName's. Nothing is scheduled and no leader is elected; of several"
-        " replicas, each knows what another has bound once its watches tell.",
+        " that schedulerName's. The configuration is read again when its file changes, and on"
+        " SIGHUP. Nothing is scheduled and no leader is elected; of several replicas, each knows"
+        " what another has bound once its watches tell.",
     )
     parser.add_argument(
         "--config", default="", metavar="FILE", help="A KubeSchedulerConfiguration."
@@ -45,40 +50,53 @@ def main(argv: Sequence[str]) -> int:
     given = parser.parse_args(argv)
     asked = serving(given)
     options = Options(config=given.config, kubeconfig=given.kubeconfig, master=given.master)
-    config, plugins = plugin_flags.configuration(options, plugin_flags.known_plugins(given))
+    find_plugins = partial(plugin_flags.known_plugins, given)
+    config, plugins = plugin_flags.configuration(options, find_plugins())
     log.setup_by_flags(given.v)
-    return in_loop(_answer(options, config, asked, plugins))
+    return in_loop(_answer(options, config, plugins, asked=asked, find_plugins=find_plugins))
 
 
 async def _answer(
     options: Options,
     config: KubeSchedulerConfiguration,
-    asked: Serving,
     plugins: KnownPlugins,
+    *,
+    asked: Serving,
+    find_plugins: Callable[[], KnownPlugins],
 ) -> int:
     """Answer until a signal; the status is 0 then."""
     clock = RealClock()
-    connection = config.client_connection
-    client = await connect(
-        kubeconfig=options.kubeconfig or connection.kubeconfig or None,
-        master=options.master or None,
-        qps=connection.qps,
-        burst=connection.burst,
-        user_agent=f"berth/{version_of('berth')} extender",
-    )
-    try:
+    async with AsyncExitStack() as cleanup:
+        client = await _connect(options, config, purpose="extender")
+        cleanup.push_async_callback(client.close)
+        # A client of its own: whoever comes with a wrong token must not hold up the binds.
+        reviews = await _connect(options, config, purpose="reviews")
+        cleanup.push_async_callback(reviews.close)
         service = SchedulerService(
             client, config, clock=clock, rng=random.Random(), schedules=False, plugins=plugins
         )
         app = service.extender_application(max_body_bytes=asked.max_body_bytes)
-        async with listening(asked, app, clock=clock) as server:
+        server = await cleanup.enter_async_context(
+            listening(asked, app, reviews=reviews, clock=clock)
+        )
 
-            async def both() -> None:
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(forever("extender port", server.run), name="extender port")
-                    await service.run_extender()
+        async def both() -> None:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(forever("extender port", server.run), name="extender port")
+                await run_by_file(service.run_extender, service, options, find_plugins=find_plugins)
 
-            await until_terminated(both())
-    finally:
-        await client.close()
+        await until_terminated(both(), on_request=service.begin_termination)
     return 0
+
+
+async def _connect(
+    options: Options, config: KubeSchedulerConfiguration, *, purpose: str
+) -> ApiClient:
+    connection = config.client_connection
+    return await connect(
+        kubeconfig=options.kubeconfig or connection.kubeconfig or None,
+        master=options.master or None,
+        qps=connection.qps,
+        burst=connection.burst,
+        user_agent=f"berth/{version_of('berth')} {purpose}",
+    )

@@ -2,23 +2,25 @@
 
 import argparse
 import ipaddress
-import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from app.addresses import LOOPBACK
-from app.certificates import KeyPair, self_signed
+from app.client.api import Api
 from app.clock import Clock
 from app.commands.terminal import UsageError, naming_port, port, positive, say
+from app.config.options import Options
+from app.errors import UserError
 from app.http_server import HttpServer
-from app.server.extender_access import CertificateRequired, tls_context
+from app.server.extender_access import ExtenderAccess
 from app.server.extender_bodies import MAX_BODY_BYTES
+from app.server.secure_serving import SecureServer, guarded
 
 DEFAULT_PORT: Final = 10262
 _MEBIBYTE: Final = 2**20
@@ -34,6 +36,7 @@ class Serving:
     tls_cert_file: Path | None
     tls_private_key_file: Path | None
     client_ca_file: Path | None
+    authentication_token_webhook: bool
     allow_unauthenticated: bool
     max_body_mib: int
 
@@ -42,16 +45,36 @@ class Serving:
         return self.max_body_mib * _MEBIBYTE
 
     @property
+    def authenticates(self) -> bool:
+        return self.client_ca_file is not None or self.authentication_token_webhook
+
+    @property
     def is_encrypted(self) -> bool:
-        return self.tls_cert_file is not None or self.client_ca_file is not None
+        return self.tls_cert_file is not None or self.authenticates
+
+    def as_options(self) -> Options:
+        """Return this as the flags of the main port. Of the cluster's authorities none counts."""
+        return Options(
+            bind_address=self.bind_address,
+            secure_port=self.port or 0,
+            tls_cert_file=_text(self.tls_cert_file),
+            tls_private_key_file=_text(self.tls_private_key_file),
+            client_ca_file=_text(self.client_ca_file),
+            authentication_skip_lookup=True,
+        )
+
+
+def _text(path: Path | None) -> str:
+    return "" if path is None else str(path)
 
 
 def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int | None) -> None:
     """Add ``--{prefix}port`` and the other flags; *default* is that of the port."""
     group = parser.add_argument_group(
         "extender port",
-        "Where other schedulers ask berth as their extender. With a client CA everything but health"
-        " needs a client certificate, which kube-scheduler shows by tlsConfig.certFile.",
+        "Where other schedulers ask berth as their extender. With a client CA or a token webhook"
+        " all but health needs a client certificate, which kube-scheduler shows by"
+        " tlsConfig.certFile, or a bearer token.",
     )
 
     def flag(name: str, **settings: Any) -> None:
@@ -65,22 +88,27 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
     )  # fmt: skip
     flag(
         "bind-address", metavar="ADDRESS", default=LOOPBACK,
-        help="Listen on this address; one that is not loopback needs a client CA."
-        " Default: %(default)s",
+        help="Listen on this address; one that is not loopback needs a client CA or a token"
+        " webhook. Default: %(default)s",
     )  # fmt: skip
     flag(
         "tls-cert-file", type=Path, metavar="FILE",
-        help="Serve HTTPS with this certificate. Default: a self-signed one if there is a client"
-        " CA, else plain HTTP.",
+        help="Serve HTTPS with this certificate; a new one in the file is shown from then on."
+        " Default: a self-signed one if clients have to show something, else plain HTTP.",
     )  # fmt: skip
     flag("tls-private-key-file", type=Path, metavar="FILE", help="The key of that certificate.")
     flag(
         "client-ca-file", type=Path, metavar="FILE",
-        help="Answer only clients that have a certificate of this authority.",
+        help="Answer clients that have a certificate of this authority, without asking further.",
+    )  # fmt: skip
+    flag(
+        "authentication-token-webhook", action="store_true",
+        help="Answer bearer tokens whose user may post to /extender/VERB: the API server is asked"
+        " by TokenReview and SubjectAccessReview.",
     )  # fmt: skip
     flag(
         "allow-unauthenticated", action="store_true",
-        help="Do without a client CA: whoever reaches the port can have pods bound.",
+        help="Do without both: whoever reaches the port can have pods bound.",
     )  # fmt: skip
     flag(
         "max-body-mib", type=positive, metavar="MIB", default=MAX_BODY_BYTES // _MEBIBYTE,
@@ -104,24 +132,36 @@ def serving(given: argparse.Namespace, *, prefix: str = "") -> Serving:
         address = ipaddress.ip_address(asked.bind_address)
     except ValueError as exc:
         raise UsageError(f"--{prefix}bind-address: {exc}") from exc
-    if not (address.is_loopback or asked.client_ca_file or asked.allow_unauthenticated):
+    if not (address.is_loopback or asked.authenticates or asked.allow_unauthenticated):
         raise UsageError(
             f"--{prefix}bind-address {address} lets others reach the extender port: give"
-            f" --{prefix}client-ca-file, or --{prefix}allow-unauthenticated to let anybody ask"
+            f" --{prefix}client-ca-file or --{prefix}authentication-token-webhook, or"
+            f" --{prefix}allow-unauthenticated to let anybody ask"
         )
     return asked
 
 
+ExtenderPort: TypeAlias = HttpServer | SecureServer
+"""What listens; to be run and stopped."""
+
+
 @asynccontextmanager
 async def listening(
-    asked: Serving, app: FastAPI, *, prefix: str = "", clock: Clock
-) -> AsyncIterator[HttpServer]:
-    """Serve *app* as *asked*, which must name a port. Raises UsageError when that cannot be."""
+    asked: Serving, app: FastAPI, *, prefix: str = "", reviews: Api, clock: Clock
+) -> AsyncIterator[ExtenderPort]:
+    """Serve *app* as *asked*, which must name a port, until the end of the block.
+
+    *reviews* is asked about tokens, if they count. Raises UsageError when that cannot be.
+    """
     assert asked.port is not None, "a port is asked for"
-    tls = _tls(asked, prefix, clock) if asked.is_encrypted else None
-    server = HttpServer(CertificateRequired(app) if asked.client_ca_file else app, tls=tls)
-    with naming_port(asked.port, flag=f"--{prefix}port"):
-        await server.start(asked.bind_address, asked.port)
+    server: ExtenderPort
+    with naming_port(asked.port, flag=f"--{prefix}port"), _naming_flags(prefix):
+        if asked.is_encrypted:
+            server = _secure(asked, app, reviews, clock)
+            await server.start()
+        else:
+            server = HttpServer(app)
+            await server.start(asked.bind_address, asked.port)
     say(f"extender at {server.url}")
     try:
         yield server
@@ -129,27 +169,24 @@ async def listening(
         await server.stop()
 
 
-def _tls(asked: Serving, prefix: str, clock: Clock) -> ssl.SSLContext:
-    if asked.tls_cert_file is None or asked.tls_private_key_file is None:
-        now = datetime.fromtimestamp(clock.now(), UTC)
-        pair = self_signed([asked.bind_address, "localhost"], now=now, name="berth extender")
-    else:
-        pair = KeyPair(
-            _read(asked.tls_cert_file, f"--{prefix}tls-cert-file"),
-            _read(asked.tls_private_key_file, f"--{prefix}tls-private-key-file"),
+def _secure(asked: Serving, app: FastAPI, reviews: Api, clock: Clock) -> SecureServer:
+    options = asked.as_options()
+    delegated = guarded(app, options, tokens=reviews, permissions=reviews, clock=clock)
+    authenticator = delegated.authenticator
+    access: ASGIApp = app
+    if asked.authenticates:
+        access = ExtenderAccess(
+            app,
+            authenticator=authenticator,
+            delegated=delegated if asked.authentication_token_webhook else None,
         )
-    authority = asked.client_ca_file
-    if authority is not None:
-        _read(authority, f"--{prefix}client-ca-file")
-    try:
-        return tls_context(pair, client_ca=authority)
-    except ssl.SSLError as exc:
-        files = f"{asked.tls_cert_file}, {asked.tls_private_key_file}, {authority}"
-        raise UsageError(f"certificates of the extender port ({files}): {exc}") from exc
+    return SecureServer(access, options, authenticator=authenticator, api=reviews, clock=clock)
 
 
-def _read(path: Path, flag: str) -> bytes:
+@contextmanager
+def _naming_flags(prefix: str) -> Iterator[None]:
+    """Spell the flag that the message of a UserError begins with as it was given here."""
     try:
-        return path.read_bytes()
-    except OSError as exc:
-        raise UsageError(f"{flag} {path}: {exc.strerror}") from exc
+        yield
+    except UserError as exc:
+        raise UsageError(f"--{prefix}{str(exc).removeprefix('--')}") from exc

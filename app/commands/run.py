@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import random
-import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -18,7 +17,8 @@ from app.client.api_client import ApiClient
 from app.client.connect import connect
 from app.clock import BootClock, RealClock
 from app.commands import extender_serving, plugin_flags, version
-from app.commands.extender_serving import Serving
+from app.commands.extender_serving import ExtenderPort, Serving
+from app.commands.reloading import run_by_file
 from app.commands.serving import securely_serving
 from app.commands.terminal import in_loop, naming_file
 from app.config import flags
@@ -26,18 +26,16 @@ from app.config.configz import to_yaml
 from app.config.feature_gates import effective_gates
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
-from app.http_server import HttpServer
 from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService
 from app.metrics.selection import Selection
-from app.plugin_sources import KnownPlugins, files_in
+from app.plugin_sources import KnownPlugins
 from app.profile.build import check_profiles
-from app.reload import Reloader
 from app.server.secure_serving import SecureServer
 from app.server.zpages import flag_values
 from app.tasks import forever
-from app.termination import exit_when_continued, on_signals, until_terminated
+from app.termination import exit_when_continued, until_terminated
 
 log = logging.getLogger(__name__)
 
@@ -133,9 +131,17 @@ async def serve(
         server = await cleanup.enter_async_context(securely_serving(application, options, config))
         extender_port = None
         if extender.port is not None:
-            app = service.extender_application(max_body_bytes=extender.max_body_bytes)
+            # A client of its own: whoever comes with a wrong token must not hold up the binds.
+            reviews = await _connect(options, config, purpose="reviews")
+            cleanup.push_async_callback(reviews.close)
             extender_port = await cleanup.enter_async_context(
-                extender_serving.listening(extender, app, prefix=EXTENDER, clock=RealClock())
+                extender_serving.listening(
+                    extender,
+                    service.extender_application(max_body_bytes=extender.max_body_bytes),
+                    prefix=EXTENDER,
+                    reviews=reviews,
+                    clock=RealClock(),
+                )
             )
         try:
             await until_terminated(
@@ -160,7 +166,7 @@ async def _run(
     service: SchedulerService,
     options: Options,
     server: SecureServer | None,
-    extender_port: HttpServer | None,
+    extender_port: ExtenderPort | None,
     find_plugins: Callable[[], KnownPlugins],
 ) -> None:
     """Run *service* and the servers that there are."""
@@ -173,39 +179,7 @@ async def _run(
                 tasks.create_task(forever(name, run), name=name)
         if server is not None:
             tasks.create_task(forever("secure server", server.run), name="secure server")
-        await _run_by_file(service, options, find_plugins)
-
-
-async def _run_by_file(
-    service: SchedulerService, options: Options, find_plugins: Callable[[], KnownPlugins]
-) -> None:
-    """Run *service*, with the configuration of the file that the flags name, also when it changes.
-
-    So it is with the files of plugins. SIGHUP has all read at once, SIGUSR2 has everything told
-    that the scheduler knows.
-    """
-    if not options.config:
-        with on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: _nothing_to_reload}):
-            await service.run()
-        return
-    reloader = Reloader(
-        Path(options.config),
-        load=lambda text: plugin_flags.configuration(options, find_plugins(), text=text),
-        replace=lambda loaded: service.reconfigure(*loaded),
-        also=lambda: files_in(service.plugins.directories),
-        count=service.count_reload,
-        clock=RealClock(),
-    )
-    with on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: reloader.reload}):
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(
-                forever("configuration file", reloader.run), name="configuration file"
-            )
-            await service.run()
-
-
-def _nothing_to_reload() -> None:
-    log.warning("no configuration file to read again", extra={"flag": "--config"})
+        await run_by_file(service.run, service, options, find_plugins=find_plugins)
 
 
 def _registry(options: Options) -> CollectorRegistry:

@@ -14,7 +14,7 @@ from app.clock import RealClock
 from app.commands.terminal import naming_port
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
-from app.server.secure_serving import SecureServer
+from app.server.secure_serving import SecureServer, guarded
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +39,10 @@ async def securely_serving(
         cleanup.push_async_callback(tokens.close)
         permissions = await _reviewer(options.authorization_kubeconfig, options, config)
         cleanup.push_async_callback(permissions.close)
+        clock = RealClock()
+        access = guarded(application, options, tokens=tokens, permissions=permissions, clock=clock)
         server = SecureServer(
-            application, options, tokens=tokens, permissions=permissions, clock=RealClock()
+            access, options, authenticator=access.authenticator, api=tokens, clock=clock
         )
         with naming_port(options.secure_port, flag="--secure-port"):
             await server.start()

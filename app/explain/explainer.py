@@ -45,7 +45,10 @@ class Explainer:
             return None
         state = pod_state(pod, scheduler=self._scheduler, clock=self._clock)
         profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
-        judgement = self._judge(profile, pod, state.where, limit) if profile else None
+        will_be_tried = pod.metadata.deletion_timestamp is None or bool(state.node)
+        judgement = (
+            self._judge(profile, pod, state.where, limit) if profile and will_be_tried else None
+        )
         history = self.decisions(key, limit=HISTORY_TOLD)
         return Explanation(
             pod=key,
@@ -106,6 +109,7 @@ class Explainer:
             reasons=record.reasons,
             plugins=record.plugins,
             nominated_node=record.nominated_node,
+            gang=record.gang,
             answered_by=record.answered_by,
             num_nodes=record.num_nodes,
             num_feasible=record.num_feasible,

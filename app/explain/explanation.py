@@ -108,6 +108,9 @@ class NodeVerdict(Told):
     """Those of that plugin: what the FailedScheduling message counts."""
     obstacles: tuple[Obstacle, ...] = ()
     """All that stands in the way, those of plugins which were not asked any more included."""
+    beside: tuple[str, ...] = ()
+    """Pods nominated to this node, which are counted as if they were there: without them the pod
+    might fit."""
     score: NodeScore | None = None
 
 
@@ -150,6 +153,9 @@ class Judgement(Told):
     """Reason to the number of nodes it is counted for in the message."""
     num_nodes: int
     num_feasible: int
+    gang: str = ""
+    """Of a pod that gets a node only if the others of a gang do: its name. All else that is said
+    here is about the pod alone."""
     notes: tuple[str, ...] = ()
     """What else to know: what was taken for granted, what PreFilter ruled out."""
     choice: Choice | None = None
@@ -184,6 +190,8 @@ class PastDecision(Told):
     num_nodes: int
     num_feasible: int
     choice: Choice | None = None
+    gang: str = ""
+    """The gang that it was tried with; empty if alone."""
     answered_by: str = ""
     """The pod whose attempt answered for this one, which is like it in all that matters."""
     best: tuple[NodeScore, ...] = ()

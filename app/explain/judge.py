@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.explain.choice import choose, scores_of
 from app.explain.explanation import Choice, Judgement, NodeVerdict, Obstacle
 from app.explain.obstacles import Obstacles
-from app.framework.cycle_state import CycleState
+from app.framework.cycle_state import CycleState, Gang
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Code
@@ -47,11 +47,18 @@ def judge(
         reasons=dict(decision.diagnosis.reasons()) if is_refused else {},
         num_nodes=len(nodes),
         num_feasible=num_feasible,
-        notes=(*notes, *_notes(decision)),
+        gang=state.gang.name if state.gang else "",
+        notes=(*notes, *_notes(decision, state.gang)),
         choice=_choice(decision, profile, nodes) if not is_refused else None,
         nearest_miss=obstacles.miss(*rejected[0]) if is_refused and rejected else None,
         nodes=tuple(
-            [*fitting, *(_rejected(decision, nodes, *found) for found in rejected)][:wanted]
+            [
+                *fitting,
+                *(
+                    _rejected(decision, nodes, row, held_against, obstacles.beside(row))
+                    for row, held_against in rejected
+                ),
+            ][:wanted]
         ),
     )
 
@@ -77,7 +84,11 @@ def _fitting(
 
 
 def _rejected(
-    decision: Decision, nodes: NodeTable, row: int, obstacles: tuple[Obstacle, ...]
+    decision: Decision,
+    nodes: NodeTable,
+    row: int,
+    obstacles: tuple[Obstacle, ...],
+    beside: tuple[str, ...],
 ) -> NodeVerdict:
     charged = decision.verdict_on(nodes, row)
     name = nodes.name(row)
@@ -90,10 +101,11 @@ def _rejected(
         code=charged.code.label,
         reasons=charged.reasons,
         obstacles=obstacles,
+        beside=beside,
     )
 
 
-def _notes(decision: Decision) -> Iterator[str]:
+def _notes(decision: Decision, gang: Gang | None) -> Iterator[str]:
     outcome = decision.pre_filter
     if outcome.status is not None and outcome.status.code is not Code.ERROR:
         author = outcome.status.plugin or " and ".join(outcome.plugins_with_nodes)
@@ -101,5 +113,9 @@ def _notes(decision: Decision) -> Iterator[str]:
     elif outcome.node_names is not None:
         names = " and ".join(outcome.plugins_with_nodes)
         yield f"{names} leaves {len(outcome.node_names)} nodes in question"
+    if gang is not None:
+        others = len(set(gang.pods) - {decision.pod.key})
+        which = f"{others} other pod{'' if others == 1 else 's'} of {gang.name}"
+        yield f"judged alone; it gets a node only together with {which}"
     if decision.nominated_used:
         yield f"{decision.node_name} is nominated and fits: no other node is considered"

@@ -86,7 +86,16 @@ class Obstacles:
         """Say what the nearest node would need; None if no change of a node would help."""
         if not self._were_filtered or self._decision.diagnosis.error() is not None:
             return None
-        return _miss(self._nodes.name(row), obstacles)
+        return _miss(self._nodes.name(row), obstacles, beside=self.beside(row))
+
+    def beside(self, row: int) -> tuple[str, ...]:
+        """Return the nominated pods that room is left for on *row*, which they keep this pod off.
+
+        Obstacles and what would help count them as if they were there.
+        """
+        if row not in self._decision.diagnosis.statuses:
+            return ()
+        return tuple(other.key for other in self._nominated_to(self._nodes.name(row)))
 
     @property
     def _pod(self) -> PodInfo:
@@ -116,13 +125,17 @@ class Obstacles:
         """Yield what is in the way on *row* beside the pods nominated there (spec §2.5)."""
         name = self._nodes.name(row)
         part, state = self._nodes.take([row]), self._state.clone()
-        for other in self._nominated.get(name, ()):
-            if other.uid != self._pod.uid and other.priority >= self._pod.priority:
-                part.add_pod(0, other.on_node(name))
-                self._profile.run_add_pod(state, self._pod, other.on_node(name), part)
+        for other in self._nominated_to(name):
+            part.add_pod(0, other.on_node(name))
+            self._profile.run_add_pod(state, self._pod, other.on_node(name), part)
         state.feasible = np.ones(1, bool)
         verdicts = list(_all_verdicts(self._profile, state, self._pod, part))
         return self._on_row(verdicts, state, part, 0)
+
+    def _nominated_to(self, name: str) -> Iterator[PodInfo]:
+        for other in self._nominated.get(name, ()):
+            if other.uid != self._pod.uid and other.priority >= self._pod.priority:
+                yield other
 
     def _on_row(
         self, verdicts: Iterable[PluginVerdict], state: CycleState, nodes: NodeTable, row: int
@@ -183,7 +196,7 @@ def _distance(obstacles: tuple[Obstacle, ...]) -> tuple[int, bool, float]:
     )
 
 
-def _miss(node: str, obstacles: tuple[Obstacle, ...]) -> NearestMiss:
+def _miss(node: str, obstacles: tuple[Obstacle, ...], *, beside: tuple[str, ...]) -> NearestMiss:
     changes = []
     words = []
     is_complete = True
@@ -202,5 +215,9 @@ def _miss(node: str, obstacles: tuple[Obstacle, ...]) -> NearestMiss:
         node=node,
         changes=tuple(changes),
         is_complete=is_complete,
-        words=f"{node}: {'; '.join(words)}",
+        words=f"{node}{_beside_in_words(beside)}: {'; '.join(words)}",
     )
+
+
+def _beside_in_words(pods: tuple[str, ...]) -> str:
+    return f", beside {', '.join(pods)} nominated there" if pods else ""

@@ -20,6 +20,8 @@ def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock) -> PodState:
         or _waiting(pod, scheduler, clock)
         or _elsewhere(pod, scheduler)
     )
+    if pod.metadata.deletion_timestamp and found.where is not Whereabouts.DELETED:
+        found = found.model_copy(update={"words": f"is being deleted; {found.words}"})
     nominated = scheduler.queue.nominator.nominated_node(pod.metadata.uid)
     if not nominated:
         return found
@@ -102,7 +104,7 @@ def _waiting(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
 
 
 def _active(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
-    ahead = scheduler.queue.ahead_of([queued.key])[queued.key]
+    ahead = scheduler.queue.ahead_of(queued.key)
     first = scheduler.queue.first_active()
     words = "not tried yet" if not queued.attempts else f"to be tried again, {_tried(queued)}"
     line = f"{_number(ahead, 'pod')} ahead, first {first.key}" if ahead and first else "it is next"

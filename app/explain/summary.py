@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 
 from app.explain.explanation import Judgement, PastDecision, PodState, Whereabouts
+from app.extender.opinion import EXTENDER
 
 
 def summarize(state: PodState, judgement: Judgement | None, history: Sequence[PastDecision]) -> str:
     """Put together what *state* says, what would be found now, and what was (newest first)."""
     match state.where:
+        case Whereabouts.UNSCHEDULABLE if judgement is not None and _is_of_gang(history):
+            return f"{_waits_for_gang(history[0])}; {_alone(judgement)}; {state.words}"
+        case Whereabouts.BACKOFF if judgement is not None and _is_of_gang(history):
+            return f"{state.words}; {_waits_for_gang(history[0])}; {_alone(judgement)}"
         case Whereabouts.UNSCHEDULABLE if judgement is not None:
-            return f"{_unschedulable(judgement)}; {state.words}"
+            return f"{_unschedulable(judgement, state)}; {state.words}"
         case Whereabouts.ACTIVE | Whereabouts.BACKOFF | Whereabouts.GATED if judgement is not None:
             return f"{state.words}; {_if_tried_now(judgement)}"
         case Whereabouts.BOUND | Whereabouts.BINDING | Whereabouts.WAITING:
@@ -19,16 +24,33 @@ def summarize(state: PodState, judgement: Judgement | None, history: Sequence[Pa
     return state.words
 
 
-def _unschedulable(judgement: Judgement) -> str:
+def _is_of_gang(history: Sequence[PastDecision]) -> bool:
+    return bool(history) and bool(history[0].gang)
+
+
+def _waits_for_gang(last: PastDecision) -> str:
+    return f"waits for its gang: {last.message.removesuffix('.')}"
+
+
+def _alone(judgement: Judgement) -> str:
+    if judgement.choice is None:
+        return f"alone it would fit nowhere now: {_refusal(judgement)}"
+    return f"alone {judgement.num_feasible} of {judgement.num_nodes} nodes could take it now"
+
+
+def _unschedulable(judgement: Judgement, state: PodState) -> str:
     if judgement.choice is not None:
         fits = f"{judgement.num_feasible} of {judgement.num_nodes} nodes"
+        if EXTENDER in state.waits_for:
+            return f"unschedulable: {fits} can take it, but an extender said no when it was asked"
         return f"unschedulable when it was tried last, but now {fits} can take it"
     return f"unschedulable: {_refusal(judgement)}"
 
 
 def _if_tried_now(judgement: Judgement) -> str:
     if judgement.choice is not None:
-        return f"now it would go to {judgement.choice.words}"
+        alone = f"if all of {judgement.gang} got nodes " if judgement.gang else ""
+        return f"now {alone}it would go to {judgement.choice.words}"
     return f"now it would fit nowhere: {_refusal(judgement)}"
 
 

@@ -52,6 +52,9 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
             yield "since", explanation.state.since
         for plugin, changes in explanation.state.woken_by.items():
             yield "woken by", f"{', '.join(changes)} ({plugin})"
+    last = explanation.history[0] if explanation.history else None
+    if last is not None and last.gang and not last.node:
+        yield "waits for", last.message
     judgement = explanation.judgement
     if judgement is None:
         return
@@ -113,6 +116,8 @@ def _nodes(judgement: Judgement) -> Iterator[RenderableType]:
             first = ""
         if first:
             table.add_row(first, "not judged", "")
+        if verdict.beside:
+            table.add_row("", "", escape(f"with {', '.join(verdict.beside)}, nominated to it"))
     yield ""
     yield table
     left = judgement.num_nodes - len(judgement.nodes)
@@ -132,6 +137,8 @@ def _history(history: Sequence[PastDecision]) -> Table:
     table = _table("attempt", "seconds ago", "nodes that fitted", "outcome")
     for past in history:
         outcome = past.message if past.choice is None else past.choice.words
+        if past.nominated_node:
+            outcome += f" Room is made on {past.nominated_node}."
         table.add_row(
             str(past.attempt),
             f"{past.seconds_ago:.1f}",

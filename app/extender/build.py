@@ -2,25 +2,28 @@
 
 import ssl
 from collections.abc import Callable, Sequence
-
-import httpx
+from typing import TYPE_CHECKING
 
 from app.clock import Clock
 from app.config import errors
 from app.config.errors import ConfigError
 from app.config.types import Extender as Config
-from app.extender.client import ExtenderClient, Observer
 from app.extender.extender import Extender
 from app.extender.extenders import Extenders
+
+if TYPE_CHECKING:
+    import httpx
+
+    from app.extender.client import Observer
 
 
 def build_extenders(
     configs: Sequence[Config],
     *,
     clock: Clock,
-    observer: Observer,
+    observer: "Observer",
     may_write: Callable[[], bool] = lambda: True,
-    transport: httpx.AsyncBaseTransport | None = None,
+    transport: "httpx.AsyncBaseTransport | None" = None,
 ) -> Extenders:
     """Make all extenders of a configuration; :meth:`Extenders.close` them in the end.
 
@@ -28,6 +31,11 @@ def build_extenders(
     *transport* takes the place of the network. Raises ConfigError when a TLS configuration cannot
     be used.
     """
+    if not configs:
+        return Extenders()
+    # Here, for httpx takes 0.15 s to load, and most schedulers have no extenders.
+    from app.extender.client import ExtenderClient
+
     made = []
     for i, config in enumerate(configs):
         try:

@@ -11,6 +11,7 @@ import msgspec
 from app.clock import Clock
 from app.config.types import Extender
 from app.extender.breaker import CircuitBreaker
+from app.extender.errors import ExtenderError
 from app.extender.tls import client_context
 
 T = TypeVar("T")
@@ -25,17 +26,6 @@ CONNECTIONS: Final = httpx.Limits(
 """Seldom more than one is used at a time, but for binds; none of these is to wait for another."""
 
 HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
-
-
-class ExtenderError(Exception):
-    """An extender gave no answer, one that cannot be used, or said itself that it failed.
-
-    ``may_have_acted`` says whether it may have done what it was asked all the same.
-    """
-
-    def __init__(self, message: str, *, may_have_acted: bool = True) -> None:
-        super().__init__(message)
-        self.may_have_acted = may_have_acted
 
 
 class Observer(Protocol):

@@ -1,11 +1,11 @@
 """What one extender can be asked (spec §9.3-9.6)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.config.types import Extender as Config
 from app.extender import wire
-from app.extender.client import ExtenderClient, ExtenderError
+from app.extender.errors import ExtenderError
 from app.extender.opinion import EXTENDER
 from app.extender.whole_objects import node_as_written, pod_as_written
 from app.framework.node_table import NodeTable
@@ -14,6 +14,9 @@ from app.framework.preemption.candidate import Candidate
 from app.framework.status import Status
 from app.objects.node import Node
 from app.objects.pod import Pod
+
+if TYPE_CHECKING:
+    from app.extender.client import ExtenderClient
 
 
 class FilterAnswer(NamedTuple):
@@ -27,7 +30,7 @@ class Extender:
     """One entry of the configuration. All verbs raise ExtenderError."""
 
     def __init__(
-        self, config: Config, client: ExtenderClient, *, may_write: Callable[[], bool]
+        self, config: Config, client: "ExtenderClient", *, may_write: Callable[[], bool]
     ) -> None:
         """*may_write* says whether this replica may have pods bound at this moment."""
         self.config = config

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from app.extender import whole_objects
-from app.extender.client import ExtenderError
+from app.extender.errors import ExtenderError
 from app.extender.extender import Extender
 from app.extender.opinion import EXTENDER, Opinion
 from app.framework.events import ALL_EVENTS, ClusterEventWithHint

@@ -1,12 +1,25 @@
 """What the plugins of one scheduling attempt remember between extension points."""
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.objects.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Pods that get nodes in one step: all of them, or none."""
+
+    name: str
+    """For messages, as in ``gang train``."""
+    pods: tuple[str, ...]
+    """``namespace/name`` of all that wait; the pod that is tried may be among them."""
+    plugin: str
+    """Who says so. Its events let the pods be tried again if one of them was not to be had."""
 
 
 class CycleState:
@@ -19,6 +32,7 @@ class CycleState:
     __slots__ = (
         "_data",
         "feasible",
+        "gang",
         "is_sampled",
         "pods_to_activate",
         "skip_filter",
@@ -38,6 +52,9 @@ class CycleState:
         """By ``namespace/name``, pods that plugins want to be tried at once should this pod find a
         node: looked at when it has one, and again when it is bound (kube-scheduler's
         ``PodsToActivate``)."""
+        self.gang: Gang | None = None
+        """Set by PreFilter if the pod must not get a node unless others do in the same step, which
+        the scheduler then tries at once, before anything else happens. Preemption is not asked."""
         self.is_sampled = False
         """Whether each plugin is timed in this cycle (spec §2.1)."""
 

@@ -8,6 +8,7 @@ from app.clock import Clock
 from app.framework.devices.commitment import ClaimWriter
 from app.framework.listers import Listers
 from app.framework.node_table import NodeTable
+from app.framework.outcomes import Outcomes
 from app.framework.pod_info import PodInfo
 from app.objects.pod import Pod
 from app.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -30,6 +31,11 @@ class Handle(Protocol):
     @property
     def listers(self) -> Listers:
         """Namespaces, services and the like as the watches last told."""
+        ...
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """To be told of what only the plugin sees; it must not decide by who listens."""
         ...
 
     def pod(self, key: str) -> Pod | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from app.framework.value_ids import ValueIds
 from app.framework.verdict import Mask
 from app.objects.node import Node
 
@@ -13,23 +14,16 @@ Ids = NDArray[np.intp]
 
 
 class _Column:
-    """The values of one key: ``ids[row]`` indexes ``values``; id 0 means the node lacks the key."""
+    """The values of one key: ``ids[row]`` is the number of one; 0 if the node lacks the key."""
 
-    __slots__ = ("id_of", "ids", "values")
+    __slots__ = ("ids", "values")
 
-    def __init__(self, values: list[str | None], id_of: dict[str, int], ids: Ids) -> None:
+    def __init__(self, values: ValueIds[str | None], ids: Ids) -> None:
         self.values = values
-        self.id_of = id_of
         self.ids = ids
 
-    def intern(self, value: str | None) -> int:
-        if value is None:
-            return 0
-        found = self.id_of.get(value)
-        if found is None:
-            found = self.id_of[value] = len(self.values)
-            self.values.append(value)
-        return found
+    def set(self, row: int, value: str | None) -> None:
+        self.ids[row] = self.values.exchange(int(self.ids[row]), value)
 
 
 class LabelColumns:
@@ -47,34 +41,35 @@ class LabelColumns:
         """Return the value id of label *key* per slot; 0 where the node lacks it.
 
         Two rows have the same value exactly if they have the same id: ids double as topology
-        domains.
+        domains. They hold until a node comes, goes or changes.
         """
         return self._column(key).ids[: len(self._nodes)]
 
     def values(self, key: str) -> Sequence[str | None]:
-        """Return the value for each id of *key*; ``values[0]`` is None."""
-        return self._column(key).values
+        """Return the value for each id of *key*; ``values[0]`` is None, and so are unused ones."""
+        return self._column(key).values.values
 
     def id(self, key: str, value: str) -> int | None:
-        """Return the id of *value*, or None if no node ever had it."""
-        return self._column(key).id_of.get(value)
+        """Return the id of *value*, or None if no node has it."""
+        return self._column(key).values.of(value)
 
     def where(self, key: str, test: Callable[[str | None], bool]) -> Mask:
         """Return the rows whose value of *key* passes *test*, called once per distinct value.
 
-        *test* is given None for nodes without the key.
+        *test* is given None for nodes without the key, and perhaps more often.
         """
         column = self._column(key)
-        answers = np.fromiter((test(value) for value in column.values), bool, len(column.values))
+        values = column.values.values
+        answers = np.fromiter((test(value) for value in values), bool, len(values))
         result: Mask = answers[column.ids[: len(self._nodes)]]
         return result
 
     def is_any_of(self, key: str, values: Sequence[str]) -> Mask:
         """Return the rows whose value of *key* is one of *values*; cheap for long columns."""
         column = self._column(key)
-        answers = np.zeros(len(column.values), bool)
+        answers = np.zeros(len(column.values.values), bool)
         for value in values:
-            found = column.id_of.get(value)
+            found = column.values.of(value)
             if found is not None:
                 answers[found] = True
         result: Mask = answers[column.ids[: len(self._nodes)]]
@@ -91,8 +86,10 @@ class LabelColumns:
                 column.ids = np.concatenate([column.ids, np.zeros(len(column.ids) + 16, np.intp)])
 
     def set_row(self, row: int, labels: Mapping[str, str]) -> None:
+        """Take over the labels of the node in *row*. Not of a part, which sees the whole's."""
+        assert self._parent is None, "a part of a table"
         for key, column in self._columns.items():
-            column.ids[row] = column.intern(labels.get(key))
+            column.set(row, labels.get(key))
 
     def take(self, rows: NDArray[np.intp], nodes: Sequence[Node | None]) -> "LabelColumns":
         """Return the columns of *rows*, gathered when asked for."""
@@ -107,11 +104,11 @@ class LabelColumns:
         if self._parent is not None:
             assert self._rows is not None
             whole = self._parent._column(key)
-            column = _Column(whole.values, whole.id_of, whole.ids[self._rows])
+            column = _Column(whole.values, whole.ids[self._rows])
         else:
-            column = _Column([None], {}, np.zeros(len(self._nodes) + 16, np.intp))
+            column = _Column(ValueIds(None), np.zeros(len(self._nodes) + 16, np.intp))
             for row, node in enumerate(self._nodes):
                 if node is not None:
-                    column.ids[row] = column.intern(node.metadata.labels.get(key))
+                    column.set(row, node.metadata.labels.get(key))
         self._columns[key] = column
         return column

@@ -61,10 +61,13 @@ class Lister(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
-        return not any(self._by_namespace.values())
+        return not self._by_namespace
 
     def in_namespace(self, namespace: str = "") -> Mapping[str, T]:
-        """Return the objects of a namespace (or all of a cluster-scoped kind) by name."""
+        """Return the objects of a namespace (or all of a cluster-scoped kind) by name.
+
+        Not to be kept: it does not follow changes for ever.
+        """
         return self._by_namespace.get(namespace, {})
 
     def __iter__(self) -> Iterator[T]:
@@ -95,7 +98,11 @@ class Lister(Generic[T]):
         self.on_add(new)
 
     def on_delete(self, obj: T) -> None:
-        old = self._by_namespace.get(obj.metadata.namespace, {}).pop(obj.metadata.name, None)
+        meta = obj.metadata
+        objects = self._by_namespace.get(meta.namespace, {})
+        old = objects.pop(meta.name, None)
+        if not objects:  # namespaces come and go, too
+            self._by_namespace.pop(meta.namespace, None)
         self._changed(old, None)
 
     def _changed(self, old: T | None, new: T | None) -> None:

@@ -12,6 +12,7 @@ from app.framework.pod_counters import PodCounters
 from app.framework.pod_info import PodInfo, PodTemplate
 from app.framework.port_index import PortIndex
 from app.framework.row_memo import RowMemo, Rows
+from app.framework.value_ids import ValueIds
 from app.framework.verdict import Ints, Mask
 from app.objects.node import Node, Taint
 from app.objects.resources import node_allocatable
@@ -53,14 +54,13 @@ class NodeTable:
         """Per row, the pods on it by uid, assumed ones included, in order of arrival."""
         self.resources: dict[str, int] = {name: i for i, name in enumerate(_NATIVE)}
         """Resource name to its index in ``allocatable`` and ``requested``."""
-        self.taint_sets: list[TaintSet] = [()]
-        """Distinct taint lists; ``taint_set`` holds indexes into it, 0 being untainted."""
         self.last_generation = 0
         self.labels = LabelColumns(self.nodes)
         self.ports = PortIndex()
         self.images = ImageStates()
         self.pod_counters = PodCounters(self.pods)
-        self._taint_set_ids: dict[TaintSet, int] = {(): 0}
+        self._taint_sets: ValueIds[TaintSet] = ValueIds(())
+        self._shares_taint_sets = False
         self._free: list[int] = []
         self._kept: dict[Hashable, Any] = {}
         self._row_memo = RowMemo()
@@ -113,6 +113,11 @@ class NodeTable:
     def taint_set(self) -> NDArray[np.intp]:
         """Index of the node's taints in ``taint_sets``."""
         return self._taint_set[: self.size]
+
+    @property
+    def taint_sets(self) -> Sequence[TaintSet]:
+        """Distinct taint lists, the first being empty, as are those that no node has any more."""
+        return self._taint_sets.values
 
     @property
     def allocatable(self) -> Ints:
@@ -212,7 +217,7 @@ class NodeTable:
         self._kept.clear()
         capacity = node_allocatable(node)
         self._unschedulable[row] = node.spec.unschedulable
-        self._taint_set[row] = self._intern_taints(node.spec.taints)
+        self._set_taints(row, node.spec.taints)
         self._allowed_pods[row] = capacity.allowed_pods
         self._allocatable[:, row] = 0
         self._allocatable[CPU, row] = capacity.milli_cpu
@@ -235,10 +240,11 @@ class NodeTable:
         self._kept.clear()
         self.images.set_row(row, node.status.images, ())
         self.labels.set_row(row, {})
+        self._set_taints(row, ())
         del self.row_of[node.metadata.name]
         self.nodes[row] = None
         self.pods[row] = {}
-        for column in (self._exists, self._unschedulable, self._taint_set, self._allowed_pods):
+        for column in (self._exists, self._unschedulable, self._allowed_pods):
             column[row] = 0
         for matrix in (self._allocatable, self._requested, self._non_zero_requested):
             matrix[:, row] = 0
@@ -351,12 +357,10 @@ class NodeTable:
             self._allocate(self._capacity)
         return index
 
-    def _intern_taints(self, taints: TaintSet) -> int:
-        index = self._taint_set_ids.get(taints)
-        if index is None:
-            index = self._taint_set_ids[taints] = len(self.taint_sets)
-            self.taint_sets.append(taints)
-        return index
+    def _set_taints(self, row: int, taints: TaintSet) -> None:
+        if self._shares_taint_sets:
+            self._taint_sets, self._shares_taint_sets = self._taint_sets.copy(), False
+        self._taint_set[row] = self._taint_sets.exchange(int(self._taint_set[row]), taints)
 
     def per_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
         """Return one value per slot, of which only those of changed rows are computed again.
@@ -381,7 +385,7 @@ class NodeTable:
         part.pods = [dict(self.pods[row]) for row in index]
         part.row_of = {n.metadata.name: i for i, n in enumerate(part.nodes) if n is not None}
         part.resources = dict(self.resources)
-        part.taint_sets, part._taint_set_ids = self.taint_sets, self._taint_set_ids
+        part._taint_sets, part._shares_taint_sets = self._taint_sets, True
         part.last_generation = self.last_generation
         part.labels = self.labels.take(index, part.nodes)
         part.ports = self.ports.take(index)

@@ -24,6 +24,14 @@ class PluginObserver(Protocol):
         """One plugin has been asked."""
         ...
 
+    def plugin_took(self, point: str, plugin: str, seconds: float) -> None:
+        """A plugin by others was called; told of every call."""
+        ...
+
+    def plugin_failed(self, point: str, plugin: str) -> None:
+        """A plugin raised, or its answer made no sense."""
+        ...
+
 
 class _Nobody:
     def now(self) -> float:
@@ -35,6 +43,10 @@ class _Nobody:
     def ran_point(self, point: str, status: str, started: float) -> None: ...
 
     def ran_plugin(self, point: str, plugin: str, status: str, started: float) -> None: ...
+
+    def plugin_took(self, point: str, plugin: str, seconds: float) -> None: ...
+
+    def plugin_failed(self, point: str, plugin: str) -> None: ...
 
 
 NOBODY: Final[PluginObserver] = _Nobody()

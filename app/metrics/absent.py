@@ -31,12 +31,5 @@ ABSENT: Final[Mapping[str, str]] = {
     "scheduler_pending_async_api_calls": "Only with SchedulerAsyncAPICalls, which is off.",
     "scheduler_podgroup_*": "Only with GenericWorkload, which is off.",
     "scheduler_volume_binder_cache_requests_total": "Never counted by kube-scheduler either.",
-    "scheduler_volume_scheduling_stage_error_total": (
-        "Plugins do not know metrics; scheduler_schedule_attempts_total has the errors."
-    ),
-    "scheduler_dra_bindingconditions_*": (
-        "Plugins do not know metrics; scheduler_framework_extension_point_duration_seconds of"
-        " PreBind has the wait."
-    ),
 }
 """Family, or all families that begin so, to why it is not there. A ``*`` ends a beginning."""

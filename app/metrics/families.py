@@ -173,6 +173,26 @@ RESOURCE_CLAIM_CREATES: Final = counter(
     text="Claims that were to be created for extended resources of pods, by how that ended.",
     labels=("status",),
 )
+DEVICE_WAITS: Final = counter(
+    name="scheduler_dra_bindingconditions_allocations_total",
+    stability=ALPHA,
+    text="Attempts that had to wait until devices of a driver get ready, by how that ended.",
+    labels=("profile", "driver", "status"),
+)
+DEVICE_WAIT_DURATION: Final = histogram(
+    name="scheduler_dra_bindingconditions_wait_duration_seconds",
+    stability=ALPHA,
+    text="Seconds that PreBind waited until devices of a driver got ready, or did not.",
+    labels=("profile", "driver", "status"),
+    buckets=exponential(0.1, 2, 14),
+)
+VOLUME_STAGE_ERRORS: Final = counter(
+    name="scheduler_volume_scheduling_stage_error_total",
+    stability=ALPHA,
+    text="Errors with the volumes of pods: while nodes are judged (predicate), when volumes are"
+    " taken for a pod (assume), until they are bound (bind).",
+    labels=("operation",),
+)
 
 # From the libraries that all Kubernetes components share.
 

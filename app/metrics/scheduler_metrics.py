@@ -44,6 +44,9 @@ class SchedulerMetrics(Collector):
         self._points = Histograms(families.EXTENSION_POINT_DURATION)
         self._plugins = Histograms(families.PLUGIN_DURATION)
         self._claims_created = Counters(families.RESOURCE_CLAIM_CREATES)
+        self._volume_errors = Counters(families.VOLUME_STAGE_ERRORS)
+        self._device_waits = Counters(families.DEVICE_WAITS)
+        self._device_wait_duration = Histograms(families.DEVICE_WAIT_DURATION)
         self._requests = RequestMetrics()
         self._rejecting_attempts = Counters(own_families.REJECTING_ATTEMPTS)
         self._rejected_nodes = Counters(own_families.REJECTED_NODES)
@@ -141,6 +144,17 @@ class SchedulerMetrics(Collector):
     def created_claim(self, status: str) -> None:
         """A claim for extended resources was created (success), or was not (failure)."""
         self._claims_created.add(status)
+
+    # What plugins tell: the framework's Outcomes.
+
+    def volume_stage_failed(self, stage: str) -> None:
+        """An error, not a refusal, came of a pod's volumes: predicate, assume or bind."""
+        self._volume_errors.add(stage)
+
+    def waited_for_devices(self, profile: str, driver: str, status: str, *, seconds: float) -> None:
+        """A pod's binding waited for devices of *driver*: success, failure, timeout or error."""
+        self._device_waits.add(profile, driver, status)
+        self._device_wait_duration.observe(seconds, profile, driver, status)
 
     def loop_lagged(self, seconds: float) -> None:
         """The event loop came back to a timer *seconds* late."""

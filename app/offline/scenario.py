@@ -12,6 +12,7 @@ from app.clock import Clock, FakeClock
 from app.framework.devices.commitment import ClaimWriter
 from app.framework.listers import Listers
 from app.framework.node_table import NodeTable
+from app.framework.outcomes import NOBODY, Outcomes
 from app.framework.pod_info import PodInfo
 from app.informer.store import Handler
 from app.objects.cluster import (
@@ -171,6 +172,7 @@ class OfflineHandle:
     listers: Listers = field(default_factory=Listers)
     pods: Mapping[str, Pod] = field(default_factory=dict)
     """All pods by namespace/name, the pending one among them."""
+    outcomes: Outcomes = NOBODY
 
     def pod(self, key: str) -> Pod | None:
         return self.pods.get(key)

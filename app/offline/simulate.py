@@ -1,22 +1,25 @@
 """A sequence of pods in, where each would go out, in the shape of the recordings."""
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from app.cache.cache import CacheError
 from app.config.defaults import DEFAULT_SCHEDULER_NAME
-from app.framework.cycle_state import CycleState
-from app.framework.diagnosis import Diagnosis
+from app.framework.cycle_state import CycleState, Gang
+from app.framework.interface import PreEnqueuePlugin
 from app.framework.pod_info import PodInfo
-from app.framework.status import Code, Status
+from app.framework.status import Code
 from app.objects.pod import Pod
 from app.offline.explain import configuration
 from app.offline.scenario import OfflineHandle, Scenario, ScenarioError, read, smallest_name
 from app.profile.build import Registry, build_profiles
 from app.profile.profile import Profile
 from app.scheduler.decision import Decision
+from app.scheduler.failure import refused_late
 from app.scheduler.find_node import NodeFinder, Select
+from app.scheduler.gang import Member, try_together
 
 
 def simulate(
@@ -25,9 +28,10 @@ def simulate(
     """Schedule ``scenario["pods"]`` in their order, each with those before it in place.
 
     A pod gets its node and what Reserve plugins claim for it; nothing is bound, nobody is
-    preempted, and who does not fit is left out. A scenario with a single pod gets
-    ``{"id", "unsupported"}``: it is for ``berth explain``. Raises ScenarioError or ConfigError when
-    the scenario is malformed.
+    preempted, and who does not fit is left out. A gang is placed when its first pod's turn comes.
+    No pod is held back: PreEnqueue plugins see all pods, and may say what they like. A scenario
+    with a single pod gets ``{"id", "unsupported"}``: it is for ``berth explain``. Raises
+    ScenarioError or ConfigError when the scenario is malformed.
 
     Of several best nodes the smallest name is taken, as in the recordings; with a *seed* one is
     drawn, as a scheduler does, and the same seed draws the same ones.
@@ -38,22 +42,40 @@ def simulate(
     config = configuration(scenario, registry)
     cluster = Scenario.of(scenario.get("objects", ()))
     pods = [PodInfo(read(raw, Pod)) for raw in scenario["pods"]]
-    handle = OfflineHandle(cluster.cache.table, listers=cluster.listers)
+    handle = OfflineHandle(
+        cluster.cache.table,
+        listers=cluster.listers,
+        pods={**cluster.pods, **{pod.key: pod.pod for pod in pods}},
+    )
     nodes = cluster.cache.table
     select = smallest_name(nodes) if seed is None else random.Random(seed).choice
     profiles = build_profiles(config, registry, handle)
     simulation = Simulation(cluster, profiles, pods, select=select)
 
+    for pod in pods:  # plugins may get to know by this who waits
+        for gate in simulation.gates(pod):
+            gate.pre_enqueue(pod)
+    waiting = {pod.key: pod for pod in pods}
     assignments: dict[str, str | None] = {}
     refused: dict[str, dict[str, str]] = {"fitErrors": {}, "errors": {}}
     for pod in pods:
-        decision = simulation.place(pod)
-        assignments[pod.key] = decision.node_name or None
-        if decision.status is not None:
-            kind = "errors" if decision.status.code is Code.ERROR else "fitErrors"
-            refused[kind][pod.key] = decision.message
+        if pod.key in assignments:  # with its gang
+            continue
+        for decision in simulation.place(pod, others=waiting):
+            key = decision.pod.key
+            del waiting[key]
+            assignments[key] = decision.node_name or None
+            if decision.status is not None:
+                kind = "errors" if decision.status.code is Code.ERROR else "fitErrors"
+                refused[kind][key] = decision.message
     found = {kind: texts for kind, texts in refused.items() if texts}
     return {"id": identity, "assignments": assignments} | found
+
+
+class _Claim(NamedTuple):
+    profile: Profile
+    state: CycleState
+    pod: PodInfo
 
 
 class Simulation:
@@ -75,40 +97,78 @@ class Simulation:
         for pod in pods:
             cluster.nominate(pod)
 
-    def place(self, pod: PodInfo, *, preempting: bool = False) -> Decision:
+    def place(
+        self,
+        pod: PodInfo,
+        *,
+        preempting: bool = False,
+        others: Mapping[str, PodInfo] = MappingProxyType({}),
+    ) -> list[Decision]:
         """Decide for one pod and, if it fits somewhere, count it there from now on.
+
+        A pod of a gang brings those of *others* along, which wait as it does, by namespace/name:
+        all are counted, or none is, and nobody's eviction is considered. Returns the decision on
+        *pod*, and then theirs.
 
         With *preempting*, the decision on a pod that fits nowhere says whose eviction would help;
         nobody is evicted. Raises ScenarioError for a pod that no profile is for.
         """
-        name = pod.pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+        name = _scheduler_name(pod)
         if name not in self._profiles:
             raise ScenarioError(f"pod {pod.key}: spec.schedulerName: no profile {name!r}")
-        profile, state = self._profiles[name], CycleState()
-        nominated = self._cluster.nominated
-        decision = self._finder.find(
-            profile, pod, state=state, nominated=nominated, look_at_all=True
-        )
-        if decision.node_name:
-            refusal = self._claim(profile, state, pod.on_node(decision.node_name))
-            if refusal is not None:
-                decision.node_name, decision.status = "", refusal
-                if refusal.is_rejected:  # told as if the cluster were this one node (spec §2.7)
-                    decision.diagnosis = Diagnosis(1, statuses={0: refusal})
-        elif preempting:
-            self._finder.make_room(profile, decision, state=state, nominated=nominated)
-        return decision
+        tried = self._tried(pod)
+        if tried.state.gang is not None:
+            return self._place_gang(tried, tried.state.gang, others)
+        is_refused = not tried.decision.node_name
+        self._claim(tried)
+        if is_refused and preempting:
+            nominated = self._cluster.nominated
+            self._finder.make_room(
+                tried.profile, tried.decision, state=tried.state, nominated=nominated
+            )
+        return [tried.decision]
+
+    def gates(self, pod: PodInfo) -> Sequence[PreEnqueuePlugin]:
+        """Return who may hold *pod* back."""
+        profile = self._profiles.get(_scheduler_name(pod))
+        return profile.pre_enqueue if profile else ()
 
     def take_back(self) -> None:
         """Undo all placements, the last one first, so that the cluster is as it was before."""
-        for claim in reversed(self._claims):
-            claim.profile.run_unreserve(claim.state, claim.pod, claim.pod.node_name)
-            self._cluster.cache.forget_pod(claim.pod)
-            self._cluster.nominate(claim.pod)
-        self._claims.clear()
+        while self._claims:
+            self._give_back(self._claims[-1])
 
-    def _claim(self, profile: Profile, state: CycleState, pod: PodInfo) -> Status | None:
-        cache = self._cluster.cache
+    def _place_gang(
+        self, leader: Member[_Claim], gang: Gang, others: Mapping[str, PodInfo]
+    ) -> list[Decision]:
+        def take(key: str) -> Member[_Claim] | None:
+            pod = others.get(key)
+            is_ours = pod is not None and _scheduler_name(pod) in self._profiles
+            return self._tried(pod) if pod is not None and is_ours else None
+
+        def give_back(member: Member[_Claim]) -> None:
+            if member.room is not None:
+                self._give_back(member.room)
+
+        attempt = try_together(leader, gang, take=take, claim=self._claim)
+        if not attempt.is_complete:
+            attempt.fail(give_back)
+        return [member.decision for member in attempt.members]
+
+    def _tried(self, pod: PodInfo) -> Member[_Claim]:
+        """Find a node for *pod*, changing nothing."""
+        profile, state = self._profiles[_scheduler_name(pod)], CycleState()
+        decision = self._finder.find(
+            profile, pod, state=state, nominated=self._cluster.nominated, look_at_all=True
+        )
+        return Member(pod, profile, state, decision)
+
+    def _claim(self, member: Member[_Claim]) -> None:
+        """Count a pod on the node that was found for it, if there is one and nobody objects."""
+        decision, profile, state = member.decision, member.profile, member.state
+        if not decision.node_name:
+            return
+        cache, pod = self._cluster.cache, member.pod.on_node(decision.node_name)
         try:
             cache.assume_pod(pod)
         except CacheError as exc:
@@ -117,13 +177,22 @@ class Simulation:
         if refusal is not None:
             profile.run_unreserve(state, pod, pod.node_name)
             cache.forget_pod(pod)
-            return refusal
+            decision.node_name, decision.status = "", refusal
+            if refusal.is_rejected:
+                decision.diagnosis = refused_late(refusal)
+            return
         self._cluster.end_nomination(pod)
-        self._claims.append(_Claim(profile, state, pod))
-        return None
+        member.room = _Claim(profile, state, pod)
+        self._claims.append(member.room)
+
+    def _give_back(self, claim: _Claim) -> None:
+        """Undo the last claim."""
+        assert claim is self._claims[-1], claim.pod.key
+        self._claims.pop()
+        claim.profile.run_unreserve(claim.state, claim.pod, claim.pod.node_name)
+        self._cluster.cache.forget_pod(claim.pod)
+        self._cluster.nominate(claim.pod)
 
 
-class _Claim(NamedTuple):
-    profile: Profile
-    state: CycleState
-    pod: PodInfo
+def _scheduler_name(pod: PodInfo) -> str:
+    return pod.pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME

@@ -3,9 +3,9 @@
 What lives here: :class:`~app.queue.scheduling_queue.SchedulingQueue`, the only thing that others
 use, the sub-queues it is made of, the nominator, and the derivation of cluster events from changed
 objects. Every change of state is synchronous and complete when the method returns; the only
-coroutines wait for work or for the next flush. What must not: scheduling decisions
-(``app.scheduler``), running other plugins than PreEnqueue (``app.profile``), I/O and metrics, which
-read the counts that are kept here.
+coroutines wait for work or for the next flush, or look at all pods in turns with others. What must
+not: scheduling decisions (``app.scheduler``), running other plugins than PreEnqueue
+(``app.profile``), I/O and metrics, which read the counts that are kept here.
 
 A pod is in exactly one of these places::
 

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from app.framework.pod_info import QueuedPodInfo
+from app.tasks import in_turns
 
 SortKey = Callable[[QueuedPodInfo], Any]
 """What to order by, smallest first; must not change while the pod is in the heap."""
@@ -89,15 +90,24 @@ class PodHeap:
         entries = self._entries.values()
         return min(entries)[2] if entries else None
 
-    def ahead_of(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return, for those of *keys* that are here, how many pods would come out before them.
+    def ahead_of(self, key: str) -> int:
+        """Return how many pods would come out before that of *key*, which is here.
 
-        Costs a look at every pod, but no sort of them.
+        Costs a look at every pod.
+        """
+        return sum(map(self._entries[key].__gt__, self._entries.values()))
+
+    async def all_ahead_of(self, keys: Iterable[str]) -> dict[str, int]:
+        """Return, for those of *keys* that are here now, how many pods would come out before them.
+
+        Costs a look at every pod, but no sort of them. Others get a turn meanwhile.
         """
         asked = sorted(self._entries[key] for key in keys if key in self._entries)
         if not asked:
             return {}
-        counts = Counter(map(partial(bisect_right, asked), self._entries.values()))
+        counts: Counter[int] = Counter()
+        async for entries in in_turns(list(self._entries.values())):
+            counts.update(map(partial(bisect_right, asked), entries))
         before = accumulate(counts[place] for place in range(len(asked)))
         return {entry[2].key: ahead for entry, ahead in zip(asked, before, strict=True)}
 

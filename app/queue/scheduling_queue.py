@@ -207,6 +207,23 @@ class SchedulingQueue(SubQueues):
                 return queued
         return None
 
+    def take(self, key: str) -> QueuedPodInfo | None:
+        """Take out a waiting pod before its turn, which is then in flight as if popped.
+
+        None, and it waits on, if it does not wait or PreEnqueue has something against it.
+        """
+        queued = self.get(key)
+        if queued is None:
+            return None
+        self._remove(key)
+        if not self._gates.admits(queued):
+            self._unschedulable.add(queued)
+            return None
+        if queued.initial_attempt_timestamp is None:
+            queued.initial_attempt_timestamp = self._clock.now()
+        queued.attempts += 1
+        return queued if self._in_flight.start(queued.uid) else None
+
     async def wait_ready(self) -> bool:
         """Return True once :meth:`pop` has a pod to give, False once the queue is closed."""
         while not self._closed:

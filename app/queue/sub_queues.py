@@ -80,12 +80,16 @@ class SubQueues:
         """Return the pod that is next; linear in the number of active pods."""
         return self._active.first()
 
-    def ahead_of(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return how many active pods come before those of *keys* that are active.
+    def ahead_of(self, key: str) -> int:
+        """Return how many active pods come before that of *key*, itself active."""
+        return self._active.ahead_of(key)
 
-        Linear in the number of active pods, however many are asked for.
+    async def all_ahead_of(self, keys: Iterable[str]) -> dict[str, int]:
+        """Return how many active pods come before those of *keys* that are active now.
+
+        Linear in the number of active pods, however many are asked for; others get a turn.
         """
-        return self._active.ahead_of(keys)
+        return await self._active.all_ahead_of(keys)
 
     def next_try(self, queued: QueuedPodInfo) -> float | None:
         """Return when a waiting pod is ready to be tried at the latest, in seconds since 1970.

@@ -2,7 +2,7 @@
 
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -52,16 +52,21 @@ class ApiWriter:
         lanes: WriteLanes,
         *,
         recorders: RecorderOf,
+        pod_lookup: Callable[[str], Pod | None],
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        """*recorders* has one event recorder per profile, by scheduler name."""
+        """*recorders* has one event recorder per profile, by scheduler name.
+
+        *pod_lookup* returns the newest known pod of a key.
+        """
+        self._pod_lookup = pod_lookup
         self._client = client
         self._lanes = lanes
         self._recorders = recorders
         self._clock = clock
         self._rng = rng
-        self._status = PodStatusWriter(client, lanes, clock=clock, rng=rng)
+        self._status = PodStatusWriter(client, lanes, exists=self._exists, clock=clock, rng=rng)
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         """Bind *pod*, ahead of all other writes; raises ApiError when it is certain that it failed.
@@ -122,17 +127,28 @@ class ApiWriter:
     async def evict(self, pod: Pod, condition: Condition) -> bool:
         """Give *pod* the condition and delete it; False if it was gone. Raises ApiError."""
 
-        async def write() -> None:
+        async def write() -> bool:
+            if not self._exists(pod):
+                return False
             await pods.patch_pod_status(
                 self._client, pod, condition, None, clock=self._clock, rng=self._rng
             )
             await pods.delete_pod(self._client, pod)
+            return True
 
         try:
-            await self._lanes.evict(write)
+            return await self._lanes.evict(write)
         except NotFoundError:
             return False
-        return True
+
+    def _exists(self, pod: Pod) -> bool:
+        """Say whether *pod*, for all we know, was not deleted, nor replaced by one of its name.
+
+        Names are all that kube-scheduler's patches and deletions go by, and a write may wait so
+        long that a controller has made a successor meanwhile, which it must not hit.
+        """
+        known = self._pod_lookup(pod.key)
+        return known is not None and known.metadata.uid == pod.metadata.uid
 
     @property
     def is_binding(self) -> bool:

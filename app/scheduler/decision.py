@@ -42,6 +42,10 @@ class Decision:
     """What PostFilter plugins achieved; None if they were not asked or there are none."""
     nominated_node: str | None = None
     """What becomes of the pod's nomination: a node, "" to clear it, None to keep it."""
+    gang: str = ""
+    """The name of the gang that the pod was tried with; empty if alone."""
+    gang_message: str = ""
+    """Why that gang got no nodes, which is what is told of each pod in it; empty if it did."""
 
     @property
     def is_no_nodes(self) -> bool:
@@ -52,6 +56,8 @@ class Decision:
         """The text of the PodScheduled condition and the FailedScheduling event (spec §2.8)."""
         if self.status is None:
             return ""
+        if self.gang_message:
+            return self.gang_message
         if self.status.code is Code.ERROR:
             return self.status.message
         if self.is_no_nodes:

@@ -72,6 +72,8 @@ class DecisionRecord(msgspec.Struct, frozen=True):
     """By plugin, those that applied to scores."""
     top: list[RankedNode]
     """The best nodes, best first; the chosen one is the first of its equals."""
+    gang: str = ""
+    """The name of the gang that the pod was tried with; empty if alone."""
     answered_by: str = ""
     """The pod ``namespace/name`` whose attempt answered for this one, which had none."""
 
@@ -109,6 +111,7 @@ class Decisions:
                 equals=max(len(decision.best) - 1, 0),
                 weights=decision.scores.weights if decision.scores else {},
                 top=_top(decision, nodes),
+                gang=decision.gang,
             )
         )
         return self._records[-1]

@@ -62,8 +62,13 @@ class FailureHandler:
             seconds=self._clock.monotonic() - started,
             plugins=decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins,
         )
+        current = self._pods.get(queued.key)
+        is_gone = current is None or current.metadata.uid != queued.uid
         if rejected:
             log.debug("pod not scheduled", extra={"pod": queued.key, "why": text})
+        elif is_gone:
+            # deleted meanwhile: whatever broke, it is nothing to look after
+            log.debug("attempt for a pod that is gone", extra={"pod": queued.key, "error": text})
         else:
             log.error("attempt broke", extra={"pod": queued.key, "error": text})
         queued.unschedulable_plugins = set(decision.diagnosis.unschedulable_plugins)
@@ -71,7 +76,6 @@ class FailureHandler:
         if decision.is_no_nodes or not rejected:
             queued.unschedulable_plugins.clear()
             queued.pending_plugins.clear()
-        current = self._pods.get(queued.key)
         if current is None or current.spec.node_name:
             self._queue.done(queued.uid)
         elif current.metadata.uid != queued.uid:

@@ -1,68 +1,117 @@
-"""Pods that get nodes together: what becomes of each when one of them gets none."""
+"""Pods that get nodes together: one step that gives them to all, or leaves none with one."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
 
 from app.framework.cycle_state import CycleState, Gang
 from app.framework.diagnosis import Diagnosis
-from app.framework.pod_info import QueuedPodInfo
+from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
 from app.profile.profile import Profile
-from app.scheduler.claim import Claim, Claims
 from app.scheduler.decision import Decision
 
 NO_EXTENDERS: Final = "extenders have a say, and cannot be asked in the step that places all"
 
+Room = TypeVar("Room")
+"""What holds a pod's room on its node until it is given back."""
+
 
 @dataclass(slots=True)
-class Member:
+class Member(Generic[Room]):
     """One pod of a gang in the attempt that is made for all of them."""
 
-    queued: QueuedPodInfo
+    pod: PodInfo
     profile: Profile
     state: CycleState
     decision: Decision
-    claim: Claim | None = None
-    """Its room; None if it gets none."""
+    room: Room | None = field(default=None, kw_only=True)
+    """None if it gets none."""
 
 
-def give_back(members: Sequence[Member], claims: Claims) -> None:
-    """Undo the claims that were made, the last one first."""
-    for member in reversed(members):
-        if member.claim is not None:
-            claims.remove(member.claim)
-            member.claim.undo.close()
+AMember = TypeVar("AMember", bound=Member[Any])
 
 
-def word_failure(members: Sequence[Member], gang: Gang, *, missing: Sequence[str]) -> str:
-    """Turn the decisions of all *members* into failures; return what to tell of each.
+@dataclass(frozen=True, slots=True)
+class GangAttempt(Generic[AMember]):
+    """What one attempt for a gang came to. Room is held for those who have it."""
 
-    At least one has no claim, or some of the gang are *missing*: they do not wait, or are held
-    back. All wait for whatever may help any of them. If one attempt broke, all are tried again
-    after their backoff, as after an error.
+    gang: Gang
+    members: tuple[AMember, ...]
+    """Those that were tried, in this order."""
+    missing: tuple[str, ...]
+    """``namespace/name`` of those that do not wait, or are held back."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of the gang have room."""
+        return not self.missing and all(member.room is not None for member in self.members)
+
+    def fail(self, give_back: Callable[[AMember], None]) -> str:
+        """Have all room given back, the last first, and make failures of all decisions.
+
+        Return what to tell of each pod. All wait for whatever may help any of them. If one attempt
+        broke, all are tried again after their backoff, as after an error. To be called when the
+        attempt is not complete.
+        """
+        refused = [member for member in self.members if member.room is None]
+        text = self._words(refused)
+        statuses = [member.decision.status for member in refused]
+        broke = any(status is not None and status.code is Code.ERROR for status in statuses)
+        status = Status(Code.ERROR if broke else Code.UNSCHEDULABLE, (text,), self.gang.plugin)
+        found = [member.decision.diagnosis for member in refused]
+        rejectors = {plugin for each in found for plugin in each.unschedulable_plugins}
+        pending = {plugin for each in found for plugin in each.pending_plugins}
+        if self.missing:
+            rejectors.add(self.gang.plugin)
+        for member in reversed(self.members):
+            decision = member.decision
+            if member.room is not None:
+                give_back(member)
+                decision.diagnosis = Diagnosis(1, statuses={0: status})
+            if member.room is not None or broke:
+                decision.status = status
+            decision.node_name = decision.nominated_node = ""
+            decision.gang_message = text
+            decision.diagnosis.unschedulable_plugins = set(rejectors)
+            decision.diagnosis.pending_plugins = set(pending)
+        return text
+
+    def _words(self, refused: list[AMember]) -> str:
+        total = len(self.members) + len(self.missing)
+        text = f"{self.gang.name}: {len(self.members) - len(refused)} of {total} members fit"
+        if refused:
+            blocker = refused[0]
+            text += f"; first blocker {blocker.pod.key}: {blocker.decision.message}"
+        if self.missing:
+            text += f"; not to be had: {', '.join(self.missing)}"
+        return text
+
+
+def try_together(
+    leader: AMember,
+    gang: Gang,
+    *,
+    take: Callable[[str], AMember | None],
+    claim: Callable[[AMember], None],
+) -> GangAttempt[AMember]:
+    """Try *gang*, of which *leader* was tried first; each pod sees the room of those before it.
+
+    *take* decides on the pod of a name, None if it is not to be had. *claim* takes the room that a
+    decision found, if it found any and nobody objects. Nothing else must happen meanwhile, so that
+    nobody ever waits with room for another.
     """
-    failed = [member for member in members if member.claim is None]
-    statuses = [member.decision.status for member in failed]
-    broke = any(status is not None and status.code is Code.ERROR for status in statuses)
-    total = len(members) + len(missing)
-    text = f"{gang.name}: {len(members) - len(failed)} of {total} members fit"
-    if failed:
-        text += f"; {failed[0].queued.key}: {failed[0].decision.message}"
-    if missing:
-        text += f"; not to be had: {', '.join(missing)}"
-    status = Status(Code.ERROR if broke else Code.UNSCHEDULABLE, (text,), gang.plugin)
-    rejectors = {plugin for m in failed for plugin in m.decision.diagnosis.unschedulable_plugins}
-    pending = {plugin for m in failed for plugin in m.decision.diagnosis.pending_plugins}
-    if missing:
-        rejectors.add(gang.plugin)
+    claim(leader)
+    members, missing = [leader], []
+    for key in gang.pods:
+        if key == leader.pod.key:
+            continue
+        member = take(key)
+        if member is None:
+            missing.append(key)
+            continue
+        claim(member)
+        members.append(member)
     for member in members:
-        decision = member.decision
-        if member.claim is not None:
-            decision.diagnosis = Diagnosis(1, statuses={0: status})
-        if member.claim is not None or broke:
-            decision.status = status
-        decision.node_name = decision.nominated_node = ""
-        decision.diagnosis.unschedulable_plugins = set(rejectors)
-        decision.diagnosis.pending_plugins = set(pending)
-    return text
+        member.decision.gang = gang.name
+    return GangAttempt(gang, tuple(members), tuple(missing))

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -26,7 +27,7 @@ from app.scheduler.decision import Decision
 from app.scheduler.decisions import Decisions
 from app.scheduler.failure import FailureHandler, refused_late
 from app.scheduler.find_node import NodeFinder
-from app.scheduler.gang import NO_EXTENDERS, Member, give_back, word_failure
+from app.scheduler.gang import NO_EXTENDERS, Member, try_together
 from app.scheduler.preemption import Preemptions
 from app.scheduler.telling import Telling
 
@@ -34,6 +35,13 @@ log = logging.getLogger(__name__)
 
 ANSWERS_PER_BREATH: Final = 32
 """So many pods that need no attempt take about as long as one attempt."""
+
+
+@dataclass(slots=True)
+class QueuedMember(Member[Claim]):
+    """One that is to be bound, or put back into the queue."""
+
+    queued: QueuedPodInfo = field(kw_only=True)
 
 
 class Scheduler:
@@ -127,9 +135,8 @@ class Scheduler:
         nominated = {node: nominator.nominated_pods(node) for node in nominator.nodes()}
         decision = self._finder.find(profile, queued.pod_info, state=state, nominated=nominated)
         if state.gang is not None:
-            return self._schedule_gang(
-                Member(queued, profile, state, decision), state.gang, started
-            )
+            leader = QueuedMember(queued.pod_info, profile, state, decision, queued=queued)
+            return self._schedule_gang(leader, state.gang, started)
         if decision.status is not None:
             self._finder.make_room(profile, decision, state=state, nominated=nominated)
         return self._act_on(decision, profile, queued, state=state, started=started)
@@ -149,38 +156,37 @@ class Scheduler:
             made.decision.node_name = ""
         return self._act_on(made.decision, profile, queued, state=made.state, started=started)
 
-    def _schedule_gang(self, leader: Member, gang: Gang, started: float) -> Claim | None:
-        """Give all of *gang* nodes, or none of them; the pods see each other's claims.
+    def _schedule_gang(self, leader: QueuedMember, gang: Gang, started: float) -> Claim | None:
+        """Give all of *gang* nodes, or none of them."""
 
-        Nothing else happens meanwhile, so that nobody ever waits with a claim for another.
-        """
-        members, missing = [leader], []
-        self._claim_for(leader, started)
-        for key in gang.pods:
-            if key == leader.queued.key:
-                continue
+        def take(key: str) -> QueuedMember | None:
             queued = self.queue.take(key)
             profile = None if queued is None else self._profile_of(queued)
             if queued is None or profile is None:
-                missing.append(key)
-                continue
-            member = Member(queued, profile, *self._find_for(queued, profile))
-            members.append(member)
-            self._claim_for(member, started)
-        claims = [member.claim for member in members if member.claim is not None]
-        if len(claims) == len(members) and not missing:
-            for member in members:
+                return None
+            return QueuedMember(
+                queued.pod_info, profile, *self._find_for(queued, profile), queued=queued
+            )
+
+        def claim(member: QueuedMember) -> None:
+            self._telling.drop(member.queued.uid)
+            self._measure(member.decision, started)
+            if member.decision.status is None:
+                member.room = self._claim(
+                    member.queued, member.profile, member.state, member.decision, started
+                )
+
+        attempt = try_together(leader, gang, take=take, claim=claim)
+        if attempt.is_complete:
+            for member in attempt.members:
                 self._record(member, started)
                 self.queue.activate_all(member.state.pods_to_activate)
-            first, *first.companions = claims
+            first, *first.companions = [m.room for m in attempt.members if m.room is not None]
             return first
-        text = word_failure(members, gang, missing=missing)
-        give_back(members, self.claims)
-        for member in members:
+        attempt.fail(self._give_back)
+        for member in attempt.members:
             self._record(member, started)
-            self._failures.fail(
-                member.queued, member.profile, member.decision, started=started, message=text
-            )
+            self._failures.fail(member.queued, member.profile, member.decision, started=started)
         return None
 
     def _find_for(self, queued: QueuedPodInfo, profile: Profile) -> tuple[CycleState, Decision]:
@@ -195,15 +201,12 @@ class Scheduler:
         nominated = {node: nominator.nominated_pods(node) for node in nominator.nodes()}
         return state, self._finder.find(profile, queued.pod_info, state=state, nominated=nominated)
 
-    def _claim_for(self, member: Member, started: float) -> None:
-        self._telling.drop(member.queued.uid)
-        self._measure(member.decision, started)
-        if member.decision.status is None:
-            member.claim = self._claim(
-                member.queued, member.profile, member.state, member.decision, started
-            )
+    def _give_back(self, member: QueuedMember) -> None:
+        if member.room is not None:
+            self.claims.remove(member.room)
+            member.room.undo.close()
 
-    def _record(self, member: Member, started: float) -> None:
+    def _record(self, member: QueuedMember, started: float) -> None:
         self.decisions.add(
             member.decision, nodes=self.cache.table, attempt=member.queued.attempts, at=started
         )

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from app.client.events import shortened
+from app.client.go_format import formatted
 from app.clock import Clock
 from app.objects.meta import Condition
 from app.objects.pod import Pod
@@ -51,14 +53,18 @@ class Telling:
         self._some = asyncio.Event()
 
     def event(self, pod: Pod, profile: Profile, note: str) -> None:
-        """Write the event that says why *pod* was not scheduled."""
+        """Write the event that says why *pod* was not scheduled.
+
+        Verbs in *note* are mangled, and that after it was shortened, as by kube-scheduler. Where
+        that makes it too long, it is shortened again; kube-scheduler's event is then refused.
+        """
         self._reporter.event(
             pod,
             profile=profile.name,
             type="Warning",
             reason="FailedScheduling",
             action="Scheduling",
-            note=note,
+            note=formatted(shortened(note)),
         )
 
     def condition(

@@ -16,6 +16,9 @@ from app.server.authorization import Authorizer
 
 log = logging.getLogger(__name__)
 
+LONGEST_TOLD: Final = 200
+"""Characters of a path that get into the log."""
+
 NOT_CACHED: Final = "no-cache, private"
 """Answers are for whoever asked, and for now."""
 
@@ -52,17 +55,17 @@ class Access:
             user = await self.authenticator.authenticate(_headers(scope), certificate=certificate)
         except UnauthenticatedError as exc:
             log.debug("request refused, nobody known sent it", extra={"error": str(exc)})
-            return _status(401, "Unauthorized", "Unauthorized")
+            return status_answer(401, "Unauthorized", "Unauthorized")
         try:
             if await self._authorizer.allows(user, path=path, verb=verb):
                 return None
         except (ApiError, ReviewError) as exc:
             log.warning(
                 "it could not be found out what a user may do",
-                extra={"user": user.username, "path": path, "error": str(exc)},
+                extra={"user": user.username, "path": path[:LONGEST_TOLD], "error": str(exc)},
             )
             return PlainTextResponse(f"Internal Server Error: {json.dumps(path)}\n", 500)
-        return _status(403, "Forbidden", _forbidden(user, path=path, verb=verb))
+        return status_answer(403, "Forbidden", _forbidden(user, path=path, verb=verb))
 
 
 def _forbidden(user: User, *, path: str, verb: str) -> str:
@@ -74,8 +77,8 @@ def _headers(scope: Scope) -> Headers:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
 
 
-def _status(code: int, reason: str, message: str) -> Response:
-    """Return a ``metav1.Status``, spelled as API servers do."""
+def status_answer(code: int, reason: str, message: str) -> Response:
+    """Return a ``metav1.Status`` that refuses, spelled as API servers do."""
     status = {
         "kind": "Status",
         "apiVersion": "v1",

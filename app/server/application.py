@@ -8,18 +8,27 @@ from fastapi.responses import PlainTextResponse
 from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
-DEFAULT_PORT: Final = 10261
-"""Of ``berth up``: beside kube-scheduler's 10259, so that both can run on one machine."""
+DESCRIPTION: Final = "/openapi.json"
+"""Has what ``/`` leaves out: the paths with parameters."""
 
 
 class Application(FastAPI):
-    """Has nothing but ``/``, which lists the paths that are included in it."""
+    """Has nothing but ``/``, which lists the paths that are included in it.
 
-    def __init__(self) -> None:
+    What can be asked for with GET can be with HEAD, as of Go's servers: some probes do.
+    """
+
+    def __init__(
+        self,
+        *,
+        title: str = "berth",
+        description: str = "Why pods are where they are, and why others have no node.",
+    ) -> None:
         super().__init__(
-            title="berth",
+            title=title,
             version=version("berth"),
-            description="Why pods are where they are, and why others have no node.",
+            description=description,
+            openapi_url=DESCRIPTION,
             docs_url=None,  # its page loads scripts from elsewhere
             redoc_url=None,
         )
@@ -29,7 +38,12 @@ class Application(FastAPI):
 
         @self.get("/", summary="What there is")
         async def index() -> dict[str, list[str]]:
-            return {"paths": sorted(self.paths)}
+            return {"paths": sorted({DESCRIPTION, *self.paths})}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}  # the server, which has the original, sends no body
+        await super().__call__(scope, receive, send)
 
     def include_router(self, router: APIRouter, *args: Any, **kwargs: Any) -> None:
         super().include_router(router, *args, **kwargs)

@@ -10,12 +10,12 @@ from urllib.parse import quote, urlsplit
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from app.addresses import THIS_MACHINE
 from app.errors import UserError
 from app.explain.explanation import Explanation
 from app.whatif.answer import Answer
 
 TIMEOUT_SECONDS: Final = 30.0
-THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -80,7 +80,10 @@ class Authenticator:
         """Return whom the certificate speaks of, and if nobody, what is wrong with it."""
         if der is None:
             return None, ""
-        certificate = x509.load_der_x509_certificate(der)
+        try:
+            certificate = x509.load_der_x509_certificate(der)
+        except ValueError as exc:  # OpenSSL is not as strict
+            return None, f"the client certificate cannot be read: {exc}"
         # Again, for connections live longer than certificates.
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:

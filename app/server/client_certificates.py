@@ -5,6 +5,7 @@ from typing import Final
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from app.client.reviews import User
@@ -18,8 +19,11 @@ class CertificateAuthorities:
 
     def __init__(self, pem: str) -> None:
         """Raises ValueError when *pem* has no certificate, or one that cannot be read."""
-        self.pem = pem
         self._certificates = x509.load_pem_x509_certificates(pem.encode())
+        # Written anew: around certificates a file may have what OpenSSL does not take.
+        self.pem = "".join(
+            found.public_bytes(Encoding.PEM).decode() for found in self._certificates
+        )
 
     def have_issued(self, certificate: x509.Certificate) -> bool:
         """Return whether one of these has signed *certificate* itself.

@@ -6,6 +6,7 @@ from fastapi import APIRouter, HTTPException, Query
 from pydantic import NonNegativeInt
 
 from app.explain.explanation import Explanation
+from app.server.parameters import ONLY_KNOWN
 from app.server.refusal import Refusal
 
 NODES_TOLD: Final = 20
@@ -19,7 +20,7 @@ class Answers(Protocol):
 
 def explain_endpoints(answers: Answers) -> APIRouter:
     """Return the endpoints that ask *answers*."""
-    router = APIRouter(tags=["explain"])
+    router = APIRouter(tags=["explain"], dependencies=[ONLY_KNOWN])
 
     @router.get(
         "/explain/pods/{namespace}/{name}",

@@ -1,43 +1,46 @@
-"""Who may call the extender endpoints: clients with a certificate of one authority, if one is set.
+"""Who may call the extender endpoints: certified clients, and whom the API server lets.
 
-kube-scheduler can show its extenders a certificate (``tlsConfig.certFile``) and nothing else.
+kube-scheduler can show its extenders a certificate (``tlsConfig.certFile``) and nothing else; who
+asks by hand or from a program rather has a token.
 """
 
-import ssl
-from pathlib import Path
 from typing import Final
 
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.certificates import KeyPair, server_context
 from app.http_server import PEER_CERTIFICATE
+from app.server.access import status_answer
+from app.server.authentication import ANONYMOUS, Authenticator, UnauthenticatedError
 
 PUBLIC: Final = frozenset({"/healthz", "/livez", "/readyz"})
-"""Probes come from kubelets, which have no certificate for us."""
+"""Probes come from kubelets, which have nothing to show us."""
 
 
-class CertificateRequired:
-    """Passes on calls with a verified client certificate, and those of :data:`PUBLIC` paths."""
+class ExtenderAccess:
+    """Passes on calls of *application* with a certificate that *authenticator* believes.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    What that certificate names is not asked about: the authority is there for these clients. All
+    other calls, but for those of :data:`PUBLIC` paths, are left to *delegated*, which is the
+    application behind a guard who asks the API server; without one they are refused.
+    """
+
+    def __init__(
+        self, application: ASGIApp, *, authenticator: Authenticator, delegated: ASGIApp | None
+    ) -> None:
+        self._application = application
+        self._authenticator = authenticator
+        self._otherwise = delegated or status_answer(401, "Unauthorized", "Unauthorized")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        has_one = PEER_CERTIFICATE in scope.get("state", {})
-        if has_one or scope["type"] != "http" or scope["path"] in PUBLIC:
-            await self._app(scope, receive, send)
-            return
-        await JSONResponse({"detail": "Unauthorized"}, 401)(scope, receive, send)
+        if scope["type"] != "http":
+            raise RuntimeError(f"{scope['type']} connections are not served")
+        passes = scope["path"] in PUBLIC or await self._is_certified(scope)
+        await (self._application if passes else self._otherwise)(scope, receive, send)
 
-
-def tls_context(pair: KeyPair, *, client_ca: Path | None) -> ssl.SSLContext:
-    """Return the TLS settings of a server with *pair*; what clients show must be of *client_ca*.
-
-    Raises OSError or ssl.SSLError when a file cannot be used.
-    """
-    context = server_context(pair)
-    if client_ca is not None:
-        context.verify_mode = ssl.CERT_OPTIONAL  # see CertificateRequired
-        context.load_verify_locations(cafile=client_ca)
-    return context
+    async def _is_certified(self, scope: Scope) -> bool:
+        certificate = scope.get("state", {}).get(PEER_CERTIFICATE)
+        try:
+            user = await self._authenticator.authenticate((), certificate=certificate)
+        except UnauthenticatedError:
+            return False
+        return user is not ANONYMOUS

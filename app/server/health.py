@@ -95,6 +95,14 @@ def scheduler_probes(
     }
 
 
+def extender_probes(*, is_synced: Callable[[], bool], is_terminating: Callable[[], bool]) -> Probes:
+    """Return what each probe of the extender port checks: of a scheduler's, what applies."""
+    probes = scheduler_probes(
+        elects=False, is_synced=is_synced, is_terminating=is_terminating, progress=ping
+    )
+    return {**probes, "livez": {"ping": ping}}
+
+
 def health_endpoints(probes: Probes) -> APIRouter:
     """Return the endpoints of *probes*, and ``/metrics/slis`` that tells of them."""
     router = APIRouter(tags=["health"])

@@ -15,9 +15,13 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import PlainTextResponse
 
+from app.tasks import awaited_frames
+
 SAMPLE_INTERVAL: Final = 0.01
 DEFAULT_SECONDS: Final = 30
 MOST_SECONDS: Final = 300
+LONGEST_VERBOSITY: Final = 9
+"""Digits of a number for ``-v``, which is a 32-bit one in Go."""
 NAMES_TOLD: Final = 5
 """Tasks that are named of those that wait at the same place."""
 
@@ -69,7 +73,7 @@ def profiling_endpoints(*, set_verbosity: Callable[[int], None]) -> APIRouter:
     @router.put("/debug/flags/v")
     async def verbosity(request: Request) -> PlainTextResponse:
         text = (await request.body()).decode("utf-8", "replace").strip()
-        if not text.isdecimal():
+        if not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_VERBOSITY):
             return PlainTextResponse(f"error setting -v to {text[:100]!r}: not a number\n", 400)
         set_verbosity(int(text))
         return PlainTextResponse(f"successfully set klog.logging.verbosity to {text}")
@@ -105,15 +109,10 @@ def tasks_text() -> str:
 
 def _stack_of(task: "asyncio.Task[Any]") -> str:
     """Return the places from the task's coroutine to what it awaits, outermost first."""
-    places = []
-    awaited: Any = task.get_coro()
-    while awaited is not None:
-        frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
-        if frame is None:
-            break
-        places.append(f"    {_place(frame.f_code)}:{frame.f_lineno}\n")
-        awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
-    return "".join(places)
+    return "".join(
+        f"    {_place(frame.f_code)}:{frame.f_lineno}\n"
+        for frame in awaited_frames(task.get_coro())
+    )
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:

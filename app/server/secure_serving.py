@@ -9,11 +9,11 @@ from starlette.types import ASGIApp
 from app.client.api import Api
 from app.clock import Clock
 from app.config.options import Options
+from app.errors import UserError
 from app.http_server import HttpServer
 from app.server.access import Access
 from app.server.authentication import Authenticator
 from app.server.authentication_settings import (
-    AuthenticationError,
     AuthenticationSettings,
     authentication_settings,
 )
@@ -59,23 +59,30 @@ def guarded(
 
 
 class SecureServer:
-    """Serves an application by HTTPS. Make one, :meth:`start` it, :meth:`run` it, stop it."""
+    """Serves an application, which guards itself, by HTTPS.
+
+    Make one, :meth:`start` it, :meth:`run` it, stop it.
+    """
 
     def __init__(
-        self, application: ASGIApp, options: Options, *, tokens: Api, permissions: Api, clock: Clock
+        self,
+        application: ASGIApp,
+        options: Options,
+        *,
+        authenticator: Authenticator,
+        api: Api,
+        clock: Clock,
     ) -> None:
-        """*tokens* is asked who somebody is, *permissions* what they may do.
+        """*authenticator*, whom *application* uses, gets settings: of the flags and of *api*.
 
         Raises UserError for flags that cannot be obeyed.
         """
         self._options = options
-        self._tokens = tokens
+        self._authenticator = authenticator
+        self._api = api
         self._clock = clock
         self._tls = ServingTls(options, now=clock.now())
-        self._access = guarded(
-            application, options, tokens=tokens, permissions=permissions, clock=clock
-        )
-        self._server = HttpServer(self._access, tls=self._tls.context)
+        self._server = HttpServer(application, tls=self._tls.context)
 
     @property
     def url(self) -> str:
@@ -84,7 +91,7 @@ class SecureServer:
     async def start(self) -> None:
         """Learn whom to believe, then listen. Raises OSError, and UserError about flags."""
         options = self._options
-        self._believe(await authentication_settings(options, self._tokens))
+        self._believe(await authentication_settings(options, self._api))
         await self._server.start(
             options.bind_address, options.secure_port, share_port=options.permit_port_sharing
         )
@@ -114,12 +121,12 @@ class SecureServer:
             try:
                 self._believe(
                     await authentication_settings(
-                        self._options, self._tokens, known=self._access.authenticator.settings
+                        self._options, self._api, known=self._authenticator.settings
                     )
                 )
-            except AuthenticationError as exc:
+            except (UserError, OSError) as exc:  # what was believed so far still is
                 log.warning("client authorities were not reloaded", extra={"error": str(exc)})
 
     def _believe(self, settings: AuthenticationSettings) -> None:
         self._tls.believe([found.pem for found in settings.authorities])
-        self._access.authenticator.settings = settings
+        self._authenticator.settings = settings

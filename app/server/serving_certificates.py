@@ -9,15 +9,13 @@ from typing import Final
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from app.addresses import THIS_MACHINE
 from app.certificates import KeyPair, self_signed
 from app.config.options import Options
 from app.server.tls_settings import TlsFlagError
 
 NAME: Final = "kube-scheduler"
 """What the files in --cert-dir are called, as kube-scheduler's are."""
-
-HOSTS: Final = ("localhost", "127.0.0.1", "::1")
-"""Whom a certificate made up is for; clients on other machines cannot verify it anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,11 @@ def named_files(options: Options) -> list[CertificateFiles]:
 
 
 def made_up(now: float) -> KeyPair:
-    """Make a certificate for this machine, valid from *now* in Unix seconds."""
-    return self_signed(HOSTS, now=datetime.fromtimestamp(now, UTC), name=NAME)
+    """Make a certificate, valid from *now* in Unix seconds.
+
+    It is for this machine: clients on others cannot verify it anyway.
+    """
+    return self_signed(THIS_MACHINE, now=datetime.fromtimestamp(now, UTC), name=NAME)
 
 
 def _named(text: str) -> CertificateFiles:

@@ -3,7 +3,7 @@
 import logging
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from app.certificates import KeyPair, server_context
 from app.config.options import Options
@@ -14,6 +14,9 @@ log = logging.getLogger(__name__)
 
 DEFAULT: Final = ""
 """Stands for any server name without a certificate of its own."""
+
+Pairs: TypeAlias = dict[str, tuple[CertificateFiles | None, KeyPair]]
+"""Certificates by server name, and where they are from, unless they are made up."""
 
 
 class ServingTls:
@@ -35,33 +38,32 @@ class ServingTls:
         self._made_up = made_up(now) if self._files is None else None
         self._authorities: tuple[str, ...] = ()
         self._pairs = self._read()
-        self._contexts = self._make()
+        self._contexts = self._make(self._pairs, self._authorities)
         self.context = self._contexts[DEFAULT]
         self.context.sni_callback = self._hand_over
 
     def believe(self, authorities: Sequence[str]) -> None:
         """Ask clients for a certificate, and accept those that *authorities* (PEM) vouch for."""
         if tuple(authorities) != self._authorities:
+            self._contexts = self._make(self._pairs, authorities)
             self._authorities = tuple(authorities)
-            self._contexts = self._make()
             # Of the context that a handshake begins with, this stays in force.
             self.context.verify_mode = ssl.CERT_OPTIONAL if authorities else ssl.CERT_NONE
 
     def refresh(self) -> None:
         """Use what the files hold now for new connections; what cannot be used is logged."""
-        before = self._pairs
         try:
-            self._pairs = self._read()
-            if self._pairs != before:
-                self._contexts = self._make()
+            pairs = self._read()
+            if pairs != self._pairs:
+                self._contexts = self._make(pairs, self._authorities)
+                self._pairs = pairs
                 log.info("serving certificates reloaded")
-        except TlsFlagError as exc:  # half written, perhaps: there will be another look
-            self._pairs = before
+        except (TlsFlagError, OSError) as exc:  # half written, perhaps: there will be another look
             log.warning("serving certificates were not reloaded", extra={"error": str(exc)})
 
-    def _read(self) -> dict[str, tuple[CertificateFiles | None, KeyPair]]:
+    def _read(self) -> Pairs:
         """Return the certificates by server name."""
-        pairs: dict[str, tuple[CertificateFiles | None, KeyPair]] = {}
+        pairs: Pairs = {}
         if self._made_up is not None:
             pairs[DEFAULT] = None, self._made_up
         for files in (self._files, *self._named):
@@ -71,10 +73,14 @@ class ServingTls:
                     pairs.setdefault(name.lower(), (files, pair))
         return pairs
 
-    def _make(self) -> Mapping[str, ssl.SSLContext]:
-        return {name: self._context(files, pair) for name, (files, pair) in self._pairs.items()}
+    def _make(self, pairs: Pairs, authorities: Sequence[str]) -> Mapping[str, ssl.SSLContext]:
+        return {
+            name: self._context(files, pair, authorities) for name, (files, pair) in pairs.items()
+        }
 
-    def _context(self, files: CertificateFiles | None, pair: KeyPair) -> ssl.SSLContext:
+    def _context(
+        self, files: CertificateFiles | None, pair: KeyPair, authorities: Sequence[str]
+    ) -> ssl.SSLContext:
         try:
             context = server_context(pair)
         except ssl.SSLError as exc:
@@ -84,7 +90,7 @@ class ServingTls:
         apply_suites(context, self._options.tls_cipher_suites)
         # A file may name an intermediate authority alone, and mean just that one.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        for pem in self._authorities:
+        for pem in authorities:
             context.load_verify_locations(cadata=pem)
             context.verify_mode = ssl.CERT_OPTIONAL
         return context

@@ -11,6 +11,7 @@ import msgspec
 from app.config.types import KubeSchedulerConfiguration
 from app.framework.pod_info import PodInfo, QueuedPodInfo
 from app.framework.preemption.candidate import Candidate
+from app.framework.status import Status
 from app.objects.pod import Pod
 from app.objects.policy import PodDisruptionBudget
 from app.objects.selectors import compile_selector
@@ -79,12 +80,13 @@ class Placing:
         for dice in self.dice:
             dice.seed(self.seed)
         placed = Placed()
-        waiting = self._ungated(pods, placed)
-        while waiting:
-            left = [pod for pod in waiting if not self._try(pod, placed, preempting=preempting)]
-            if len(left) == len(waiting):
-                break
-            waiting = left
+        waiting = {pod.key: pod for pod in self._ungated(pods, placed)}
+        left = -1
+        while left != len(waiting):
+            left, tried = len(waiting), set[str]()
+            for pod in list(waiting.values()):
+                if pod.key in waiting and pod.key not in tried:
+                    tried.update(self._try(pod, placed, waiting, preempting=preempting))
         return placed
 
     def take_back(self) -> None:
@@ -94,40 +96,62 @@ class Placing:
     def _ungated(self, pods: Iterable[PodInfo], placed: Placed) -> list[PodInfo]:
         """Return who may be tried, in order; those who may not are refused."""
         sort_key = next(iter(self.profiles.values())).queue_sort.sort_key
-        free = []
+        free, gated = self._asked_at_gates(pods)
+        came = bool(gated)
+        while came:  # who was asked about later may have been what others wait for
+            ungated, gated = self._asked_at_gates(pod for pod, _ in gated)
+            free += ungated
+            came = bool(ungated and gated)
+        for pod, status in gated:
+            placed.refusals[pod.key] = f"not tried: {status.message}"
+        return sorted(free, key=lambda pod: sort_key(QueuedPodInfo(pod, _created(pod.pod))))
+
+    def _asked_at_gates(
+        self, pods: Iterable[PodInfo]
+    ) -> tuple[list[PodInfo], list[tuple[PodInfo, Status]]]:
+        """Return who may be tried, and who may not with the reason."""
+        free, gated = [], []
         for pod in pods:
-            profile = self.profiles.get(pod.pod.spec.scheduler_name)
-            gates = profile.pre_enqueue if profile else ()
+            gates = self.simulation.gates(pod)
             status = next(filter(None, (gate.pre_enqueue(pod) for gate in gates)), None)
             if status is None:
                 free.append(pod)
             else:
-                placed.refusals[pod.key] = f"not tried: {status.message}"
-        return sorted(free, key=lambda pod: sort_key(QueuedPodInfo(pod, _created(pod.pod))))
+                gated.append((pod, status))
+        return free, gated
 
-    def _try(self, pod: PodInfo, placed: Placed, *, preempting: bool) -> bool:
-        """Find a node for *pod*; say whether there is one."""
+    def _try(
+        self, pod: PodInfo, placed: Placed, waiting: dict[str, PodInfo], *, preempting: bool
+    ) -> list[str]:
+        """Find nodes for *pod* and for its gang; return who was tried, by key.
+
+        Who has one leaves *waiting*.
+        """
         table = self.cluster.cache.table
         alike = _all_that_decides(pod)
         known = self.hopeless.get(alike) if alike else None
         if known is not None and known[0] == table.last_generation:
             placed.refusals[pod.key] = known[1]
-            return False
-        decision = self.simulation.place(pod, preempting=preempting)
+            return [pod.key]
+        decisions = self.simulation.place(pod, preempting=preempting, others=waiting)
+        decision = decisions[0]
         chosen = None
         if preempting and decision.post_filter is not None and decision.post_filter.preemption:
             chosen = decision.post_filter.preemption.chosen
         if chosen is not None:
             self._evict(chosen, placed, preemptor=pod)
-            decision = self.simulation.place(self._nominated(pod, chosen.node))
-        if decision.node_name:
-            placed.nodes[pod.key] = decision.node_name
-            placed.refusals.pop(pod.key, None)
-            return True
-        placed.refusals[pod.key] = decision.message
-        if alike:
-            self.hopeless[alike] = (table.last_generation, decision.message)
-        return False
+            decisions = self.simulation.place(self._nominated(pod, chosen.node))
+        for decision in decisions:
+            key = decision.pod.key
+            if decision.node_name:
+                placed.nodes[key] = decision.node_name
+                placed.refusals.pop(key, None)
+                del waiting[key]
+            else:
+                placed.refusals[key] = decision.message
+                if alike and not decision.gang:  # a gang's hope is in the others, too
+                    self.hopeless[alike] = (table.last_generation, decision.message)
+        return [decision.pod.key for decision in decisions]
 
     # Preemption.
 

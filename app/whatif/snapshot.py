@@ -157,7 +157,7 @@ def decode(data: bytes, *, source: str) -> Snapshot:
         raise SnapshotError(f"{source}: no snapshot: {exc}") from exc
     is_ours = (document.api_version, document.kind) == (API_VERSION, KIND)
     if not is_ours and not document.kind.endswith("List"):
-        got = f"{document.api_version}, Kind={document.kind}"
+        got = f"apiVersion {document.api_version!r}, kind {document.kind!r}"
         raise SnapshotError(f"{source}: a {API_VERSION} {KIND} or a List is needed, got {got}")
     objects: dict[str, list[KubeStruct]] = {}
     for kind, found in _read_all(document, source):

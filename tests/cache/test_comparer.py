@@ -1,9 +1,11 @@
 """The comparer: every way in which cache and API can differ, and those that are none."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from app.cache.cache import Cache
-from app.cache.comparer import Comparison, compare
+from app.cache.comparer import Comparison, Counted, compare, placed
 from app.framework.pod_info import PodInfo
 from app.objects.node import Node
 from app.objects.pod import Pod
@@ -18,6 +20,11 @@ def cache_of_two_nodes() -> Cache:
     cache.add_pod(PodInfo(pod("bound", node="a")))
     cache.assume_pod(PodInfo(pod("assumed", node="b")))
     return cache
+
+
+def difference(cache: Cache, *, nodes: Iterable[Node], pods: Iterable[Pod]) -> Comparison:
+    names = [node.metadata.name for node in nodes]
+    return compare(Counted.by(cache), nodes=names, pods=placed(pods))
 
 
 NODES = (node("a"), node("b"))
@@ -80,7 +87,7 @@ PODS = (pod("bound", node="a"), pod("assumed"))
     ],
 )
 def test_compare(nodes: tuple[Node, ...], pods: tuple[Pod, ...], want: Comparison) -> None:
-    found = compare(cache_of_two_nodes(), nodes=nodes, pods=pods)
+    found = difference(cache_of_two_nodes(), nodes=nodes, pods=pods)
 
     assert found == want
     assert found.is_clean == (want == Comparison())
@@ -90,7 +97,7 @@ def test_pods_on_a_node_that_is_not_known_are_compared_too() -> None:
     cache = cache_of_two_nodes()
     cache.remove_node("a")
 
-    assert compare(cache, nodes=NODES, pods=PODS) == Comparison(missing_nodes=("a",))
+    assert difference(cache, nodes=NODES, pods=PODS) == Comparison(missing_nodes=("a",))
 
 
 def test_differences_in_words() -> None:

@@ -183,6 +183,24 @@ async def test_an_idle_connection_on_which_the_server_speaks_unasked_is_closed()
     assert (wire.is_open, connections.idle) == (False, 0)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(OK, id="whole"),
+        pytest.param(OK[:10], id="begun"),
+        pytest.param(b"nonsense", id="none"),
+    ],
+)
+async def test_a_connection_with_a_second_answer_is_not_used_again(more: bytes) -> None:
+    connections = pool()
+    wire = Wire(connections)
+    exchange = await asked(wire)
+    wire.say(OK + more)
+
+    assert (await exchange).body == b"ok"
+    assert (wire.is_open, connections.idle) == (False, 0)
+
+
 async def test_an_idle_connection_that_is_lost_is_forgotten() -> None:
     connections = pool()
     wire = Wire(connections)

@@ -68,3 +68,15 @@ async def test_a_failed_reload_is_logged_and_the_old_token_kept(
     source.failure = None
     clock.advance(REFRESH_INTERVAL)
     assert await credentials() == "Bearer 1"
+
+
+async def test_a_reload_that_hangs_is_not_waited_for_for_ever(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, source = FakeClock(), Source()
+    credentials = Credentials(source.reload, source.token, clock=clock, reload_seconds=0.0)
+    clock.advance(REFRESH_INTERVAL)
+    source.gate.clear()
+
+    assert await credentials() == "Bearer 0"
+    assert [getattr(record, "error", "") for record in caplog.records] == ["TimeoutError"]

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.client.errors import (
+    ApiError,
+    FencedError,
     ForbiddenError,
     NotFoundError,
     ServerError,
     TooManyRequestsError,
     UnavailableError,
 )
+from app.client.event_api import EventApi
 from app.client.events import EventRecorder, shortened
 from app.client.lanes import Limits, WriteLanes
 from app.clock import FakeClock
@@ -23,6 +26,8 @@ from tests.client.fake_api import FakeApi, Request
 
 NOW = 1795179979.25  # 2026-11-20T13:06:19.25Z
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+SERVED = Request("GET", "/apis/events.k8s.io/v1")
+EVENT_KIND = b'{"resources": [{"name": "events", "kind": "Event", "namespaced": true}]}'
 
 
 @dataclass
@@ -33,16 +38,21 @@ class Rig:
     clock: FakeClock = field(default_factory=lambda: FakeClock(NOW))
 
     def __post_init__(self) -> None:
-        self.api = FakeApi(lambda request: self.failures.pop(0) if self.failures else b"{}")
+        self.api = FakeApi(self._answer)
         self.lanes = WriteLanes(clock=self.clock, limits=Limits(workers=2, status=0, event=1))
         self.recorder = EventRecorder(
-            self.api,
+            EventApi(self.api),
             self.lanes,
             clock=self.clock,
             rng=random.Random(1),
             component="default-scheduler",
             hostname="host-1",
         )
+
+    def _answer(self, request: Request) -> bytes | Exception:
+        if request.path == SERVED.path:
+            return EVENT_KIND
+        return self.failures.pop(0) if self.failures else b"{}"
 
     def failed(self, version: str = "240") -> None:
         self.recorder.event(
@@ -61,9 +71,9 @@ class Rig:
             await settle()
 
     def sent(self) -> list[Request]:
-        """Return the requests since the last time."""
+        """Return the requests since the last time, but for the one that asks for the version."""
         sent, self.api.requests = self.api.requests, []
-        return sent
+        return [request for request in sent if request != SERVED]
 
 
 async def settle() -> None:
@@ -245,16 +255,31 @@ async def test_a_write_that_failed_succeeds_later(rig: Rig) -> None:
     assert first == second
 
 
+@pytest.mark.parametrize(
+    ("refusal", "said"),
+    [
+        pytest.param(
+            ForbiddenError(403, "Forbidden", "namespace is being terminated"),
+            ["event refused"],
+            id="told",
+        ),
+        pytest.param(
+            FencedError("another replica may lead by now"),
+            [],
+            id="quiet, of one that leads no more",
+        ),
+    ],
+)
 async def test_a_refused_event_is_not_tried_again(
-    rig: Rig, caplog: pytest.LogCaptureFixture
+    rig: Rig, caplog: pytest.LogCaptureFixture, refusal: ApiError, said: list[str]
 ) -> None:
-    rig.failures.append(ForbiddenError(403, "Forbidden", "namespace is being terminated"))
-    with caplog.at_level(logging.WARNING):
+    rig.failures.append(refusal)
+    with caplog.at_level(logging.INFO):
         rig.failed()
         await rig.pass_time(60)
 
     assert len(rig.sent()) == 1
-    assert [record.message for record in caplog.records] == ["event refused"]
+    assert [record.message for record in caplog.records] == said
 
 
 @pytest.mark.parametrize(

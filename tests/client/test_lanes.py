@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from app.client.errors import FencedError, NotFoundError
 from app.client.lanes import Lane, LaneStats, Limits, WriteLanes
 from app.clock import FakeClock
 from tests.client.slow_server import Server, settle
@@ -189,6 +190,25 @@ async def test_a_failed_write_that_nobody_awaits_is_logged_and_the_next_is_made(
 
     assert sorted(server.began) == ["b", "e"]
     assert [record.message for record in caplog.records] == ["API write failed"] * 2
+
+
+async def test_writes_that_nobody_misses_fail_quietly(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def gone() -> str:
+        raise NotFoundError(404, "NotFound", 'pods "a" not found')
+
+    async def fenced() -> str:
+        raise FencedError("not sent")
+
+    lanes = start(Limits())
+    with caplog.at_level(logging.INFO):
+        lanes.submit_status("a", gone)
+        lanes.submit_status("b", fenced)
+        await settle()
+
+    assert caplog.records == []
+    assert lanes.stats[Lane.STATUS].failed == 2
 
 
 async def test_a_write_that_was_given_up_before_its_turn_is_never_made(

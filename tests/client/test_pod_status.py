@@ -43,7 +43,7 @@ async def test_what_waits_is_merged(
 ) -> None:
     api, clock = FakeApi(), FakeClock()
     lanes = WriteLanes(clock=clock, limits=Limits(workers=2, status=1, event=0))
-    writer = PodStatusWriter(api, lanes, clock=clock, rng=random.Random(1))
+    writer = PodStatusWriter(api, lanes, exists=lambda _: True, clock=clock, rng=random.Random(1))
     for condition, nominated in (first, second):
         writer.submit(pod("p"), condition=condition, nominated_node_name=nominated)
 
@@ -58,7 +58,7 @@ async def test_what_waits_is_merged(
 async def test_pods_do_not_mix() -> None:
     api, clock = FakeApi(), FakeClock()
     lanes = WriteLanes(clock=clock)
-    writer = PodStatusWriter(api, lanes, clock=clock, rng=random.Random(1))
+    writer = PodStatusWriter(api, lanes, exists=lambda _: True, clock=clock, rng=random.Random(1))
     writer.submit(pod("a"), nominated_node_name="n1")
     writer.submit(pod("b"), nominated_node_name="n2")
     writer.submit(pod("a", nominated="n1"), nominated_node_name="n1")
@@ -71,4 +71,26 @@ async def test_pods_do_not_mix() -> None:
             "/api/v1/namespaces/default/pods/b/status",
             {"status": {"nominatedNodeName": "n2"}},
         )
+    ]
+
+
+async def test_what_is_wanted_for_a_pod_that_went_away_is_not_said_of_its_successor() -> None:
+    api, clock = FakeApi(), FakeClock()
+    lanes = WriteLanes(clock=clock)
+    there = {"a": pod("a"), "b": pod("b")}
+    writer = PodStatusWriter(
+        api,
+        lanes,
+        exists=lambda each: there[each.metadata.name] is each,
+        clock=clock,
+        rng=random.Random(1),
+    )
+    for each in there.values():
+        writer.submit(each, nominated_node_name="n1")
+    there["a"] = pod("a")
+
+    await make_all(lanes)
+
+    assert [request.path for request in api.requests] == [
+        "/api/v1/namespaces/default/pods/b/status"
     ]

@@ -129,7 +129,14 @@ def test_lanes_tell_when_they_are_behind(binding: int, *, behind: bool) -> None:
 @asynccontextmanager
 async def writer(api: FakeApi) -> AsyncIterator[ApiWriter]:
     async with running_lanes(Limits()) as lanes:
-        yield ApiWriter(api, lanes, recorders={}, clock=FakeClock(), rng=Random(0))
+        yield ApiWriter(
+            api,
+            lanes,
+            recorders={},
+            pod_lookup={"default/p": pod("p")}.get,
+            clock=FakeClock(),
+            rng=Random(0),
+        )
 
 
 async def test_what_an_earlier_attempt_had_to_say_is_not_said_after_the_bind() -> None:

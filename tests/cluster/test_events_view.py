@@ -87,3 +87,17 @@ def test_rules_are_those_of_the_core_form() -> None:
     assert event == {"regarding": {"kind": "Pod"}, "note": "filled in"}
     assert strategy.validate(event, event) == []
     assert seen == [{"involvedObject": {"kind": "Pod"}, "message": "filled in"}]
+
+
+def test_times_that_are_not_known_are_null() -> None:
+    """Sorting by one, as ``kubectl get events --sort-by`` does, needs the field to be there."""
+    new = find("events.k8s.io", "v1", "events")
+    assert new is not None
+    event: Object = {"metadata": {"name": "web.1"}, "eventTime": "2026-11-20T13:06:10.000000Z"}
+    new.strategy.default(event)
+    assert to_core(event) == {
+        "metadata": {"name": "web.1"},
+        "eventTime": "2026-11-20T13:06:10.000000Z",
+        "firstTimestamp": None,
+        "lastTimestamp": None,
+    }

@@ -14,6 +14,7 @@ from app.cluster.strategies.pod import POD
 from app.cluster.strategies.priority_class import PRIORITY_CLASS
 from app.cluster.strategies.replica_set import REPLICA_SET
 from app.cluster.strategies.service import SERVICE
+from app.cluster.strategies.stateful_set import STATEFUL_SET
 from tests.cluster.bodies import CONTAINER, complaints, node, pod, workload
 
 QUANTITIES = (
@@ -365,3 +366,21 @@ def test_other_kinds(strategy: Strategy, obj: Object, field: str) -> None:
 )
 def test_wrong_types_are_named(strategy: Strategy, obj: Object, want: list[str]) -> None:
     assert complaints(strategy, obj) == want
+
+
+@pytest.mark.parametrize(
+    ("strategy", "want"),
+    [
+        pytest.param(STATEFUL_SET, [], id="which come with each pod of a StatefulSet"),
+        pytest.param(
+            DEPLOYMENT,
+            ['spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"'],
+            id="which no pod of a Deployment has",
+        ),
+    ],
+)
+def test_mounts_of_claim_templates(strategy: Strategy, want: list[str]) -> None:
+    body = workload(volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": {}}])
+    mount = {"name": "data", "mountPath": "/var/lib/data"}
+    body["spec"]["template"]["spec"]["containers"] = [{**CONTAINER, "volumeMounts": [mount]}]
+    assert complaints(strategy, body) == want

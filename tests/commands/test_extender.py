@@ -1,13 +1,14 @@
 """``berth extender``: which flags go together, and what is said when they do not."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from app import cli
 from app.certificates import self_signed
-from tests.server.test_extender_access import NOW
 
+NOW = datetime.now(UTC)
 ANYWHERE = "--bind-address=0.0.0.0"
 
 
@@ -16,8 +17,8 @@ ANYWHERE = "--bind-address=0.0.0.0"
     [
         pytest.param(
             [ANYWHERE],
-            "--bind-address 0.0.0.0 lets others reach the extender port: give --client-ca-file, or"
-            " --allow-unauthenticated to let anybody ask",
+            "--bind-address 0.0.0.0 lets others reach the extender port: give --client-ca-file or"
+            " --authentication-token-webhook, or --allow-unauthenticated to let anybody ask",
             id="open to everybody",
         ),
         pytest.param(
@@ -60,3 +61,13 @@ def test_a_key_of_another_certificate(tmp_path: Path, capsys: pytest.CaptureFixt
 
     assert cli.run(["extender", *flags]) == 2
     assert "KEY_VALUES_MISMATCH" in capsys.readouterr().err
+
+
+def test_a_flag_is_named_as_berth_run_spells_it(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--leader-elect=false", "--secure-port=0", "--extender-port=0"]
+    assert (
+        cli.run(["run", "--master=http://127.0.0.1:9", *flags, "--extender-client-ca-file=/none"])
+        == 2
+    )
+    want = "berth run: --extender-client-ca-file /none: No such file or directory\n"
+    assert capsys.readouterr().err.endswith(want)

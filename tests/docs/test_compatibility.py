@@ -44,16 +44,10 @@ NEVER_SEEN = {
     "scheduler_async_api_call_execution_total": ("counter", "call_type, result"),
     "scheduler_async_api_call_execution_duration_seconds": ("histogram", "call_type, result"),
     "scheduler_pending_async_api_calls": ("gauge", "call_type"),
-    "scheduler_dra_bindingconditions_allocations_total": ("counter", "driver, profile, status"),
-    "scheduler_dra_bindingconditions_wait_duration_seconds": (
-        "histogram",
-        "driver, profile, status",
-    ),
     "scheduler_podgroup_schedule_attempts_total": ("counter", "profile, result"),
     "scheduler_podgroup_scheduling_attempt_duration_seconds": ("histogram", "profile, result"),
     "scheduler_podgroup_scheduling_algorithm_duration_seconds": ("histogram", ""),
     "scheduler_volume_binder_cache_requests_total": ("counter", "operation"),
-    "scheduler_volume_scheduling_stage_error_total": ("counter", "operation"),
 }
 """Families of spec §8 that had nothing to say when kube-scheduler was recorded."""
 

@@ -53,7 +53,10 @@ async def test_a_gang_that_does_not_fit_takes_no_room(harness: Harness) -> None:
     await harness.until_idle()
 
     assert harness.placements() == {"other": "n1"}
-    why = "gang train: 2 of 3 members fit; default/b: 0/1 nodes are available: 1 Insufficient cpu."
+    why = (
+        "gang train: 2 of 3 members fit; first blocker default/b: 0/1 nodes are available:"
+        " 1 Insufficient cpu."
+    )
     assert told(harness) == {f"default/{name}": why for name in "abc"}
 
 

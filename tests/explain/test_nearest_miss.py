@@ -106,7 +106,10 @@ def test_room_is_left_to_nominated_pods() -> None:
     judged = judgement(pod("second", cpu="500m"), node("n1", cpu=1), first)
 
     assert judged.nearest_miss is not None
-    assert judged.nearest_miss.words == "n1: free 300m more cpu"
+    assert judged.nearest_miss.words == (
+        "n1, beside default/first nominated there: free 300m more cpu"
+    )
+    assert verdict(judged).beside == ("default/first",)
     (detail,) = verdict(judged).obstacles[0].details
     assert detail.message == "needs cpu 500m, free 200m of 1000m"
 

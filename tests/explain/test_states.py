@@ -178,6 +178,32 @@ async def test_a_pod_for_which_others_must_leave_is_told_which() -> None:
     assert told.words.endswith("; nominated to n1, which default/old must leave")
 
 
+@pytest.mark.parametrize(
+    ("node_name", "words"),
+    [
+        pytest.param("n1", "is being deleted; bound to n1", id="bound"),
+        pytest.param("", "is being deleted; not tried yet: it is next", id="in the queue"),
+    ],
+)
+def test_a_pod_that_is_being_deleted_says_so(harness: Harness, node_name: str, words: str) -> None:
+    harness.put(node("n1"), pod("p", node=node_name, deleted=START))
+
+    told = explain(harness, "default/p")
+    assert told.state is not None
+    assert told.state.words == words
+    assert (told.judgement is not None) == bool(node_name), "it will not be tried any more"
+
+
+async def test_a_waiting_pod_that_is_being_deleted_says_so(harness: Harness) -> None:
+    harness.put(node("n1", cpu=1), pod("p", cpu=2))
+    await harness.until_idle()
+    harness.put(pod("p", cpu=2, deleted=START))
+
+    assert state(harness).words == (
+        "is being deleted; waits until something changes for NodeResourcesFit, after 1 attempt"
+    )
+
+
 def test_a_nominated_pod_says_so(harness: Harness) -> None:
     harness.put(node("n1"), pod("p", nominated="n1"))
 

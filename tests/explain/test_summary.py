@@ -2,9 +2,12 @@
 
 import pytest
 
+from app.explain.explanation import Whereabouts
+from app.explain.summary import summarize
+from app.explain.tables import as_text
 from app.explain.wakers import ANY_CHANGE, woken_by
-from app.framework.cycle_state import CycleState
-from app.framework.interface import FilterPlugin
+from app.framework.cycle_state import CycleState, Gang
+from app.framework.interface import FilterPlugin, PreFilterPlugin
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Status
@@ -39,6 +42,54 @@ async def test_an_unschedulable_pod(harness: Harness) -> None:
     )
 
 
+class Pair(PreFilterPlugin):
+    """``p`` and ``q`` get nodes together."""
+
+    NAME = "Pair"
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        state.gang = Gang("gang pq", ("default/p", "default/q"), self.NAME)
+        return None
+
+
+GANG_WAITS = (
+    "waits for its gang: gang pq: 1 of 2 members fit; first blocker default/q: 0/1 nodes are"
+    " available: 1 Insufficient cpu"
+)
+
+
+async def test_members_of_a_gang_tell_who_blocks_it() -> None:
+    harness = with_plugins(Pair)
+    harness.put(node("n1", cpu=2), pod("p", cpu=1), pod("q", cpu=3))
+    await harness.until_idle()
+
+    waits = "waits until something changes for NodeResourcesFit, after 1 attempt"
+    fits, blocks = explain(harness, "default/p"), explain(harness, "default/q")
+    assert fits.summary == f"{GANG_WAITS}; alone 1 of 1 nodes could take it now; {waits}"
+    assert blocks.summary == (
+        f"{GANG_WAITS}; alone it would fit nowhere now: of 1 nodes 1 Insufficient cpu; nearest miss"
+        f" n1: request 1000m cpu less, or have a larger node; {waits}"
+    )
+    assert fits.judgement is not None
+    assert fits.judgement.gang == "gang pq"
+    assert fits.judgement.notes == (
+        "judged alone; it gets a node only together with 1 other pod of gang pq",
+    )
+    assert [past.gang for past in fits.history] == ["gang pq"]
+    lines = [line.split(maxsplit=2) for line in as_text(fits, width=200).splitlines()]
+    assert ["waits", "for", f"{GANG_WAITS.partition(': ')[2]}."] in lines
+
+
+def test_a_member_of_a_gang_that_was_not_tried_yet() -> None:
+    harness = with_plugins(Pair)
+    harness.put(node("n1", cpu=4), pod("p", cpu=1), pod("q", cpu=3))
+
+    assert explain(harness, "default/q").summary == (
+        "not tried yet: 1 pod ahead, first default/p; now if all of gang pq got nodes it would go"
+        " to n1, the only node that fits"
+    )
+
+
 async def test_an_unschedulable_pod_that_would_fit_by_now(harness: Harness) -> None:
     harness.put(pod("p", cpu=2))
     await harness.until_idle()
@@ -46,6 +97,20 @@ async def test_an_unschedulable_pod_that_would_fit_by_now(harness: Harness) -> N
 
     assert explain(harness, "default/p").summary.startswith(
         "unschedulable when it was tried last, but now 1 of 4 nodes can take it; waits until"
+    )
+
+
+async def test_what_extenders_refused_is_not_said_to_fit(harness: Harness) -> None:
+    """They are not asked again, so all that plugins leave seems to fit."""
+    harness.put(pod("p", cpu=1))
+    told = explain(harness, "default/p")
+    assert told.state is not None
+    refused = told.state.model_copy(
+        update={"where": Whereabouts.UNSCHEDULABLE, "words": "waits", "waits_for": ("Extender",)}
+    )
+
+    assert summarize(refused, told.judgement, ()) == (
+        "unschedulable: 1 of 3 nodes can take it, but an extender said no when it was asked; waits"
     )
 
 

@@ -57,7 +57,12 @@ PENDING = Explanation(
         ),
         nodes=(
             NodeVerdict(node="n1", fits=False, obstacles=(FIT,)),
-            NodeVerdict(node="n2", fits=False, obstacles=(TAINTED, SILENT)),
+            NodeVerdict(
+                node="n2",
+                fits=False,
+                obstacles=(TAINTED, SILENT),
+                beside=("default/a", "default/b"),
+            ),
             NodeVerdict(node="n3", fits=False),
         ),
     ),
@@ -75,6 +80,7 @@ PENDING = Explanation(
             node="",
             message=MESSAGE,
             reasons={},
+            nominated_node="n1",
             num_nodes=4,
             num_feasible=0,
         ),
@@ -98,11 +104,12 @@ def test_a_pending_pod() -> None:
         " needs memory 2Gi, free 1.5Gi of 8Gi",
         "n2    TaintToleration   taint dedicated=[gpu]:NoSchedule is not tolerated",
         "      Silent            not today",
+        "                        with default/a, default/b, nominated to it",
         "n3    not judged",
         "and 1 more of 4 nodes",
         "",
         "attempt  seconds ago  nodes that fitted  outcome",
-        f"2        12.3         0 of 4             {MESSAGE}",
+        f"2        12.3         0 of 4             {MESSAGE} Room is made on n1.",
     ]
 
 

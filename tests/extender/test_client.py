@@ -18,7 +18,8 @@ from app.config.types import ExtenderTLSConfig
 from app.duration import Duration
 from app.extender.breaker import TRIP_AFTER
 from app.extender.build import build_extenders
-from app.extender.client import ExtenderClient, ExtenderError, without_password
+from app.extender.client import ExtenderClient, without_password
+from app.extender.errors import ExtenderError
 from app.extender.tls import client_context
 from tests.extender.fakes import PREFIX, Calls, FakeNetwork, config, extenders
 

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from app.clock import FakeClock
 from app.extender.breaker import TRIP_AFTER
-from app.extender.client import ExtenderError
+from app.extender.errors import ExtenderError
 from app.extender.extenders import Extenders
 from app.framework.pod_info import PodInfo
 from app.metrics.extender_metrics import BreakerCollector, ExtenderMetrics

@@ -12,14 +12,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from app.addresses import LOOPBACK
 from app.certificates import KeyPair, self_signed, server_context
 from app.clock import RealClock
 from app.config.types import Extender as Config
 from app.config.types import ExtenderTLSConfig
 from app.extender.build import build_extenders
-from app.extender.client import ExtenderError
+from app.extender.errors import ExtenderError
 from app.framework.pod_info import PodInfo
-from app.http_server import LOOPBACK, HttpServer
+from app.http_server import HttpServer
 from tests.builders import node
 from tests.builders import pod as made_pod
 from tests.extender.fakes import Calls

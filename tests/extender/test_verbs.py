@@ -8,7 +8,7 @@ import pytest
 
 from app.cache.cache import Cache
 from app.config.types import ExtenderManagedResource
-from app.extender.client import ExtenderError
+from app.extender.errors import ExtenderError
 from app.extender.extender import Extender
 from app.extender.whole_objects import (
     decode_node,

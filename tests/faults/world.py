@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 import aiohttp
 import msgspec
 
-from app.cache.comparer import Comparison, compare
+from app.cache.comparer import Comparison, Counted, compare, placed
 from app.client.api_client import ApiClient
 from app.client.connect import connect
 from app.client.connections import Connections
@@ -30,7 +30,7 @@ from app.objects.pod import Pod
 from app.profile.build import args_models
 from app.verify import verify
 from plugins.registry import IN_TREE
-from tests.faults.proxy import LOOPBACK, Proxy
+from tests.faults.proxy import LOOPBACK, Fault, Proxy
 
 HURRY: Final = 20.0
 LOG_CAPACITY: Final = 50
@@ -132,7 +132,8 @@ class World:
 
     async def comparison(self) -> Comparison:
         nodes, pods = await self._all("nodes", Node), await self._all("pods", Pod)
-        return compare(self.service.cache, nodes=nodes, pods=pods)
+        names = [node.metadata.name for node in nodes]
+        return compare(Counted.by(self.service.cache), nodes=names, pods=placed(pods))
 
     async def _all(self, plural: str, kind: type[T]) -> list[T]:
         head = msgspec.json.decode(
@@ -142,9 +143,13 @@ class World:
 
 
 @asynccontextmanager
-async def world(*nodes: str, cpu: int = 4) -> AsyncIterator[World]:
-    """Give a cluster of *nodes* with a scheduler that has seen them; its death is the test's."""
+async def world(*nodes: str, cpu: int = 4, faults: Sequence[Fault] = ()) -> AsyncIterator[World]:
+    """Give a cluster of *nodes* with a scheduler that has seen them; its death is the test's.
+
+    *faults* are there from its first request on.
+    """
     made = World()
+    made.proxy.faults = list(faults)
     await made.start_server()
     url = await made.proxy.start()
     client = hurried_client(url, made.clock)

@@ -14,6 +14,16 @@ def test_objects_by_namespace_and_name() -> None:
     assert list(lister) == [a, b]
 
 
+def test_nothing_is_left_of_namespaces_that_are_empty() -> None:
+    lister = Lister([claim("c", ns="a")])
+    was_empty = [lister.is_empty]
+    lister.on_delete(claim("c", ns="a"))
+    lister.on_delete(claim("c", ns="b"))  # is not there
+
+    assert [*was_empty, lister.is_empty] == [False, True]
+    assert lister._by_namespace == {}
+
+
 def test_followers_hear_of_what_is_there_and_of_every_change() -> None:
     first = claim("first", version="1")
     lister = Lister([first])

@@ -96,6 +96,13 @@ CASES: Final[dict[str, Values]] = {
     **{f"{mode}, minimal": of_mode(mode, MINIMAL) for mode in MODES},
     "cert-manager": of_mode("scheduler", CERT_MANAGER),
     "extender, cert-manager": of_mode("extender", {"tls": CERT_MANAGER["tls"]}),
+    "extender, tokens": {
+        "mode": "extender",
+        "extender": {"tokens": True},
+        "rbac": EVERYTHING["rbac"]
+        | {"extenderClients": [{"kind": "ServiceAccount", "name": "x", "namespace": "y"}]},
+        "serviceMonitor": {"enabled": True},
+    },
     "extender, open": {
         "mode": "extender",
         "extender": {"allowUnauthenticated": True, "bind": False},

@@ -235,19 +235,13 @@ def test_extenders_of_the_configuration_can_be_reached() -> None:
         pytest.param({"plugins": {"files": {"a.py": "# changed"}}}, id="plugins"),
     ],
 )
-@pytest.mark.parametrize(
-    ("mode", "restarts"),
-    [
-        pytest.param("scheduler", False, id="berth run reads it again"),
-        pytest.param("extender", True, id="berth extender reads it once"),
-    ],
-)
-def test_pods_restart_when_they_have_to(mode: str, restarts: bool, changed: Values) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_pods_stay_for_berth_reads_its_files_again(mode: str, changed: Values) -> None:
     values = of_mode(mode, {"plugins": {"files": {"a.py": ""}}})
     before, after = (
         deployment(render(each))["spec"]["template"] for each in (values, merge(values, changed))
     )
-    assert (before != after) is restarts
+    assert before == after
 
 
 @pytest.mark.parametrize(
@@ -260,6 +254,7 @@ def test_pods_restart_when_they_have_to(mode: str, restarts: bool, changed: Valu
             id="the token of a Secret",
         ),
         pytest.param(CASES["extender, open"], set(), id="nobody is asked who he is"),
+        pytest.param(CASES["extender, tokens"], {"bearerTokenFile"}, id="tokens of an extender"),
     ],
 )
 def test_how_prometheus_says_who_it_is(values: Values, want: set[str]) -> None:

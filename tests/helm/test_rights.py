@@ -122,7 +122,7 @@ def granted(objects: list[Object]) -> set[Right]:
             roles[kind, name] = [rule.as_object() for rule in their_rules]
     for kind in ("ClusterRoleBinding", "RoleBinding"):
         for binding in of_kind(objects, kind):
-            if binding["subjects"] != [METRICS_READER]:
+            if binding["subjects"][0]["namespace"] != METRICS_READER["namespace"]:
                 rules += roles[binding["roleRef"]["kind"], binding["roleRef"]["name"]]
     return {
         Right(verb, group, resource)
@@ -286,19 +286,39 @@ async def test_a_scheduler_needs_what_it_has(tmp_path: Path) -> None:
 
 
 async def test_an_extender_needs_what_it_has(tmp_path: Path) -> None:
-    values = {"mode": "extender", "extender": {"allowUnauthenticated": True}}
+    account = {**METRICS_READER, "name": "asker"}
+    values = {
+        "mode": "extender",
+        "extender": {"tokens": True},
+        "rbac": {"extenderClients": [account], "metricsReaders": [METRICS_READER]},
+    }
     async with installed(values, tmp_path, nodes=2) as release:
         assert await passes_helm_test(release, render(values))
+        await release.create(
+            "/api/v1/namespaces/default/serviceaccounts",
+            {"metadata": {"name": "asker"}},
+            {"metadata": {"name": "prometheus"}},
+        )
+        token = await release.token_of("default", "asker")
+        reader = await release.token_of("default", "prometheus")
+        assert (await release.serving("GET", "/metrics", token=reader)).status_code == 200
+        assert (await release.serving("POST", "/extender/filter", token=reader)).status_code == 403
         nodes = sorted(await release.items("/api/v1/nodes"))
         made = await release.ask("POST", PODS, pod("asked"))
         question = {"Pod": made, "Nodes": None, "NodeNames": nodes}
         for verb in ("filter", "prioritize"):
-            answer = await release.serving("POST", f"/extender/{verb}", json=question)
+            answer = await release.serving("POST", f"/extender/{verb}", token=token, json=question)
             assert answer.status_code == 200, answer.text
         names = {"PodName": "asked", "PodNamespace": "default", "PodUID": made["metadata"]["uid"]}
-        answer = await release.serving("POST", "/extender/bind", json={**names, "Node": nodes[0]})
+        answer = await release.serving(
+            "POST", "/extender/bind", token=token, json={**names, "Node": nodes[0]}
+        )
         assert answer.json() == {"Error": ""}
         await release.until_bound("asked")
+        release.process.send(signal.SIGHUP)
+        await release.until_replaced()
+        release.process.send(signal.SIGTERM)
+        assert await release.process.exit_status() == 0
     check("extender", render(values), release.observed)
 
 

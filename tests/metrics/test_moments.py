@@ -283,3 +283,13 @@ def test_attempts_as_a_label(harness: Harness, attempt: int, label: str) -> None
     registry = harness.registry
     assert summed(registry, "scheduler_pod_scheduling_sli_duration_seconds") == {(label,): 7}
     assert counted(registry, "scheduler_pod_scheduled_after_flush_total") == {(): 1}
+
+
+def test_errors_with_volumes_count_by_stage(harness: Harness) -> None:
+    outcomes = harness.cluster.outcomes
+    outcomes.volume_stage_failed("bind")
+    outcomes.volume_stage_failed("bind")
+    outcomes.volume_stage_failed("predicate")
+
+    found = counted(harness.registry, "scheduler_volume_scheduling_stage_error_total")
+    assert found == {("bind",): 2, ("predicate",): 1}

@@ -36,6 +36,19 @@ UNSEEN = {
         ),
     ),
     "scheduler_resourceclaim_creates_total": Shape("counter", "ALPHA", ("status",)),
+    "scheduler_dra_bindingconditions_allocations_total": Shape(
+        "counter", "ALPHA", ("driver", "profile", "status")
+    ),
+    "scheduler_dra_bindingconditions_wait_duration_seconds": Shape(
+        "histogram",
+        "ALPHA",
+        ("driver", "profile", "status"),
+        (
+            "0.1", "0.2", "0.4", "0.8", "1.6", "3.2", "6.4", "12.8", "25.6", "51.2", "102.4",
+            "204.8", "409.6", "819.2", "+Inf",
+        ),
+    ),
+    "scheduler_volume_scheduling_stage_error_total": Shape("counter", "ALPHA", ("operation",)),
     "leader_election_slowpath_total": Shape("counter", "ALPHA", ("name",)),
 }  # fmt: skip
 """Families of spec §8 that had nothing to say when kube-scheduler was recorded."""
@@ -45,8 +58,6 @@ NEVER_SEEN_AND_ABSENT = {
     "scheduler_pending_async_api_calls",
     "scheduler_podgroup_schedule_attempts_total",
     "scheduler_volume_binder_cache_requests_total",
-    "scheduler_volume_scheduling_stage_error_total",
-    "scheduler_dra_bindingconditions_allocations_total",
 }
 """More of those, one for each reason not to have them."""
 

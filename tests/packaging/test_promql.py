@@ -24,6 +24,9 @@ from tests.packaging.promql import PromQLError, Used, used
             Used({"a": set(), "b": set(), "c": set()}, {"job", "instance"}),
             id="matching",
         ),
+        pytest.param(
+            "a * on (x) group_left (y) b", Used({"a": set(), "b": set()}, {"x", "y"}), id="joining"
+        ),
     ],
 )
 def test_what_is_used(expression: str, want: Used) -> None:
@@ -33,9 +36,9 @@ def test_what_is_used(expression: str, want: Used) -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        pytest.param("1 > 0", id="no metric"),
+        pytest.param("1 > bool 0", id="no metric"),
         pytest.param("rte(m[5m])", id="an unknown function"),
-        pytest.param("rate", id="a function that is not called"),
+        pytest.param('{__name__="m"}', id="a metric that is not named as such"),
         pytest.param('m{job="x"', id="an open bracket"),
         pytest.param("m[5 minutes]", id="a range that is none"),
         pytest.param("sum by le (m)", id="labels without brackets"),

@@ -9,6 +9,7 @@ from app.objects.devices import ResourceClaim
 from app.objects.pod import Pod
 from tests.builders import node, pod
 from tests.device_builders import (
+    DRIVER,
     allocation,
     claim,
     device,
@@ -21,6 +22,7 @@ from tests.device_builders import (
 )
 from tests.fake_claims import Write
 from tests.harness import Harness
+from tests.metrics.reading import counted, summed
 
 GPU = "example.com/gpu"
 
@@ -230,22 +232,57 @@ async def ready_or_not(*conditions: str, advance: float) -> Harness:
     return harness
 
 
+def waits(harness: Harness) -> dict[tuple[str, ...], float]:
+    """Return how long was waited, by driver, profile and status; each must have been once."""
+    name = "scheduler_dra_bindingconditions_wait_duration_seconds"
+    counts = counted(harness.registry, "scheduler_dra_bindingconditions_allocations_total")
+    assert counts == counted(harness.registry, name)
+    assert set(counts.values()) <= {1}
+    return summed(harness.registry, name) if counts else {}
+
+
 async def test_a_pod_is_bound_when_its_devices_are_ready() -> None:
     harness = await ready_or_not("Up", advance=5)
     assert list(harness.placements()) == ["p"]
+    assert waits(harness) == {(DRIVER, "default-scheduler", "success"): 5}
+
+
+async def test_a_pod_whose_devices_need_not_get_ready_does_not_wait() -> None:
+    harness = a_world(claim("c"))
+    harness.put(with_claims(pod("p"), "c"))
+    await harness.until_idle()
+    assert waits(harness) == {}
+
+
+async def test_a_wait_ends_when_the_claim_is_deleted() -> None:
+    harness = a_world(claim("c"), conditions=["Up"])
+    harness.put(with_claims(pod("p"), "c"))
+    idle = asyncio.ensure_future(harness.until_idle())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    harness.cluster.claim_writer.remove("c")
+    harness.clock.advance(5)
+    await idle
+    assert harness.placements() == {}
+    assert waits(harness) == {(DRIVER, "default-scheduler", "error"): 5}
 
 
 @pytest.mark.parametrize(
-    ("conditions", "advance", "want"),
+    ("conditions", "advance", "want", "status"),
     [
-        pytest.param(["Bad"], 5.0, "device binding failed: claim=default/c", id="failed"),
-        pytest.param([], 600.0, "device binding timeout: claim=default/c", id="took too long"),
+        pytest.param(
+            ["Bad"], 5.0, "device binding failed: claim=default/c", "failure", id="failed"
+        ),
+        pytest.param(
+            [], 600.0, "device binding timeout: claim=default/c", "timeout", id="took too long"
+        ),
     ],
 )
 async def test_a_pod_is_not_bound_when_its_devices_do_not_get_ready(
-    conditions: list[str], advance: float, want: str
+    conditions: list[str], advance: float, want: str, status: str
 ) -> None:
     harness = await ready_or_not(*conditions, advance=advance)
     assert harness.placements() == {}
+    assert waits(harness) == {(DRIVER, "default-scheduler", status): advance}
     assert harness.cluster.conditions["default/p"].message.startswith(want)
     assert holders(harness, "c")[1] == []

@@ -22,7 +22,7 @@ def heap_of(priorities: list[int]) -> PodHeap:
 
 
 @given(st.lists(st.integers(0, 3), max_size=12), st.sets(st.sampled_from(NAMES)), st.data())
-def test_who_is_ahead_is_who_comes_out_before(
+async def test_who_is_ahead_is_who_comes_out_before(
     priorities: list[int], asked: set[str], data: st.DataObject
 ) -> None:
     heap = heap_of(priorities)
@@ -30,7 +30,9 @@ def test_who_is_ahead_is_who_comes_out_before(
         heap.remove(name)
 
     order = [queued.key for queued in heap.in_order()]
-    assert heap.ahead_of(asked) == {key: order.index(key) for key in asked if key in order}
+    ahead = {key: order.index(key) for key in asked if key in order}
+    assert await heap.all_ahead_of(asked) == ahead
+    assert {key: heap.ahead_of(key) for key in ahead} == ahead
     first = heap.first()
     assert (first and first.key) == (order[0] if order else None)
 

@@ -7,11 +7,20 @@ from random import Random
 
 import pytest
 
-from app.client.errors import ApiError, ConflictError, NotFoundError
+from app.client.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    ServerError,
+    UnauthorizedError,
+    UnavailableError,
+)
 from app.client.lanes import WriteLanes
 from app.clock import FakeClock
 from app.framework.pod_info import PodInfo
 from app.objects.meta import Condition
+from app.objects.pod import Pod
 from app.scheduler.api_writer import ApiWriter
 from tests.builders import condition, pod, to_json
 from tests.client.fake_api import FakeApi, Request
@@ -27,13 +36,15 @@ TOLD = Condition(
 
 
 @asynccontextmanager
-async def writer(api: FakeApi) -> AsyncIterator[ApiWriter]:
-    """A writer whose lanes are running."""
+async def writer(api: FakeApi, *, known: Pod | None = VICTIM) -> AsyncIterator[ApiWriter]:
+    """A writer whose lanes are running, and which knows one pod."""
     clock = FakeClock(1_700_000_000)
     lanes = WriteLanes(clock=clock)
     running = asyncio.create_task(lanes.run())
     try:
-        yield ApiWriter(api, lanes, recorders={}, clock=clock, rng=Random(0))
+        yield ApiWriter(
+            api, lanes, recorders={}, pod_lookup=lambda _: known, clock=clock, rng=Random(0)
+        )
     finally:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -100,3 +111,66 @@ async def test_a_lost_answer_to_a_bind_is_looked_up() -> None:
         await writing.bind(PodInfo(VICTIM), "n1")
         with pytest.raises(ConflictError):
             await writing.bind(PodInfo(VICTIM), "n2")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ServerError(500, "InternalError", "no etcd"), id="the server has no answer"),
+        pytest.param(UnavailableError("refused", sent=False), id="there is no server"),
+        pytest.param(UnauthorizedError(401, "Unauthorized", "who?"), id="our token has expired"),
+    ],
+)
+async def test_a_bind_in_doubt_is_looked_up_until_there_is_an_answer(error: ApiError) -> None:
+    looks = [error, error]
+
+    def answer(request: Request) -> bytes | Exception:
+        if request.method == "POST":
+            return UnavailableError("reset", sent=None)
+        return looks.pop() if looks else to_json(VICTIM)
+
+    clock = FakeClock()
+    lanes = WriteLanes(clock=clock)
+    writing = ApiWriter(
+        FakeApi(answer),
+        lanes,
+        recorders={},
+        pod_lookup=lambda _: VICTIM,
+        clock=clock,
+        rng=Random(0),
+    )
+    running = asyncio.create_task(lanes.run(), name="lanes")
+    binding = asyncio.create_task(writing.bind(PodInfo(VICTIM), "n1"), name="bind")
+    for _ in range(20):
+        await asyncio.sleep(0)
+        clock.advance(1.0)
+    running.cancel()
+    await asyncio.wait([running])
+
+    assert (binding.done(), looks) == (True, [])
+    await binding
+
+
+async def test_a_bind_in_doubt_that_may_not_be_looked_up_has_failed() -> None:
+    def answer(request: Request) -> bytes | Exception:
+        if request.method == "POST":
+            return UnavailableError("reset", sent=None)
+        return ForbiddenError(403, "Forbidden", "you may not")
+
+    async with writer(FakeApi(answer)) as writing:
+        with pytest.raises(ForbiddenError):
+            await writing.bind(PodInfo(VICTIM), "n1")
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param(None, id="it is gone"),
+        pytest.param(pod("low", node="n1", uid="another"), id="another has its name by now"),
+    ],
+)
+async def test_a_victim_that_was_deleted_meanwhile_is_left_alone(known: Pod | None) -> None:
+    api = FakeApi()
+    async with writer(api, known=known) as writing:
+        assert await writing.evict(VICTIM, TOLD) is False
+    assert api.requests == []

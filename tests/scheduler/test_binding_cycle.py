@@ -1,6 +1,7 @@
 """From a chosen node to a bound pod: what others are told, and what plugins may get wrong."""
 
 import asyncio
+import logging
 from typing import Any, ClassVar
 
 import pytest
@@ -202,3 +203,37 @@ async def test_a_pod_that_the_cache_has_already_is_not_placed_again() -> None:
     assert condition.message.endswith("is in the cache, it cannot be assumed")
     assert harness.queue.pending_counts()["backoff"] == 1
     assert harness.placements() == {}
+
+
+class Breaking(PreBindPlugin):
+    """Fails, for pods of priority because they are deleted meanwhile."""
+
+    NAME = "Breaking"
+    harness: ClassVar[Harness]
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        return None
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        if pod.priority:
+            self.harness.delete(pod.pod)
+        return Status.error("no answer")
+
+
+@pytest.mark.parametrize(
+    ("priority", "said"),
+    [
+        pytest.param(0, ["attempt broke"], id="an error, if the pod is still there"),
+        pytest.param(1, [], id="nothing, if the pod is gone"),
+    ],
+)
+async def test_what_the_log_says_of_a_binding_that_broke(
+    caplog: pytest.LogCaptureFixture, priority: int, said: list[str]
+) -> None:
+    harness = Breaking.harness = with_plugins(Breaking)
+    harness.put(node("n1"), pod("p", priority=priority))
+    with caplog.at_level(logging.INFO):
+        await harness.until_idle()
+
+    assert [r.message for r in caplog.records if r.name == "app.scheduler.failure"] == said
+    assert harness.cache.counts()["assumed_pods"] == 0

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
+from app.client.events import shortened
 from app.scheduler.telling import BATCH, PATIENCE, PAUSE, TRICKLE
 from tests.builders import node, pod
 from tests.harness import Harness
@@ -116,3 +117,20 @@ async def test_who_is_tried_again_is_told_the_outcome_of_that(harness: Harness) 
         (winner,) = harness.placements()
         assert told(harness).count(winner) == 1
         assert sorted(told(harness)) == sorted(f"p{n}" for n in range(CROWD + 1))
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        pytest.param("0/1 nodes", "0/1 nodes", id="plain"),
+        pytest.param("disk at 95%.", "disk at 95%!(NOVERB)", id="verbs are mangled"),
+        pytest.param("%" * 2 * 600, "%" * 510 + " ...", id="after it was shortened"),
+        pytest.param("%d" * 500, ("%!d(MISSING)" * 86)[:1020] + " ...", id="and shortened again"),
+    ],
+)
+async def test_the_event_as_kube_scheduler_words_it(message: str, note: str) -> None:
+    harness = Harness()
+    a_pod = pod("p")
+    harness.put(a_pod)
+    harness.telling.event(a_pod, harness.scheduler.profiles["default-scheduler"], message)
+    assert [shortened(event.note) for event in harness.cluster.events] == [note]

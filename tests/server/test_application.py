@@ -21,7 +21,7 @@ def client() -> httpx.AsyncClient:
 
 
 async def test_the_root_lists_what_is_included(client: httpx.AsyncClient) -> None:
-    assert (await client.get("/")).json() == {"paths": ["/things"]}
+    assert (await client.get("/")).json() == {"paths": ["/openapi.json", "/things"]}
 
 
 async def test_a_path_that_is_not_served(client: httpx.AsyncClient) -> None:
@@ -37,3 +37,9 @@ async def test_another_method(client: httpx.AsyncClient) -> None:
 async def test_everything_is_described(client: httpx.AsyncClient) -> None:
     described = (await client.get("/openapi.json")).json()
     assert set(described["paths"]) == {"/", "/things", "/things/{name}"}
+
+
+async def test_the_head_of_whatever_can_be_got(client: httpx.AsyncClient) -> None:
+    answer = await client.head("/things/x")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"

@@ -149,6 +149,7 @@ async def test_who_it_is(headers: Headers, shown: bytes | None, want: User) -> N
 @pytest.mark.parametrize(
     ("headers", "shown", "why"),
     [
+        pytest.param((), b"x", "the client certificate cannot be read", id="no certificate"),
         pytest.param(bearer("bad"), None, "invalid bearer token", id="a token of nobody"),
         pytest.param(
             (), certificate("eve", by="strangers"), "unknown authority", id="a stranger's word"

@@ -1,73 +1,193 @@
-"""Client certificates at the extender port, over real TLS."""
+"""Who is answered at the extender port: certificates and tokens, over real TLS."""
 
+import random
 import ssl
-from datetime import UTC, datetime
+from argparse import ArgumentParser
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 import httpx
+import msgspec
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from app.certificates import self_signed
-from app.http_server import LOOPBACK, HttpServer
-from app.server.extender_access import CertificateRequired, tls_context
-from tests.server.issuing import Authority, written
+from app.addresses import LOOPBACK
+from app.certificates import KeyPair
+from app.clock import FakeClock, RealClock
+from app.cluster.access.tokens import Tokens
+from app.cluster.access.users import SCHEDULER, User
+from app.commands.extender_serving import add_flags, listening, serving
+from app.embedded import EmbeddedCluster
+from app.http_server import PEER_CERTIFICATE
+from app.server.application import Application
+from app.server.authentication import Authenticator
+from app.server.authentication_settings import AuthenticationSettings
+from app.server.client_certificates import CertificateAuthorities
+from app.server.extender_access import ExtenderAccess
+from app.server.extender_application import extender_application
+from app.server.health import extender_probes
+from tests.client.fake_api import FakeApi
+from tests.server.issuing import Authority, der, written
 
-NOW = datetime.now(UTC)
+CLOCK: Final = RealClock()
+RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+ASKER: Final = User("asker")
+STRANGER: Final = User("stranger")
+TOKENS: Final = "--authentication-token-webhook"
+PATHS: Final = (
+    ("GET", "/readyz"),
+    ("POST", "/extender/filter"),
+    ("POST", "/extender/binpack/filter"),
+    ("GET", "/metrics/slis"),
+)
+REFUSED: Final = [200, 401, 401, 401]
+ALL: Final = [200, 200, 200, 200]
 
 
-async def hello(_request: Request) -> Response:
-    return PlainTextResponse("hello")
+def answering() -> Application:
+    """Return an application of the extender port whose every question has the same answer."""
+    app = extender_application(
+        probes=extender_probes(is_synced=lambda: True, is_terminating=lambda: False)
+    )
+
+    async def filtered() -> str:
+        return "done"
+
+    for path in ("/extender/filter", "/extender/binpack/filter"):
+        app.add_api_route(path, filtered, methods=["POST"])
+    return app
+
+
+class Scene:
+    """An API server that lets ``asker`` post to /extender/, and what proves who one is."""
+
+    def __init__(self, cluster: EmbeddedCluster, tokens: Tokens, folder: Path) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self.authority = Authority("clients", now=CLOCK.now())
+        self.ca = folder / "ca.pem"
+        self.ca.write_text(self.authority.pem, encoding="utf-8")
+        self.tokens = {user.name: tokens.issue(user) for user in (ASKER, STRANGER)}
+
+    @asynccontextmanager
+    async def port(self, *flags: str) -> AsyncIterator[str]:
+        """Serve with *flags*; yield the URL."""
+        parser = ArgumentParser()
+        add_flags(parser, default=0)
+        asked = serving(parser.parse_args(flags))
+        async with AsyncExitStack() as cleanup:
+            api = await self.cluster.connect("test", user=SCHEDULER)
+            cleanup.push_async_callback(api.close)
+            yield (
+                await cleanup.enter_async_context(
+                    listening(asked, answering(), reviews=api, clock=CLOCK)
+                )
+            ).url
+
+    def shown(self, pair: KeyPair | None) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        if pair is not None:
+            context.load_cert_chain(*written(pair, self.folder, "shown"))
+        return context
+
+    async def ask(self, url: str, *, token: str = "", pair: KeyPair | None = None) -> list[int]:
+        """Return the statuses of the answers at PATHS."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with httpx.AsyncClient(base_url=url, verify=self.shown(pair)) as client:
+            return [(await client.request(*each, headers=headers)).status_code for each in PATHS]
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    tokens = Tokens(clock=CLOCK)
+    cluster = EmbeddedCluster(clock=CLOCK, rng=random.Random(1), tokens=tokens)
+    await cluster.start(0)
+    admin = await cluster.connect("test")
+    rule = {"nonResourceURLs": ["/extender/*"], "verbs": ["post"]}
+    group = "rbac.authorization.k8s.io"
+    for path, obj in (
+        ("clusterroles", {"metadata": {"name": "ask"}, "rules": [rule]}),
+        ("clusterrolebindings", {
+            "metadata": {"name": "ask"},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "ask"},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": "asker"}],
+        }),
+    ):  # fmt: skip
+        await admin.request("POST", f"{RBAC}/{path}", body=msgspec.json.encode(obj))
+    yield Scene(cluster, tokens, tmp_path)
+    await admin.close()
+    await cluster.stop()
 
 
 @pytest.mark.wall
+async def test_certificates_alone(scene: Scene) -> None:
+    async with scene.port(f"--client-ca-file={scene.ca}") as url:
+        assert url.startswith("https://")
+        assert await scene.ask(url) == REFUSED
+        assert await scene.ask(url, token=scene.tokens["asker"]) == REFUSED
+        assert await scene.ask(url, pair=scene.authority.issue("kube-scheduler")) == ALL
+        with pytest.raises(httpx.TransportError):
+            await scene.ask(url, pair=Authority("others", now=CLOCK.now()).issue("kube-scheduler"))
+
+
+@pytest.mark.wall
+async def test_tokens_alone(scene: Scene) -> None:
+    async with scene.port(TOKENS, f"--bind-address={LOOPBACK}") as url:
+        assert url.startswith("https://")
+        assert await scene.ask(url) == [200, 403, 403, 403]
+        assert await scene.ask(url, token="wrong") == REFUSED
+        assert await scene.ask(url, token=scene.tokens["stranger"]) == [200, 403, 403, 403]
+        assert await scene.ask(url, token=scene.tokens["asker"]) == [200, 200, 200, 403]
+
+
+@pytest.mark.wall
+async def test_whom_a_certificate_names_needs_no_right_beside_tokens(scene: Scene) -> None:
+    async with scene.port(TOKENS, f"--client-ca-file={scene.ca}") as url:
+        assert await scene.ask(url, pair=scene.authority.issue("nobody")) == ALL
+        assert await scene.ask(url, token=scene.tokens["asker"]) == [200, 200, 200, 403]
+        assert await scene.ask(url, token="wrong") == REFUSED
+
+
+@pytest.mark.wall
+async def test_without_either_everybody_is_answered(scene: Scene) -> None:
+    async with scene.port("--allow-unauthenticated") as url:
+        assert url.startswith("http://")
+        assert await scene.ask(url) == ALL
+    shown = written(scene.authority.issue("berth"), scene.folder, "served")
+    flags = (f"--tls-cert-file={shown[0]}", f"--tls-private-key-file={shown[1]}")
+    async with scene.port(*flags) as url:
+        assert url.startswith("https://")
+        assert await scene.ask(url) == ALL
+
+
 @pytest.mark.parametrize(
-    ("path", "shows", "status"),
+    ("at", "is_answered"),
     [
-        pytest.param("/extender/filter", True, 200, id="of the authority"),
-        pytest.param("/extender/filter", False, 401, id="none"),
-        pytest.param("/healthz", False, 200, id="probes need none"),
-        pytest.param("/metrics", False, 401, id="metrics do"),
+        pytest.param(CLOCK.now(), True, id="valid"),
+        pytest.param(CLOCK.now() + 3 * 86_400, False, id="expired since the connection was made"),
     ],
 )
-async def test_who_is_answered(tmp_path: Path, path: str, shows: bool, status: int) -> None:
-    authority = Authority("clients", now=NOW.timestamp())
-    served = self_signed([LOOPBACK], now=NOW, name="extender")
-    (tmp_path / "ca.pem").write_text(authority.pem, encoding="utf-8")
-    paths = ("/extender/filter", "/healthz", "/metrics")
-    app = Starlette(routes=[Route(each, hello) for each in paths])
-    server = HttpServer(
-        CertificateRequired(app), tls=tls_context(served, client_ca=tmp_path / "ca.pem")
+async def test_connections_outlive_certificates(at: float, is_answered: bool) -> None:
+    authority = Authority("clients", now=CLOCK.now())
+    authenticator = Authenticator(
+        FakeApi(),
+        settings=AuthenticationSettings(clients=CertificateAuthorities(authority.pem)),
+        token_ttl=10.0,
+        clock=FakeClock(at),
     )
-    await server.start(LOOPBACK, 0)
-    trusting = ssl.create_default_context(cadata=served.certificate.decode())
-    if shows:
-        trusting.load_cert_chain(*written(authority.issue("kube-scheduler"), tmp_path, "mine"))
-    try:
-        async with httpx.AsyncClient(verify=trusting) as client:
-            answer = await client.get(server.url + path)
-    finally:
-        await server.stop()
+    access = ExtenderAccess(answering(), authenticator=authenticator, delegated=None)
+    certificate = der(authority.issue("kube-scheduler"))
 
-    assert answer.status_code == status
-    assert status == 200 or answer.json() == {"detail": "Unauthorized"}
+    async def over_tls(scope: Scope, receive: Receive, send: Send) -> None:
+        await access({**scope, "state": {PEER_CERTIFICATE: certificate}}, receive, send)
 
-
-@pytest.mark.wall
-async def test_a_certificate_of_another_authority_ends_the_connection(tmp_path: Path) -> None:
-    served = self_signed([LOOPBACK], now=NOW, name="extender")
-    ours, others = (Authority("clients", now=NOW.timestamp()) for _ in range(2))
-    (tmp_path / "ca.pem").write_text(ours.pem, encoding="utf-8")
-    server = HttpServer(Starlette(), tls=tls_context(served, client_ca=tmp_path / "ca.pem"))
-    await server.start(LOOPBACK, 0)
-    showing = ssl.create_default_context(cadata=served.certificate.decode())
-    showing.load_cert_chain(*written(others.issue("kube-scheduler"), tmp_path, "other"))
-    try:
-        async with httpx.AsyncClient(verify=showing) as client:
-            with pytest.raises(httpx.TransportError):
-                await client.get(server.url + "/extender/filter")
-    finally:
-        await server.stop()
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(over_tls), base_url="http://berth"
+    ) as client:
+        answer = await client.post("/extender/filter")
+    assert answer.status_code == (200 if is_answered else 401)
+    assert is_answered or answer.json()["message"] == "Unauthorized"

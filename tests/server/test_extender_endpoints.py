@@ -13,6 +13,7 @@ from app.metrics.exposition import metrics_text
 from app.metrics.extender_server_metrics import ExtenderServerMetrics
 from app.server.extender_application import extender_application
 from app.server.extender_endpoints import ExtenderEndpoints
+from app.server.health import extender_probes
 from tests.builders import node, pod
 from tests.extender_server.world import World, obj
 from tests.harness import Harness
@@ -39,7 +40,7 @@ class Served:
         self.world = World(Harness(config=TWO_PROFILES))
         self.world.harness.put(node("n1", cpu=1))
         self.registry = CollectorRegistry()
-        self.is_ready = True
+        self.is_ready, self.is_terminating = True, False
         endpoints = ExtenderEndpoints(
             self.world.answers,
             is_ready=lambda: self.is_ready,
@@ -47,7 +48,10 @@ class Served:
             clock=self.world.harness.clock,
             max_body_bytes=LIMIT,
         )
-        app = extender_application(endpoints.router(), is_ready=lambda: self.is_ready)
+        probes = extender_probes(
+            is_synced=lambda: self.is_ready, is_terminating=lambda: self.is_terminating
+        )
+        app = extender_application(endpoints.router(), probes=probes)
         self.client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://extender"
         )
@@ -162,8 +166,19 @@ async def test_nothing_is_answered_before_the_state_is_known(served: Served) -> 
 
     want = {"detail": "the state of the cluster is not known yet"}
     assert (answer.status_code, answer.json()) == (503, want)
-    assert (await served.client.get("/readyz")).status_code == 503
-    assert (await served.client.get("/healthz")).status_code == 200
+    assert (await served.client.get("/readyz")).text == (
+        "[+]shutdown ok\n[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n"
+    )
+    assert (await served.client.get("/livez")).status_code == 200
+
+
+async def test_what_is_about_to_end_is_not_ready(served: Served) -> None:
+    assert (await served.client.get("/readyz")).status_code == 200
+    served.is_terminating = True
+    assert (await served.client.get("/readyz")).status_code == 500
+    assert (await served.client.get("/healthz?verbose")).text == (
+        "[+]ping ok\nhealthz check passed\n"
+    )
 
 
 async def test_questions_may_be_compressed(served: Served) -> None:

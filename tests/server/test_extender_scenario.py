@@ -1,6 +1,7 @@
 """Many schedulers' worth of questions at once, over HTTP, on an embedded cluster."""
 
 import asyncio
+import json
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -11,11 +12,12 @@ import httpx
 import msgspec
 import pytest
 
+from app.addresses import LOOPBACK
 from app.client.api_client import ApiClient
 from app.clock import RealClock
-from app.config.load import default_configuration
+from app.config.load import default_configuration, load
 from app.embedded import EmbeddedCluster
-from app.http_server import LOOPBACK, HttpServer
+from app.http_server import HttpServer
 from app.main import SchedulerService
 from app.profile.build import args_models
 from plugins.registry import IN_TREE
@@ -92,8 +94,8 @@ def _node(name: str, room: int) -> dict[str, Any]:
     return {"metadata": {"name": name}, "status": {"allocatable": amounts, "capacity": amounts}}
 
 
-def _pod(name: str) -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}
+def _pod(name: str, *, cpu: str = "100m") -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
     anything = {"operator": "Exists"}  # nobody says that the nodes are ready
     return {
         "metadata": {"name": name},
@@ -168,6 +170,32 @@ async def test_the_extender_schedules_nothing_itself() -> None:
 
         (bound,) = await world.pods()
         assert bound["spec"]["nodeName"] in ROOM
+
+
+@pytest.mark.wall
+async def test_questions_are_answered_by_the_configuration_in_force() -> None:
+    two = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {
+                "schedulerName": "no-fit",
+                "plugins": {"multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}},
+            },
+            {"schedulerName": "default-scheduler"},
+        ],
+    }
+    question = _question(_pod("large", cpu="1000"))
+    async with extender() as world:
+        assert (await world.ask("filter", question))["NodeNames"] == []
+
+        world.service.reconfigure(
+            load(json.dumps(two), source="test", args_models=args_models(IN_TREE))
+        )
+
+        assert sorted((await world.ask("filter", question))["NodeNames"]) == sorted(ROOM)
+        assert (await world.ask("default-scheduler/filter", question))["NodeNames"] == []
+        assert sum(world.service.queue.pending_counts().values()) == 0
 
 
 @pytest.mark.wall

@@ -21,7 +21,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from app.http_server import LOOPBACK, HttpServer
+from app.addresses import LOOPBACK
+from app.http_server import HttpServer
 from tests.up.world import PODS, pod, running_world
 
 TAKES_AS_LONG_AS_ASKED: Final = frozenset({"/debug/pprof/profile", "/debug/pprof/trace"})

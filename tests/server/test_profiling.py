@@ -33,6 +33,10 @@ async def test_there_is_an_index(path: str) -> None:
         pytest.param(" 10\n", 200, "successfully set klog.logging.verbosity to 10", [10], id="nl"),
         pytest.param("-1", 400, "error setting -v to '-1': not a number\n", [], id="negative"),
         pytest.param("much", 400, "error setting -v to 'much': not a number\n", [], id="a word"),
+        pytest.param("٣", 400, "error setting -v to '٣': not a number\n", [], id="other digits"),
+        pytest.param(
+            "9" * 10, 400, "error setting -v to '9999999999': not a number\n", [], id="large"
+        ),
         pytest.param("", 400, "error setting -v to '': not a number\n", [], id="nothing"),
     ],
 )

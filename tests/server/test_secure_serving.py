@@ -11,6 +11,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from app.addresses import LOOPBACK
 from app.certificates import KeyPair
 from app.client.api_client import ApiClient
 from app.clock import RealClock
@@ -18,11 +19,10 @@ from app.cluster.access.tokens import Tokens
 from app.cluster.access.users import SCHEDULER, User
 from app.config.options import Options
 from app.embedded import EmbeddedCluster
-from app.http_server import LOOPBACK
 from app.server.application import Application
 from app.server.authentication_settings import LOOKUP
 from app.server.health import health_endpoints, ping
-from app.server.secure_serving import SecureServer
+from app.server.secure_serving import SecureServer, guarded
 from tests.server.issuing import Authority, written
 
 pytestmark = pytest.mark.wall
@@ -53,7 +53,10 @@ class Scene:
             api = await self.cluster.connect("test", user=SCHEDULER)
             cleanup.push_async_callback(api.close)
             options = Options(**{**ANY_PORT, **flags})
-            server = SecureServer(app, options, tokens=api, permissions=api, clock=CLOCK)
+            access = guarded(app, options, tokens=api, permissions=api, clock=CLOCK)
+            server = SecureServer(
+                access, options, authenticator=access.authenticator, api=api, clock=CLOCK
+            )
             await server.start()
             cleanup.push_async_callback(server.stop)
             yield server.url

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from app.http_server import LOOPBACK, HttpServer
+from app.addresses import LOOPBACK
+from app.http_server import HttpServer
 from app.server.application import Application
 from app.server.asking import AskError, RunningScheduler, ask_about_pod
 from app.server.explain_endpoints import explain_endpoints

@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from app.certificates import KeyPair, self_signed
 from app.config.options import Options
+from app.server.client_certificates import CertificateAuthorities
 from app.server.serving_tls import ServingTls
 from app.server.tls_settings import SUITES, TlsFlagError
 from tests.server.issuing import Authority, der, written
@@ -108,6 +110,18 @@ def test_files_are_shown_and_reloaded(tmp_path: Path) -> None:
     assert shake_hands(tls).shown == der(newest)
 
 
+def test_an_encrypted_key_is_refused_and_nobody_asked_for_a_password(tmp_path: Path) -> None:
+    shown = pair("a.example")
+    key = serialization.load_pem_private_key(shown.key, password=None)
+    encrypted = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+    with pytest.raises(TlsFlagError, match=f"--tls-cert-file {tmp_path}/tls.crt, "):
+        ServingTls(files(KeyPair(shown.certificate, encrypted), tmp_path), now=NOW)
+
+
 def test_a_folder_keeps_the_certificate(tmp_path: Path) -> None:
     options = Options(cert_dir=str(tmp_path / "certs"))
     first = shake_hands(ServingTls(options, now=NOW)).shown
@@ -183,6 +197,15 @@ def test_a_new_certificate_leaves_the_authorities(tmp_path: Path) -> None:
     tls.refresh()
     seen = shake_hands(tls, showing(ann, tmp_path))
     assert (seen.shown, seen.client) == (der(pair("b.example")), der(ann))
+
+
+def test_authorities_may_stand_in_any_text() -> None:
+    authority = Authority("clients", now=NOW)
+    pem = f"# für Clients\n{authority.pem}\nund das war es\n"
+    tls = ServingTls(Options(), now=NOW)
+    tls.believe([CertificateAuthorities(pem).pem])
+
+    assert CertificateAuthorities(pem).pem == authority.pem
 
 
 @pytest.mark.parametrize(

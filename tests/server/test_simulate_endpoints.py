@@ -117,7 +117,7 @@ async def test_what_it_is_about(
         pytest.param(b'{"templates": [{}]}', "manifest", id="a template without a manifest"),
         pytest.param(
             b'{"snapshot": {"kind": "Pod"}}',
-            "snapshot: a berth/v1 Snapshot or a List is needed, got , Kind=Pod",
+            "snapshot: a berth/v1 Snapshot or a List is needed, got apiVersion '', kind 'Pod'",
             id="no snapshot",
         ),
         pytest.param(

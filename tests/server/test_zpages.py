@@ -42,7 +42,9 @@ async def test_configz(client: httpx.AsyncClient) -> None:
 
 
 async def test_the_root_lists_what_there_is(client: httpx.AsyncClient) -> None:
-    assert (await client.get("/")).json() == {"paths": ["/configz", "/flagz", "/statusz"]}
+    assert (await client.get("/")).json() == {
+        "paths": ["/configz", "/flagz", "/openapi.json", "/statusz"]
+    }
 
 
 FLAGZ = f"""

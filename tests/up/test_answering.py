@@ -12,10 +12,10 @@ import httpx
 import pytest
 import yaml
 
+from app.addresses import LOOPBACK
 from app.clock import RealClock
 from app.config.load import default_configuration
 from app.embedded import EmbeddedCluster
-from app.http_server import LOOPBACK
 from app.profile.build import args_models
 from app.up import Up, UpOptions
 from plugins.registry import IN_TREE

@@ -14,12 +14,11 @@ from app.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
 from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.kubelet.pod_lifecycles import Timings
-from app.config.load import default_configuration
+from app.config.load import default_configuration, from_object
 from app.config.types import Extender
 from app.embedded import EmbeddedCluster
 from app.main import SchedulerService
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from app.plugin_sources import KnownPlugins
 
 Object = dict[str, Any]
 
@@ -97,9 +96,14 @@ async def running_world(
     nodes: int,
     cpu: str = "4",
     extenders: tuple[Extender, ...] = (),
+    config: Object | None = None,
+    plugins: KnownPlugins | None = None,
     limit: float = LIMIT_SECONDS,
 ) -> AsyncIterator[World]:
-    """Run everything; a scenario that does not come to its end fails after *limit* seconds."""
+    """Run everything; a scenario that does not come to its end fails after *limit* seconds.
+
+    *config* is by default that of someone who configures nothing; it may enable *plugins*.
+    """
     clock, rng = RealClock(), random.Random(1)
     cluster = EmbeddedCluster(clock=clock, rng=rng)
     await cluster.start(0)
@@ -110,10 +114,13 @@ async def running_world(
         timings=Timings(stop_seconds=0.1),
     )
     kubelets = HollowKubelets(clients[1], settings, clock=clock, rng=rng)
-    configuration = default_configuration(args_models(IN_TREE)).model_copy(
-        update={"extenders": extenders}
-    )
-    service = SchedulerService(clients[0], configuration, clock=clock, rng=rng)
+    plugins = plugins or KnownPlugins()
+    configuration = (
+        default_configuration(plugins.args_models)
+        if config is None
+        else from_object(config, source="test", args_models=plugins.args_models)
+    ).model_copy(update={"extenders": extenders})
+    service = SchedulerService(clients[0], configuration, clock=clock, rng=rng, plugins=plugins)
     tasks = [
         asyncio.create_task(run(), name=name)
         for name, run in (

@@ -87,12 +87,13 @@ def test_go_writes_null_for_an_empty_list() -> None:
         pytest.param(b"\x1f\x8b\x08", "x: no snapshot: ", id="a broken gzip file"),
         pytest.param(
             b'{"apiVersion": "v1", "kind": "Pod"}',
-            "x: a berth/v1 Snapshot or a List is needed, got v1, Kind=Pod",
+            "x: a berth/v1 Snapshot or a List is needed, got apiVersion 'v1', kind 'Pod'",
             id="another object",
         ),
         pytest.param(
             b'{"apiVersion": "berth/v2", "kind": "Snapshot"}',
-            "x: a berth/v1 Snapshot or a List is needed, got berth/v2, Kind=Snapshot",
+            "x: a berth/v1 Snapshot or a List is needed, got apiVersion 'berth/v2',"
+            " kind 'Snapshot'",
             id="another version",
         ),
         pytest.param(

@@ -8,6 +8,8 @@ from app.clock import rfc3339
 from app.framework.devices.binding_conditions import (
     POLL_INTERVAL,
     BindingFailedError,
+    BindingTimeoutError,
+    awaited_drivers,
     has_conditions,
     is_late,
     is_ready,
@@ -19,6 +21,7 @@ from app.framework.devices.node_search import claim_in_memory
 from app.framework.devices.requests import IN_MEMORY
 from app.framework.devices.results import allocation_of
 from app.framework.handle import Handle
+from app.framework.outcomes import DeviceWait
 from app.objects.devices import AllocationResult, ResourceClaim
 from app.objects.pod import Pod
 
@@ -175,19 +178,38 @@ class ClaimBinding:
 
     async def _wait_until_ready(self, devices: DevicesOfPod, pod: Pod, node_name: str) -> None:
         waiting = [claim for claim in devices.claims if has_conditions(claim)]
-        if waiting:
-            self._handle.event(
-                pod,
-                type="Normal",
-                reason="BindingConditionsPending",
-                action="Scheduling",
-                note=f"waiting for binding conditions for device on node {node_name}",
-            )
+        if not waiting:
+            return
+        self._handle.event(
+            pod,
+            type="Normal",
+            reason="BindingConditionsPending",
+            action="Scheduling",
+            note=f"waiting for binding conditions for device on node {node_name}",
+        )
+        drivers = sorted(set[str]().union(*map(awaited_drivers, waiting)))
+        started = self._clock.monotonic()
+
+        def tell(status: DeviceWait) -> None:
+            seconds = self._clock.monotonic() - started
+            for driver in drivers:
+                self._handle.outcomes.waited_for_devices(
+                    pod.spec.scheduler_name, driver, status, seconds=seconds
+                )
+
+        try:
+            await self._poll(waiting)
+        except Exception as exc:
+            tell(_how_it_ended(exc))
+            raise
+        tell("success")
+
+    async def _poll(self, waiting: list[ResourceClaim]) -> None:
         while waiting:
             waiting = [claim for claim in map(self._newest, waiting) if not is_ready(claim)]
             for claim in waiting:
                 if is_late(claim, timeout=self._timeout, now=self._clock.now()):
-                    raise BindingFailedError(f"device binding timeout: claim={claim.metadata.key}")
+                    raise BindingTimeoutError(f"device binding timeout: claim={claim.metadata.key}")
             if waiting:
                 await self._clock.sleep(POLL_INTERVAL)
 
@@ -196,3 +218,13 @@ class ClaimBinding:
         if newest is None or newest.metadata.uid != claim.metadata.uid:
             raise CommitmentError(f"claim {claim.metadata.key} got deleted in the meantime")
         return newest
+
+
+def _how_it_ended(error: Exception) -> DeviceWait:
+    match error:
+        case BindingTimeoutError():
+            return "timeout"
+        case BindingFailedError():
+            return "failure"
+        case _:
+            return "error"

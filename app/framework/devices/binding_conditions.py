@@ -13,12 +13,20 @@ class BindingFailedError(Exception):
     """A device says that it will not get ready, or did not in time; the text is for people."""
 
 
+class BindingTimeoutError(BindingFailedError):
+    """A device did not get ready in time."""
+
+
 def has_conditions(claim: ResourceClaim) -> bool:
     """Whether some device of *claim* must be waited for."""
+    return bool(awaited_drivers(claim))
+
+
+def awaited_drivers(claim: ResourceClaim) -> set[str]:
+    """Return the drivers of the devices of *claim* that must be waited for."""
     allocation = claim.status.allocation
-    return allocation is not None and any(
-        result.binding_conditions for result in allocation.devices.results
-    )
+    results = allocation.devices.results if allocation else ()
+    return {result.driver for result in results if result.binding_conditions}
 
 
 def is_ready(claim: ResourceClaim) -> bool:

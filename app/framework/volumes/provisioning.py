@@ -152,9 +152,16 @@ class ClassCapacities:
         key = report.metadata.key
         self._others.pop(key, None)
         label = _only_label(_nodes_of(report) or ())
-        by_value = self._by_label.get(label.key, {}) if label else {}
-        for label_value in label.values if label else ():
-            by_value.get(label_value, {}).pop(key, None)
+        if label is None:
+            return
+        by_value = self._by_label.get(label.key, {})
+        for label_value in label.values:
+            reports = by_value.get(label_value, {})
+            reports.pop(key, None)
+            if not reports:
+                by_value.pop(label_value, None)
+        if not by_value:
+            self._by_label.pop(label.key, None)
 
     def largest_volumes(self, nodes: NodeTable) -> Ints:
         """Return the size in bytes per row, -1 where there is no room at all."""

@@ -1,13 +1,13 @@
 """Asks the API server for everything, and compares it with the cache."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
 
 from app.cache.cache import Cache
-from app.cache.comparer import Comparison, compare
+from app.cache.comparer import Comparison, Counted, Placed, compare, placed
 from app.client.api import Api
 from app.clock import Clock, rfc3339
 from app.objects.meta import ListHead
@@ -73,27 +73,38 @@ class ClusterComparison:
         )
 
     async def _look(self) -> tuple[int, int, list[Difference]]:
-        nodes = await self._list(self._node_path, {}, _decode_node)
-        pods = await self._list(self._pod_path, self._pod_params, _decode_pod)
-        found = compare(self._cache, nodes=nodes, pods=pods)
-        return len(nodes), len(pods), list(_differences(found))
+        """Return how many nodes and pods there are, and what differs."""
+        nodes: list[str] = []
+        pods: list[Placed] = []
+        pod_count = 0
+        async for node_page in self._pages(self._node_path, {}, _decode_node):
+            nodes += [node.metadata.name for node in node_page]
+        async for pod_page in self._pages(self._pod_path, self._pod_params, _decode_pod):
+            pod_count += len(pod_page)
+            pods += placed(pod_page)
+        # In a thread, for among 50,000 pods it takes long enough to miss a lease.
+        found = await asyncio.to_thread(compare, Counted.by(self._cache), nodes=nodes, pods=pods)
+        return len(nodes), pod_count, list(_differences(found))
 
-    async def _list(
+    async def _pages(
         self, path: str, params: Mapping[str, str], decode: Callable[[bytes], T]
-    ) -> list[T]:
-        """List all pages; others get a turn after each."""
-        found: list[T] = []
+    ) -> AsyncIterator[list[T]]:
+        """List by pages; others get a turn after each."""
         asked = {**params, "limit": str(PAGE_SIZE)}
         while True:
             page = _decode_list(await self._client.request("GET", path, params=asked))
-            for item in page.items:
-                try:
-                    found.append(decode(bytes(item)))
-                except msgspec.MsgspecError:
-                    continue  # the watches have told of it already
+            yield list(_readable(page.items, decode))
             if not page.metadata.continue_:
-                return found
+                return
             asked["continue"] = page.metadata.continue_
+
+
+def _readable(items: Sequence[msgspec.Raw], decode: Callable[[bytes], T]) -> Iterator[T]:
+    for item in items:
+        try:
+            yield decode(bytes(item))
+        except msgspec.MsgspecError:
+            continue  # the watches have told of it already
 
 
 def _differences(found: Comparison) -> Iterator[Difference]:

@@ -21,12 +21,15 @@ from app.server.debug.queue import QueueFilter, waiting_pods
 from app.server.debug.sight import Sight
 from app.server.debug.tasks import running_tasks
 from app.server.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
+from app.server.parameters import ONLY_KNOWN
 from app.server.refusal import Refusal
 
 LARGEST_WITH_PODS: Final = 50
 """Nodes on a page that has their pods: each has up to a few hundred."""
 
-OfPod = Annotated[str, Query(description="Only of this pod, as in namespace/name.")]
+OfPod = Annotated[
+    str, Query(pattern="^([^/]+/[^/]+)?$", description="Only of this pod, as in namespace/name.")
+]
 OfNode = Annotated[str, Query(description="Only of this node.")]
 
 _UNREADABLE: Final[dict[int | str, dict[str, Any]]] = {
@@ -48,7 +51,7 @@ class Debugged:
 
 def debug_endpoints(debugged: Debugged) -> APIRouter:
     """Return the endpoints, to be served on the event loop of the scheduler."""
-    router = APIRouter(prefix="/debug", tags=["debug"])
+    router = APIRouter(prefix="/debug", tags=["debug"], dependencies=[ONLY_KNOWN])
     _add_pods(router, debugged)
     _add_cluster(router, debugged)
     _add_process(router, debugged)
@@ -84,7 +87,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = QueueFilter(part, namespace, pod, plugin, scheduler_name, min_age)
-        return _json(waiting_pods(sight, wanted, after=after, limit=limit))
+        return _json(await waiting_pods(sight, wanted, after=after, limit=limit))
 
     @router.get(
         "/nominated",

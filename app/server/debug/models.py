@@ -60,9 +60,10 @@ class WaitingPod(Told):
     """What its PodScheduled condition says, or else what its last attempt came to."""
 
 
-class WaitingPods(Page[WaitingPod]):
+class WaitingPods(Page):
     """Pods of the scheduling queue, by namespace/name and UID."""
 
+    items: tuple[WaitingPod, ...]
     counts: dict[QueueName, int]
     """How many pods there are in each part of the queue, whatever is asked for."""
 
@@ -121,9 +122,10 @@ class CacheCounts(Told):
     assumed_pods: int
 
 
-class CachedNodes(Page[CachedNode]):
+class CachedNodes(Page):
     """Nodes in the order of the table."""
 
+    items: tuple[CachedNode, ...]
     counts: CacheCounts
     unknown_nodes: dict[str, tuple[str, ...]]
     """Pods that are bound to nodes which the scheduler does not know, by node."""
@@ -141,8 +143,10 @@ class NominatedPod(Told):
     """The pods on the node that are being deleted."""
 
 
-class NominatedPods(Page[NominatedPod]):
+class NominatedPods(Page):
     """Nominations by pod."""
+
+    items: tuple[NominatedPod, ...]
 
 
 class PermitWait(Told):
@@ -166,12 +170,16 @@ class PermittedPod(Told):
     waits_for: tuple[PermitWait, ...]
 
 
-class PermittedPods(Page[PermittedPod]):
+class PermittedPods(Page):
     """Pods that wait for Permit plugins, by pod."""
 
+    items: tuple[PermittedPod, ...]
 
-class PastDecisions(Page[PastDecision]):
+
+class PastDecisions(Page):
     """Attempts that are still remembered, the newest first."""
+
+    items: tuple[PastDecision, ...]
 
 
 class InFlightPod(Told):
@@ -188,9 +196,10 @@ class InFlightPod(Told):
     """When its attempt began; null: it is going on."""
 
 
-class InFlightPods(Page[InFlightPod]):
+class InFlightPods(Page):
     """Pods in flight by UID."""
 
+    items: tuple[InFlightPod, ...]
     events: dict[str, int]
     """The length of the list of events, by label; pods count as PodPopped."""
 
@@ -204,8 +213,10 @@ class RunningTask(Told):
     """Which lines it waits at, outermost first: module, function and line."""
 
 
-class RunningTasks(Page[RunningTask]):
+class RunningTasks(Page):
     """Tasks by name."""
+
+    items: tuple[RunningTask, ...]
 
 
 class DifferenceKind(StrEnum):

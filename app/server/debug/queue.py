@@ -1,7 +1,8 @@
 """Pods that wait for a node."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from app.clock import rfc3339
 from app.framework.pod_info import QueuedPodInfo
@@ -9,7 +10,7 @@ from app.queue.sub_queues import SubQueue
 from app.scheduler.claim import Stage
 from app.server.debug.models import QueueName, WaitingPod, WaitingPods
 from app.server.debug.sight import Sight
-from app.server.pagination import unordered
+from app.server.pagination import many_unordered
 
 _SUB_QUEUES = {
     QueueName.ACTIVE: SubQueue.ACTIVE,
@@ -50,13 +51,24 @@ class QueueFilter:
         return tests
 
 
-def waiting_pods(
+async def waiting_pods(
     sight: Sight, wanted: QueueFilter, *, after: tuple[str, str] | None, limit: int
 ) -> WaitingPods:
-    """Return the pods of the queue that *wanted* describes, as they are now."""
-    found, token = unordered(_matching(sight, wanted), key=_place, after=after, limit=limit)
+    """Return the pods of the queue that *wanted* describes.
+
+    Among many of them others get a turn. What moves meanwhile is told as it is at the end, what
+    comes or goes perhaps not at all.
+    """
     queue = sight.scheduler.queue
-    ahead = queue.ahead_of([each.key for each in found])
+    found, token = await many_unordered(
+        list(_of_queue(sight, wanted.queue)),
+        where=partial(_matching, tests=wanted.tests(sight.clock.now())),
+        key=_place,
+        after=after,
+        limit=limit,
+    )
+    ahead = await queue.all_ahead_of([each.key for each in found])
+    found = [each for each in found if queue.get(each.key) is each or queue.is_in_flight(each.uid)]
     messages = {record.uid: record.message for record in sight.scheduler.decisions.all()}
     return WaitingPods(
         items=tuple(_told(each, sight, ahead.get(each.key), messages) for each in found),
@@ -76,11 +88,12 @@ def _place(queued: QueuedPodInfo) -> tuple[str, str]:
     return pod.key, pod.uid
 
 
-def _matching(sight: Sight, wanted: QueueFilter) -> Iterator[QueuedPodInfo]:
-    found = _of_queue(sight, wanted.queue)
-    for test in wanted.tests(sight.clock.now()):
-        found = filter(test, found)
-    return found
+def _matching(
+    pods: Iterable[QueuedPodInfo], *, tests: Sequence[Callable[[QueuedPodInfo], bool]]
+) -> Iterable[QueuedPodInfo]:
+    for test in tests:
+        pods = filter(test, pods)
+    return pods
 
 
 def _of_queue(sight: Sight, name: QueueName | None) -> Iterator[QueuedPodInfo]:

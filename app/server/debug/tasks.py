@@ -1,12 +1,12 @@
 """Tasks of the event loop, and where they wait."""
 
 import asyncio
-from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 from app.server.debug.models import RunningTask, RunningTasks
 from app.server.pagination import unordered
+from app.tasks import awaited_frames
 
 Task = asyncio.Task[Any]
 
@@ -27,17 +27,8 @@ def _told(task: Task) -> RunningTask:
     return RunningTask(
         name=task.get_name(),
         coroutine=getattr(coroutine, "__qualname__", type(coroutine).__name__),
-        where=tuple(map(_line, _frames(coroutine))),
+        where=tuple(map(_line, awaited_frames(coroutine))),
     )
-
-
-def _frames(awaited: Any) -> Iterator[FrameType]:
-    """Yield the frames of a coroutine and of what it awaits, as far as they are Python."""
-    while awaited is not None:
-        frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
-        if frame is not None:
-            yield frame
-        awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
 
 
 def _line(frame: FrameType) -> str:

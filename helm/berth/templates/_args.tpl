@@ -8,7 +8,11 @@
 - --port={{ include "berth.port" . }}
 {{- if .Values.extender.clientCA.secretName }}
 - --client-ca-file=/etc/berth/client-ca/{{ .Values.extender.clientCA.key }}
-{{- else }}
+{{- end }}
+{{- if .Values.extender.tokens }}
+- --authentication-token-webhook
+{{- end }}
+{{- if not (include "berth.authenticates" .) }}
 - --allow-unauthenticated
 {{- end }}
 {{- else -}}

@@ -103,9 +103,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- ternary 10262 10259 (eq .Values.mode "extender") -}}
 {{- end -}}
 
-{{/* Mode extender is plain HTTP without a client CA and without a certificate. */}}
+{{/* Whether who asks the port has to show something; in mode extender that is a choice. */}}
+{{- define "berth.authenticates" -}}
+{{- if or (not (include "berth.isExtender" .)) .Values.extender.clientCA.secretName .Values.extender.tokens -}}true{{- end -}}
+{{- end -}}
+
+{{/* Whether the API server is asked who they are and what they may. */}}
+{{- define "berth.delegates" -}}
+{{- if or (not (include "berth.isExtender" .)) .Values.extender.tokens -}}true{{- end -}}
+{{- end -}}
+
+{{/* Plain HTTP where there is nothing to be shown, by either side. */}}
 {{- define "berth.scheme" -}}
-{{- if and (include "berth.isExtender" .) (not .Values.extender.clientCA.secretName) (eq .Values.tls.source "self-signed") -}}
+{{- if and (not (include "berth.authenticates" .)) (eq .Values.tls.source "self-signed") -}}
 http
 {{- else -}}
 https
@@ -143,10 +153,10 @@ https
 {{- fail (printf "replicaCount: %d replicas would all schedule at once without leaderElection.enabled" (int .Values.replicaCount)) -}}
 {{- end -}}
 {{- if include "berth.isExtender" . -}}
-{{- if and (not .Values.extender.clientCA.secretName) (not .Values.extender.allowUnauthenticated) -}}
-{{- fail "extender.clientCA.secretName: mode extender needs the authority of kube-scheduler's client certificate, or extender.allowUnauthenticated: true to let whoever reaches it have pods bound" -}}
+{{- if and (not (include "berth.authenticates" .)) (not .Values.extender.allowUnauthenticated) -}}
+{{- fail "extender.clientCA.secretName: mode extender needs the authority of kube-scheduler's client certificate, or extender.tokens: true for clients with tokens, or extender.allowUnauthenticated: true to let whoever reaches it have pods bound" -}}
 {{- end -}}
-{{- if and .Values.serviceMonitor.enabled .Values.extender.clientCA.secretName (not .Values.serviceMonitor.tlsConfig) -}}
+{{- if and .Values.serviceMonitor.enabled .Values.extender.clientCA.secretName (not .Values.extender.tokens) (not .Values.serviceMonitor.tlsConfig) -}}
 {{- fail "serviceMonitor.tlsConfig: with extender.clientCA metrics need a client certificate, too: give cert and keySecret" -}}
 {{- end -}}
 {{- end -}}

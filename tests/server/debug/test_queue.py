@@ -1,8 +1,15 @@
 """``/debug/queue``: where every waiting pod is, and which are asked for."""
 
+import asyncio
+
 import pytest
 
 from app.objects.meta import Condition
+from app.server.debug.models import QueueName
+from app.server.debug.queue import QueueFilter, waiting_pods
+from app.server.debug.sight import Sight
+from app.server.pagination import decode_names
+from app.tasks import PIECE
 from tests.builders import node, pod, taint
 from tests.harness import Harness
 from tests.server.debug.world import START, Object, all_pages, get, permitted
@@ -106,7 +113,6 @@ async def test_every_part_of_the_queue(harness: Harness) -> None:
         pytest.param("queue=inFlight", [], id="nothing is in flight"),
         pytest.param("namespace=other", ["high"], id="of a namespace"),
         pytest.param("pod=default/low", ["low"], id="one pod"),
-        pytest.param("pod=low", [], id="a pod needs its namespace"),
         pytest.param("plugin=TaintToleration", ["big"], id="whom a plugin rejected"),
         pytest.param("plugin=SchedulingGates", ["gated"], id="whom a plugin gates"),
         pytest.param("schedulerName=other", [], id="of no such profile"),
@@ -127,3 +133,23 @@ async def test_a_pod_that_waits_for_permit_is_in_flight() -> None:
     told = await get(harness, "/debug/queue?queue=inFlight")
     assert told["items"] == [item("p", queue="inFlight", attempts=1)]
     assert told["counts"]["inFlight"] == 1
+
+
+async def test_a_pod_that_is_tried_or_goes_while_others_are_looked_at() -> None:
+    harness = Harness()
+    pods = [pod(f"p{i:04}") for i in range(PIECE + 1)]
+    harness.put(*pods)
+    sight = Sight(harness.scheduler, harness.cluster.pods, harness.clock)
+    page = asyncio.create_task(waiting_pods(sight, QueueFilter(), after=None, limit=3), name="page")
+    await asyncio.sleep(0)
+    tried = harness.queue.pop()
+    harness.queue.delete(pods[1])
+    told = await page
+
+    assert tried is not None
+    assert [(each.pod, each.queue, each.pods_ahead) for each in told.items] == [
+        ("default/p0000", QueueName.IN_FLIGHT, None),
+        ("default/p0002", QueueName.ACTIVE, 0),
+    ]
+    rest = await waiting_pods(sight, QueueFilter(), after=decode_names(told.continue_), limit=1)
+    assert [each.pod for each in rest.items] == ["default/p0003"]

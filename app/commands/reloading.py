@@ -1,0 +1,54 @@
+"""Running a service by the files that its flags name, also when these change."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from app.clock import RealClock
+from app.commands import plugin_flags
+from app.config.options import Options
+from app.main import SchedulerService
+from app.plugin_sources import KnownPlugins, files_in
+from app.reload import Reloader
+from app.tasks import forever
+from app.termination import on_signals
+
+log = logging.getLogger(__name__)
+
+
+async def run_by_file(
+    run: Callable[[], Awaitable[None]],
+    service: SchedulerService,
+    options: Options,
+    *,
+    find_plugins: Callable[[], KnownPlugins],
+) -> None:
+    """Do *run*, with *service* configured by the file of --config, also when it changes.
+
+    So it is with the files of plugins. SIGHUP has all read at once, SIGUSR2 has everything told
+    that the service knows.
+    """
+    if not options.config:
+        with on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: _nothing_to_reload}):
+            await run()
+        return
+    reloader = Reloader(
+        Path(options.config),
+        load=lambda text: plugin_flags.configuration(options, find_plugins(), text=text),
+        replace=lambda loaded: service.reconfigure(*loaded),
+        also=lambda: files_in(service.plugins.directories),
+        count=service.count_reload,
+        clock=RealClock(),
+    )
+    with on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: reloader.reload}):
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(
+                forever("configuration file", reloader.run), name="configuration file"
+            )
+            await run()
+
+
+def _nothing_to_reload() -> None:
+    log.warning("no configuration file to read again", extra={"flag": "--config"})

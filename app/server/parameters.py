@@ -1,0 +1,35 @@
+"""Refuses query parameters that an endpoint does not have: a misspelt filter filters nothing."""
+
+from collections.abc import Iterator
+
+from fastapi import Depends, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
+
+
+async def _only_known(request: Request) -> None:
+    known = set(_names(request.scope["route"].dependant))
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        raise RequestValidationError(
+            [
+                {
+                    "type": "extra_forbidden",
+                    "loc": ("query", name),
+                    "msg": f"There is no such parameter; there are: {', '.join(sorted(known))}",
+                    "input": request.query_params[name],
+                }
+                for name in unknown
+            ]
+        )
+
+
+def _names(dependant: Dependant) -> Iterator[str]:
+    for field in dependant.query_params:
+        yield field.alias
+    for other in dependant.dependencies:
+        yield from _names(other)
+
+
+ONLY_KNOWN = Depends(_only_known)
+"""Among the ``dependencies`` of a router: 422 for query parameters that an endpoint has not."""

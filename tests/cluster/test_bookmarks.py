@@ -1,0 +1,70 @@
+"""Bookmarks: a client that goes on from one has seen all that was written before it."""
+
+from collections.abc import AsyncGenerator
+
+import msgspec
+import pytest
+
+from app.clock import FakeClock
+from app.cluster.negotiation import Representation
+from app.cluster.reads import selection
+from app.cluster.rendering import Renderer
+from app.cluster.store import Store
+from app.cluster.watches import BOOKMARK_SECONDS, Watch, WatchOptions
+from tests.cluster import serving as kinds
+from tests.cluster.serving import pod
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+def write(store: Store, name: str) -> None:
+    store.create("pods", pod(name, namespace="default"))
+
+
+def watch(store: Store, options: WatchOptions, clock: FakeClock) -> AsyncGenerator[bytes, None]:
+    render = Renderer(kinds.PODS, Representation.OBJECT, include_object="", clock=clock)
+    wanted = selection(kinds.PODS, "default", {})
+    made = Watch(store, wanted, options, clock=clock, render=render).lines(lambda: True)
+    assert isinstance(made, AsyncGenerator)
+    return made
+
+
+async def event(lines: AsyncGenerator[bytes, None]) -> tuple[str, str, str]:
+    """Return type, name and version of the next event, which must be a chunk of its own."""
+    said = msgspec.json.decode(await anext(lines))
+    metadata = said["object"]["metadata"]
+    return said["type"], metadata.get("name", ""), metadata["resourceVersion"]
+
+
+async def test_what_is_written_before_the_first_line_is_sent_comes_after_the_initial_state(
+    store: Store, clock: FakeClock
+) -> None:
+    write(store, "a")
+    lines = watch(store, WatchOptions(initial_events=True, initial_bookmark=True), clock)
+    write(store, "b")
+
+    assert [await event(lines) for _ in range(3)] == [
+        ("ADDED", "a", "2"),
+        ("BOOKMARK", "", "2"),
+        ("ADDED", "b", "3"),
+    ]
+
+
+async def test_what_is_written_while_a_change_is_sent_comes_after_the_bookmark(
+    store: Store, clock: FakeClock
+) -> None:
+    lines = watch(store, WatchOptions(version=1, bookmarks=True), clock)
+    write(store, "a")
+    assert await event(lines) == ("ADDED", "a", "2")
+    write(store, "b")
+    clock.advance(BOOKMARK_SECONDS)
+
+    assert [await event(lines) for _ in range(2)] == [("BOOKMARK", "", "2"), ("ADDED", "b", "3")]

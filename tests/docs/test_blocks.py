@@ -1,0 +1,62 @@
+"""The code, manifests and data that the pages show."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+
+from app import manifests
+from app.config.load import load
+from app.profile.build import args_models, check_profiles
+from app.whatif.question import Question
+from plugins.registry import IN_TREE
+from tests.docs.pages import ROOT, Block, blocks, pages
+
+SCHEDULER = "KubeSchedulerConfiguration"
+RELEASE = "1.36"
+KNOWN = {"console", "yaml", "python", "json", "text", "toml", "csv", "{include}", "{toctree}"}
+
+
+def test_every_block_is_of_a_language_that_is_checked() -> None:
+    assert {
+        b.where: b.language for p in pages() for b in p.blocks() if b.language not in KNOWN
+    } == {}
+
+
+def objects(block: Block) -> list[dict[str, Any]]:
+    return list(manifests.parse(block.text, source=block.where))
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=lambda block: block.where)
+def test_yaml(block: Block) -> None:
+    if "values" in block.options:
+        schema = json.loads((ROOT / "helm/berth/values.schema.json").read_text("utf-8"))
+        jsonschema.validate(yaml.safe_load(block.text), schema)
+        return
+    found = objects(block)
+    assert found
+    for obj in found:
+        if obj["kind"] != SCHEDULER:
+            kubernetes_validate.validate(obj, RELEASE, strict=True)
+            continue
+        if "foreign-plugins" not in block.options:
+            check_profiles(
+                load(block.text, source=block.where, args_models=args_models(IN_TREE)), IN_TREE
+            )
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=lambda block: block.where)
+def test_python(block: Block) -> None:
+    code = compile(block.text, block.where, "exec")
+    exec(code, {"__name__": Path(block.file or "page").stem})
+
+
+@pytest.mark.parametrize("block", blocks("json"), ids=lambda block: block.where)
+def test_json(block: Block) -> None:
+    found = json.loads(block.text)
+    if "templates" in found:
+        Question.model_validate(found)

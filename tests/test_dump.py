@@ -1,0 +1,48 @@
+"""SIGUSR2: what the scheduler believes, in the log."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from app.dump import dump
+from tests.builders import node, pod
+from tests.harness import Harness
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, Any]]]:
+    standard = vars(logging.makeLogRecord({})).keys() | {"message", "asctime", "taskName"}
+    return [
+        (r.message, {k: v for k, v in vars(r).items() if k not in standard})
+        for r in caplog.records
+        if r.name == "app.dump"
+    ]
+
+
+async def test_dump(caplog: pytest.LogCaptureFixture) -> None:
+    harness = Harness()
+    n1 = node("n1")
+    harness.put(n1, pod("old", node="n1"), pod("gone", node="n2"), pod("big", cpu=99_999))
+    await harness.until_idle()
+    caplog.set_level(logging.INFO, "app.dump")
+    pods = [p for p in harness.cluster.pods.values() if p.metadata.name != "gone"]
+
+    dump(harness.cache, harness.queue, nodes=[n1], pods=pods)
+
+    assert said(caplog) == [
+        ("dump of the cache", {"nodes": 2, "pods": 2, "assumed_pods": 0}),
+        ("cached node", {"node": "n1", "known": True, "pods": ["default/old"]}),
+        ("cached node", {"node": "n2", "known": False, "pods": ["default/gone"]}),
+        ("dump of the queue", {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}),
+        (
+            "waiting pod",
+            {
+                "queue": "unschedulable",
+                "pod": "default/big",
+                "attempts": 1,
+                "rejected_by": ["NodeResourcesFit"],
+            },
+        ),
+        ("cache mismatch", {"difference": "pods only in the cache: default/gone"}),
+        ("cache compared", {"differences": 1}),
+    ]
