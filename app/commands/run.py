@@ -63,6 +63,11 @@ def main(argv: Sequence[str]) -> int:
         vmodule=options.vmodule,
         split_stream=options.log_text_split_stream or options.log_json_split_stream,
     )
+    if options.config and options.kubeconfig:
+        log.warning(  # as with kube-scheduler, which says nothing
+            "--kubeconfig is ignored: beside --config, the file's clientConnection.kubeconfig counts",
+            extra={"config": options.config, "kubeconfig": options.kubeconfig},
+        )
     find_plugins = partial(plugin_flags.known_plugins, given)
     config, plugins = plugin_flags.configuration(options, find_plugins())
     if options.write_config_to:

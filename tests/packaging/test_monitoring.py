@@ -129,7 +129,7 @@ def test_alerts_say_what_to_do(rule: Mapping[str, Any]) -> None:
     # What it says is filled in from labels that its expression leaves.
     found = used(rule["expr"])
     told = set(re.findall(r"\$labels\.(\w+)", notes["description"]))
-    own = {"queue", "name", "extender"} & {*found.grouped_by, "queue"}
+    own = {"queue", "name", "extender", "plugin", "extension_point"} & {*found.grouped_by, "queue"}
     assert told <= own | OF_THE_TARGET
 
 
@@ -143,6 +143,8 @@ def test_alerts_are_those_that_were_asked_for() -> None:
         "BerthLimiterBound",
         "BerthExtenderErrors",
         "BerthCacheDrift",
+        "BerthPluginErrors",
+        "BerthConfigReloadFailed",
     ]
 
 

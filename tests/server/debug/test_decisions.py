@@ -39,6 +39,7 @@ async def test_an_attempt_that_failed(harness: Harness) -> None:
         "numNodes": 1,
         "numFeasible": 0,
         "choice": None,
+        "gang": "",
         "answeredBy": "",
         "best": [],
     }
