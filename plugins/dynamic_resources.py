@@ -51,7 +51,7 @@ from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.scoring import default_normalize
 from app.framework.status import SKIP, Code, Status
-from app.framework.verdict import Mask, Rejection, Verdict
+from app.framework.verdict import Mask, Rejection, Verdict, everywhere
 from app.objects.devices import ResourceClaim
 from app.objects.pod import Pod
 from app.objects.selectors import compile_node_selector
@@ -293,10 +293,10 @@ class DynamicResources(
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         """Prefer nodes that have what comes earlier in ``firstAvailable``."""
-        scores = np.zeros(nodes.size, np.int64)
         devices: DevicesOfPod | None = state.get(KEY)
         if devices is None or not any(claim.has_alternatives for claim in devices.to_allocate):
-            return scores
+            return everywhere(0, nodes.size)
+        scores = np.zeros(nodes.size, np.int64)
         for row in np.flatnonzero(state.feasible).tolist():
             found = devices.found.get(nodes.name(row))
             if found is not None:

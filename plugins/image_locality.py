@@ -9,6 +9,7 @@ from app.framework.cycle_state import CycleState
 from app.framework.interface import MAX_NODE_SCORE, ScorePlugin, Scores
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
+from app.framework.verdict import everywhere
 from app.objects.pod import Pod
 
 _MIB: Final = 1024**2
@@ -39,7 +40,7 @@ def _worth(nodes: NodeTable, names: Sequence[str], containers: int) -> Scores:
     for name in names:
         nodes.images.add_scaled_sizes(name, len(nodes), onto=sizes)
     if not containers or not sizes.any():
-        return np.zeros(nodes.size, np.int64)
+        return everywhere(0, nodes.size)
     high = MAX_CONTAINER_THRESHOLD * containers
     worth = sizes.clip(MIN_THRESHOLD, high) - MIN_THRESHOLD
     return worth * MAX_NODE_SCORE // (high - MIN_THRESHOLD)

@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
     )
     if options.config and options.kubeconfig:
         log.warning(  # as with kube-scheduler, which says nothing
-            "--kubeconfig is ignored: beside --config, the file's clientConnection.kubeconfig counts",
+            "--kubeconfig is ignored beside --config; clientConnection.kubeconfig in the file counts",
             extra={"config": options.config, "kubeconfig": options.kubeconfig},
         )
     find_plugins = partial(plugin_flags.known_plugins, given)

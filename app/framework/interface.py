@@ -223,7 +223,9 @@ class ScorePlugin(Plugin):
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores | Status:
         """Return one int64 per slot of *nodes*, or an error; only rows in ``state.feasible`` count.
 
-        After :meth:`normalize` scores must lie in 0..100.
+        After :meth:`normalize` scores must lie in 0..100. The same score for all is cheapest as
+        :func:`app.framework.verdict.everywhere`; of that, ``normalize`` gets one row to speak for
+        all.
         """
 
     def normalize(self, _state: CycleState, _pod: PodInfo, scores: Scores) -> Scores:

@@ -7,7 +7,7 @@ import numpy as np
 
 from app.framework.node_table import NodeTable, TaintSet
 from app.framework.pod_info import PodTemplate
-from app.framework.verdict import Ints, Mask
+from app.framework.verdict import Ints, Mask, everywhere
 from app.objects.pod import Toleration
 from app.objects.selectors import (
     CompiledTerm,
@@ -103,6 +103,8 @@ def taint_answers(
 ) -> Ints:
     """Return what *ask* says of each row's taints and *tolerations*, asked once per taint set."""
     answers = np.array([ask(taints, tolerations) for taints in nodes.taint_sets], np.int64)
+    if (answers == answers[0]).all():
+        return everywhere(int(answers[0]), nodes.size)
     of_rows: Ints = answers.take(nodes.taint_set)
     return of_rows
 

@@ -39,7 +39,7 @@ from app.framework.interface import (
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
-from app.framework.verdict import Ints, Mask
+from app.framework.verdict import Ints, Mask, everywhere, is_everywhere
 from app.profile.failures import first_failure, first_failure_together
 from app.profile.statuses import (
     bug_in,
@@ -80,6 +80,8 @@ class ScoreTable:
     total: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     weights: Mapping[str, int] = field(default_factory=dict)
     """By plugin, those that applied."""
+    best: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    """Where in ``rows`` those with the highest total are, once a node is chosen."""
 
 
 class Profile:
@@ -315,8 +317,7 @@ class Profile:
         evaluations = self.evaluations["Score"]
         table = ScoreTable(rows, weights=self.weights)
         table.total = np.zeros(len(rows), np.int64)
-        if not self.scores:
-            table.total += 1
+        of_all = 0 if self.scores else 1
         # Copying a whole column takes a fraction of the time of picking all its values.
         is_everybody = len(rows) == nodes.size and np.array_equal(rows, np.arange(nodes.size))
         for plugin in self.scores:
@@ -326,7 +327,8 @@ class Profile:
             raw = self._ask("Score", plugin, plugin.score, state, pod, nodes)
             if isinstance(raw, Status):
                 return failed(raw, "Score", plugin)
-            of_rows = raw.copy() if is_everybody else raw.take(rows)
+            is_one = is_everywhere(raw)
+            of_rows = raw[:1] if is_one else raw.copy() if is_everybody else raw.take(rows)
             normal = of_rows
             if type(plugin).normalize is not ScorePlugin.normalize:
                 normal = self._ask(
@@ -339,10 +341,16 @@ class Profile:
             if worst > MAX_NODE_SCORE:
                 return invalid_score(plugin, int(np.uint64(worst).astype(np.int64)))
             weight = self.weights[plugin.NAME]
-            weighted = normal if weight == 1 else normal * weight
+            if is_one:
+                weighted = everywhere(worst * weight, len(rows))
+                of_rows = everywhere(int(of_rows[0]), len(rows))
+                of_all += worst * weight
+            else:
+                weighted = normal if weight == 1 else normal * weight
+                table.total += weighted
             table.raw[plugin.NAME] = of_rows
             table.weighted[plugin.NAME] = weighted
-            table.total += weighted
+        table.total += of_all
         return table
 
     # Claiming.

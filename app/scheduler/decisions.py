@@ -178,7 +178,7 @@ def _top(decision: Decision, nodes: NodeTable) -> list[RankedNode]:
 
 def _best(scores: ScoreTable, chosen: int) -> NDArray[np.intp]:
     """Return where in *scores* the best nodes are; row *chosen* before its equals."""
-    equals = np.flatnonzero(scores.total == scores.total.max(initial=0))
+    equals = scores.best
     if len(equals) >= TOP_NODES:  # the common case, and the cheap one
         first = equals[scores.rows[equals] == chosen]
         others = equals[:TOP_NODES]

@@ -176,7 +176,8 @@ class NodeFinder:
                 decision.extender_scores = _extender_scores(opinion, nodes, rows)
                 scores.total += decision.extender_scores
             decision.scores = scores
-            decision.best = rows[scores.total == scores.total.max()].data  # often thousands
+            scores.best = np.flatnonzero(scores.total == scores.total.max())
+            decision.best = rows[scores.best].data  # often thousands
         else:
             decision.best = rows[:1].tolist()
         chosen = decision.best[0] if len(decision.best) == 1 else self._select(decision.best)
