@@ -2,36 +2,52 @@
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import Final
 
 from fastapi import APIRouter, FastAPI
 
 from app.explain.explainer import Explainer
 from app.log import set_verbosity
+from app.main import SchedulerService
+from app.metrics.extender_server_metrics import ExtenderServerMetrics
 from app.server.application import Application
 from app.server.debug.comparison import ClusterComparison
 from app.server.debug.configuration import effective_configuration
 from app.server.debug.endpoints import Debugged, debug_endpoints
 from app.server.debug.sight import Sight
 from app.server.explain_endpoints import explain_endpoints
-from app.server.health import Probes, SchedulingProgress, health_endpoints, scheduler_probes
+from app.server.extender_application import extender_application
+from app.server.extender_endpoints import ExtenderEndpoints
+from app.server.health import (
+    Probes,
+    SchedulingProgress,
+    extender_probes,
+    health_endpoints,
+    scheduler_probes,
+)
 from app.server.metrics_endpoints import metrics_endpoints
 from app.server.profiling import profiling_endpoints
 from app.server.simulate_endpoints import simulate_endpoints
 from app.server.simulation_process import SimulationProcesses
 from app.server.snapshot_endpoints import snapshot_endpoints
 from app.server.zpages import zpages
-from app.watches import NODES, PODS, UNFINISHED_PODS
+from app.service.watches import NODES, PODS, UNFINISHED_PODS
 from app.whatif.live import LiveSnapshots
-
-if TYPE_CHECKING:
-    from app.main import SchedulerService
 
 SIMULATION_WORKER: Final = (sys.executable, "-m", "app.commands.simulation_worker")
 
 
-def scheduler_application(service: "SchedulerService", *, flags: Mapping[str, str]) -> FastAPI:
-    """Return all endpoints of *service*; *flags* are those that the process was started with."""
+NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def scheduler_application(
+    service: SchedulerService, *, flags: Mapping[str, str] = NO_FLAGS
+) -> FastAPI:
+    """Return all endpoints of *service*; to be served on the event loop that runs it.
+
+    *flags* are those that the process was started with, for /flagz.
+    """
     application = Application()
     explainer = Explainer(service.scheduler, pods=service.pods.store, clock=service.clock)
     take = _snapshots(service).take
@@ -52,7 +68,7 @@ def scheduler_application(service: "SchedulerService", *, flags: Mapping[str, st
             SimulationProcesses(SIMULATION_WORKER, more=lambda: service.plugins.as_flags).simulate,
             is_synced=lambda: service.is_synced,
         ),
-        metrics_of(service),
+        _metrics(service),
     ]
     if service.current_config().enable_profiling:
         routers.append(profiling_endpoints(set_verbosity=set_verbosity))
@@ -61,7 +77,26 @@ def scheduler_application(service: "SchedulerService", *, flags: Mapping[str, st
     return application
 
 
-def metrics_of(service: "SchedulerService") -> APIRouter:
+def extender_port_application(service: SchedulerService, *, max_body_bytes: int) -> FastAPI:
+    """Return what the extender port serves; to be asked for once, for its metrics."""
+    endpoints = ExtenderEndpoints(
+        service.extender_service.answers,
+        is_ready=lambda: service.is_synced,
+        metrics=ExtenderServerMetrics(service.registry),
+        clock=service.clock,
+        max_body_bytes=max_body_bytes,
+    )
+    return extender_application(
+        endpoints.router(),
+        _metrics(service),
+        probes=extender_probes(
+            is_synced=lambda: service.is_synced,
+            is_terminating=lambda: service.is_terminating,
+        ),
+    )
+
+
+def _metrics(service: SchedulerService) -> APIRouter:
     """Return what Prometheus reads of *service*."""
     return metrics_endpoints(
         service.registry,
@@ -71,7 +106,7 @@ def metrics_of(service: "SchedulerService") -> APIRouter:
     )
 
 
-def _probes(service: "SchedulerService") -> Probes:
+def _probes(service: SchedulerService) -> Probes:
     return scheduler_probes(
         elects=service.elector is not None,
         is_synced=lambda: service.is_synced,
@@ -88,7 +123,7 @@ def _probes(service: "SchedulerService") -> Probes:
     )
 
 
-def _debugged(service: "SchedulerService", explainer: Explainer) -> Debugged:
+def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
     return Debugged(
         sight=Sight(service.scheduler, service.pods.store, service.clock),
         explainer=explainer,
@@ -109,7 +144,7 @@ def _debugged(service: "SchedulerService", explainer: Explainer) -> Debugged:
     )
 
 
-def _snapshots(service: "SchedulerService") -> LiveSnapshots:
+def _snapshots(service: SchedulerService) -> LiveSnapshots:
     return LiveSnapshots(
         service.cache,
         service.queue.nominator,

@@ -7,11 +7,9 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from app.cache.cache import Cache
-from app.cache_check import CacheCheck
 from app.client.api_client import ApiClient
 from app.client.event_api import EventApi
 from app.client.events import EventRecorder
@@ -21,13 +19,9 @@ from app.client.resource_claims import ResourceClaimApi
 from app.clock import Clock
 from app.config.feature_gates import FEATURE_GATES, Gate
 from app.config.types import KubeSchedulerConfiguration
-from app.dump import dump
-from app.endpoints import metrics_of, scheduler_application
 from app.extender.build import build_extenders
-from app.extender_service import ExtenderService
 from app.framework.listers import Listers
 from app.leaderelection.elector import LeaderElector
-from app.live_configuration import LiveConfiguration, backoff_of
 from app.memory import keep_objects
 from app.metrics.extender_metrics import BreakerCollector, ExtenderMetrics
 from app.metrics.loop_lag import measure_lag
@@ -43,7 +37,6 @@ from app.metrics.owners import (
 from app.metrics.process import register_process
 from app.metrics.scheduler_metrics import SchedulerMetrics
 from app.objects.pod import Pod
-from app.plugin_handle import PluginHandle
 from app.plugin_sources import KnownPlugins
 from app.queue.scheduling_queue import SchedulingQueue
 from app.scheduler.alike import alike_profiles
@@ -60,10 +53,13 @@ from app.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from app.scheduler.scheduler import Scheduler
 from app.scheduler.telling import Telling
 from app.scheduler.timed_handler import EventTimer
-from app.server.extender_application import extender_application
-from app.server.health import extender_probes
+from app.service.cache_check import CacheCheck
+from app.service.dump import dump
+from app.service.extender_service import ExtenderService
+from app.service.live_configuration import LiveConfiguration, backoff_of
+from app.service.plugin_handle import PluginHandle
+from app.service.watches import Watches
 from app.tasks import forever
-from app.watches import Watches
 
 log = logging.getLogger(__name__)
 
@@ -258,8 +254,6 @@ class SchedulerService:
             nominator=self.queue.nominator,
             pod_lookup=pod_lookup,
             listers=self.listers,
-            is_ready=lambda: self.is_synced,
-            registry=registry,
             clock=clock,
             rng=rng,
         )
@@ -278,23 +272,6 @@ class SchedulerService:
         ):
             registry.register(collector)
         register_process(registry, gates=gates)
-
-    def application(self, *, flags: Mapping[str, str] | None = None) -> FastAPI:
-        """Return the HTTP endpoints; to be served on the event loop that runs the scheduler.
-
-        *flags* are those that the process was started with, for /flagz.
-        """
-        return scheduler_application(self, flags=flags or {})
-
-    def extender_application(self, *, max_body_bytes: int) -> FastAPI:
-        """Return what the extender port serves; to be asked for once, for its metrics."""
-        return extender_application(
-            self.extender_service.router(max_body_bytes=max_body_bytes),
-            metrics_of(self),
-            probes=extender_probes(
-                is_synced=lambda: self.is_synced, is_terminating=lambda: self.is_terminating
-            ),
-        )
 
     def begin_termination(self) -> None:
         """Fail ``/readyz`` from now on: the process was told to end."""

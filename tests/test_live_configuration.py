@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from app.config.errors import ConfigError
 from app.config.load import from_object
 from app.config.types import API_VERSION, KIND, KubeSchedulerConfiguration
-from app.live_configuration import LiveConfiguration
 from app.profile.build import args_models
 from app.queue.sub_queues import SubQueue
+from app.service.live_configuration import LiveConfiguration
 from plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.harness import Harness

@@ -14,7 +14,7 @@ from app.config import flags
 from app.config.errors import ConfigError
 from app.config.types import KubeSchedulerConfiguration
 from app.profile.build import args_models
-from app.reload import LOOK_EVERY, Reloader
+from app.service.reload import LOOK_EVERY, Reloader
 from plugins.registry import IN_TREE
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

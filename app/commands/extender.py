@@ -18,6 +18,7 @@ from app.commands.reloading import run_by_file
 from app.commands.terminal import in_loop
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
+from app.endpoints import extender_port_application
 from app.main import SchedulerService
 from app.plugin_sources import KnownPlugins
 from app.tasks import forever
@@ -75,7 +76,7 @@ async def _answer(
         service = SchedulerService(
             client, config, clock=clock, rng=random.Random(), schedules=False, plugins=plugins
         )
-        app = service.extender_application(max_body_bytes=asked.max_body_bytes)
+        app = extender_port_application(service, max_body_bytes=asked.max_body_bytes)
         server = await cleanup.enter_async_context(
             listening(asked, app, reviews=reviews, clock=clock)
         )

@@ -11,7 +11,7 @@ from app.clock import RealClock
 from app.cluster.access.tokens import Tokens, read_token_file
 from app.cluster.kubelet.node_template import NodeTemplate
 from app.commands.terminal import UsageError, port, positive
-from app.embedded import EmbeddedCluster, template_from
+from app.embedded.cluster import EmbeddedCluster, template_from
 
 
 def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:

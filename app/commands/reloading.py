@@ -11,7 +11,7 @@ from app.commands import plugin_flags
 from app.config.options import Options
 from app.main import SchedulerService
 from app.plugin_sources import KnownPlugins, files_in
-from app.reload import Reloader
+from app.service.reload import Reloader
 from app.tasks import forever
 from app.termination import on_signals
 

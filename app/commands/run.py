@@ -26,6 +26,7 @@ from app.config.configz import to_yaml
 from app.config.feature_gates import effective_gates
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
+from app.endpoints import extender_port_application, scheduler_application
 from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService
@@ -65,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
     )
     if options.config and options.kubeconfig:
         log.warning(  # as with kube-scheduler, which says nothing
-            "--kubeconfig is ignored beside --config; clientConnection.kubeconfig in the file counts",
+            "--kubeconfig is ignored beside --config; its clientConnection.kubeconfig counts",
             extra={"config": options.config, "kubeconfig": options.kubeconfig},
         )
     find_plugins = partial(plugin_flags.known_plugins, given)
@@ -132,7 +133,7 @@ async def serve(
         )
         if lease_client is not None:
             lease_client.observer = service.metrics.requests
-        application = service.application(flags=flag_values(options))
+        application = scheduler_application(service, flags=flag_values(options))
         server = await cleanup.enter_async_context(securely_serving(application, options, config))
         extender_port = None
         if extender.port is not None:
@@ -142,7 +143,7 @@ async def serve(
             extender_port = await cleanup.enter_async_context(
                 extender_serving.listening(
                     extender,
-                    service.extender_application(max_body_bytes=extender.max_body_bytes),
+                    extender_port_application(service, max_body_bytes=extender.max_body_bytes),
                     prefix=EXTENDER,
                     reviews=reviews,
                     clock=RealClock(),

@@ -18,7 +18,7 @@ from app.commands.nodes import (
 )
 from app.commands.terminal import in_loop, naming_port, port, say
 from app.config import flags
-from app.up import SAMPLE_NODES, Up, UpOptions
+from app.embedded.up import SAMPLE_NODES, Up, UpOptions
 
 
 def main(argv: Sequence[str]) -> int:

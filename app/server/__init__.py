@@ -5,7 +5,7 @@ authorization in front of it (``secure_serving``, ``access``); the client that `
 uses. What must not: decisions and their words (``app.explain``), and state. Every endpoint is a
 coroutine, for then it runs on the scheduler's event loop, between two attempts; a plain function
 would run in a thread and see a table that moves. Neighbours: ``app.explain`` (answers),
-``app.main`` (puts the routers together), ``app.commands`` and ``app.up`` (serve them).
+``app.main`` (puts the routers together), ``app.commands`` and ``app.embedded.up`` (serve them).
 
 Decision (2026-11): without a kubeconfig of their own, reviews go to the API server that pods are
 scheduled on, and the scheduler asks for them as itself; because outside of a cluster nobody could

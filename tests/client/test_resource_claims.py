@@ -151,8 +151,14 @@ def test_claims_that_the_server_made_are_known_by_their_version() -> None:
     ("answer", "status"),
     [
         pytest.param(echo, "success", id="created"),
-        pytest.param(lambda _: errors.ConflictError(409, "AlreadyExists", "there is one"), "failure", id="there is one"),
-        pytest.param(lambda _: errors.ForbiddenError(403, "Forbidden", "no"), "failure", id="not allowed"),
+        pytest.param(
+            lambda _: errors.ConflictError(409, "AlreadyExists", "there is one"),
+            "failure",
+            id="there is one",
+        ),
+        pytest.param(
+            lambda _: errors.ForbiddenError(403, "Forbidden", "no"), "failure", id="not allowed"
+        ),
     ],
 )
 async def test_creations_are_counted(answer: Answer, status: str) -> None:

@@ -15,7 +15,7 @@ from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.framework.interface import Plugin
 from app.plugin_sources import KnownPlugins, files_in
-from app.reload import Reloader
+from app.service.reload import Reloader
 
 PLUGINS = """
 from app.framework.interface import PluginArgs

@@ -21,6 +21,7 @@ from app.config.feature_gates import ELSEWHERE, FEATURE_GATES, TURNABLE
 from app.config.load import default_configuration
 from app.config.options import HELP, Options
 from app.config.types import KubeSchedulerConfiguration, PluginSet
+from app.endpoints import scheduler_application
 from app.main import SchedulerService
 from app.metrics.absent import ABSENT
 from app.metrics.process import declared
@@ -247,7 +248,9 @@ async def test_endpoints() -> None:
         Endpoint("http://127.0.0.1:1"), qps=0, burst=1, user_agent="test", clock=clock
     )
     config = default_configuration(args_models(IN_TREE))
-    application = SchedulerService(client, config, clock=clock, rng=random.Random(0)).application()
+    application = scheduler_application(
+        SchedulerService(client, config, clock=clock, rng=random.Random(0))
+    )
     assert isinstance(application, Application)
     served = application.paths | set(application.openapi()["paths"]) | {"/", "/openapi.json"}
     await client.close()

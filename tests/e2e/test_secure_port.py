@@ -14,7 +14,7 @@ import yaml
 
 from app.addresses import LOOPBACK
 from app.clock import RealClock
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
 from tests.e2e.replicas import berth
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]

@@ -23,12 +23,12 @@ from app.cluster.registry import RESOURCES
 from app.cluster.server import ApiServer
 from app.cluster.store import Store
 from app.config.load import default_configuration
+from app.embedded.verify import verify
 from app.main import SchedulerService
 from app.objects.meta import ListHead
 from app.objects.node import Node
 from app.objects.pod import Pod
 from app.profile.build import args_models
-from app.verify import verify
 from plugins.registry import IN_TREE
 from tests.faults.proxy import LOOPBACK, Fault, Proxy
 

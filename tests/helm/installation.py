@@ -27,7 +27,7 @@ from app.cluster.access.users import KUBELETS, User, service_account_user
 from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.kubelet.pod_lifecycles import Timings
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
 from tests.e2e.replicas import Process, berth
 from tests.helm.rendering import NAMESPACE, Object, Values, deployment, of_kind, render
 

@@ -15,7 +15,8 @@ from app.client.api_client import ApiClient
 from app.clock import RealClock
 from app.config.load import from_object
 from app.config.types import API_VERSION, KIND
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
+from app.endpoints import scheduler_application
 from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService
@@ -151,7 +152,7 @@ async def test_stopping_gives_the_lease_back(scene: Scene) -> None:
 @pytest.mark.parametrize("delayed", [False, True])
 async def test_what_probes_are_told_of_a_replica(scene: Scene, *, delayed: bool) -> None:
     async def probe(path: str) -> tuple[int, str]:
-        transport = httpx.ASGITransport(service.application())
+        transport = httpx.ASGITransport(scheduler_application(service))
         async with httpx.AsyncClient(transport=transport, base_url="http://berth") as client:
             answer = await client.get(path)
             return answer.status_code, answer.text

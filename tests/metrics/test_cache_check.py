@@ -7,11 +7,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from app.cache.cache import Cache
-from app.cache_check import PERIOD, CacheCheck
 from app.clock import FakeClock
 from app.metrics.owners import CacheCollector
 from app.objects.node import Node
 from app.objects.pod import Pod
+from app.service.cache_check import PERIOD, CacheCheck
 from tests.builders import node, pod
 from tests.metrics.reading import counted
 

@@ -12,7 +12,7 @@ from app import cli
 from app.client.connect import connect
 from app.client.errors import ForbiddenError
 from app.clock import RealClock
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
 
 
 @pytest.mark.parametrize(

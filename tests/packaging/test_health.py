@@ -11,7 +11,7 @@ from app import cli
 from app.clock import RealClock
 from app.commands.health import probe
 from app.commands.terminal import CommandError
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
 
 URL = httpx.URL("https://127.0.0.1:10259/readyz")
 

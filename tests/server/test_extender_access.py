@@ -19,7 +19,7 @@ from app.clock import FakeClock, RealClock
 from app.cluster.access.tokens import Tokens
 from app.cluster.access.users import SCHEDULER, User
 from app.commands.extender_serving import add_flags, listening, serving
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
 from app.http_server import PEER_CERTIFICATE
 from app.server.application import Application
 from app.server.authentication import Authenticator

@@ -16,7 +16,8 @@ from app.addresses import LOOPBACK
 from app.client.api_client import ApiClient
 from app.clock import RealClock
 from app.config.load import default_configuration, load
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
+from app.endpoints import extender_port_application
 from app.http_server import HttpServer
 from app.main import SchedulerService
 from app.profile.build import args_models
@@ -64,7 +65,7 @@ async def extender() -> AsyncIterator[World]:
     api, own = await cluster.connect("test"), await cluster.connect("extender")
     config = default_configuration(args_models(IN_TREE))
     service = SchedulerService(own, config, clock=clock, rng=rng, schedules=False)
-    server = HttpServer(service.extender_application(max_body_bytes=2**20))
+    server = HttpServer(extender_port_application(service, max_body_bytes=2**20))
     for name, room in ROOM.items():
         await api.request("POST", "/api/v1/nodes", body=msgspec.json.encode(_node(name, room)))
     running = asyncio.create_task(service.run_extender(), name="extender")

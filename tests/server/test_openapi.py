@@ -22,6 +22,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from app.addresses import LOOPBACK
+from app.endpoints import scheduler_application
 from app.http_server import HttpServer
 from tests.up.world import PODS, pod, running_world
 
@@ -98,7 +99,7 @@ async def test_answers_are_as_described() -> None:
     async with running_world(nodes=3, cpu="2", limit=SECONDS) as world:
         await world.create(PODS, pod("small"), pod("big", cpu="9"))
         await world.until_running("small")
-        server = HttpServer(world.service.application())
+        server = HttpServer(scheduler_application(world.service))
         await server.start(LOOPBACK, 0)
         try:
             asked = await asyncio.to_thread(ask_all, server.url)

@@ -18,7 +18,7 @@ from app.clock import RealClock
 from app.cluster.access.tokens import Tokens
 from app.cluster.access.users import SCHEDULER, User
 from app.config.options import Options
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
 from app.server.application import Application
 from app.server.authentication_settings import LOOKUP
 from app.server.health import health_endpoints, ping

@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 import httpx
-import jsonschema  # type: ignore[import-untyped]  # its stubs are no dependency
+import jsonschema
 import pytest
 from fastapi import FastAPI
 

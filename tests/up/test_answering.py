@@ -15,9 +15,9 @@ import yaml
 from app.addresses import LOOPBACK
 from app.clock import RealClock
 from app.config.load import default_configuration
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
+from app.embedded.up import Up, UpOptions
 from app.profile.build import args_models
-from app.up import Up, UpOptions
 from plugins.registry import IN_TREE
 from tests.up.test_up import run
 

@@ -9,7 +9,7 @@ import pytest
 from app.client.connect import connect
 from app.clock import FakeClock, RealClock
 from app.config.load import default_configuration
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
 from app.main import SchedulerService
 from app.profile.build import args_models
 from plugins.registry import IN_TREE

@@ -11,9 +11,9 @@ from app.cluster.access.attributes import Attributes
 from app.cluster.access.rbac import Decision
 from app.cluster.access.users import CONTROLLER_MANAGER, KUBELETS, SCHEDULER, User
 from app.config.load import default_configuration
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
+from app.embedded.up import Up, UpOptions
 from app.profile.build import args_models
-from app.up import Up, UpOptions
 from plugins.registry import IN_TREE
 
 pytestmark = pytest.mark.wall

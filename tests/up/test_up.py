@@ -8,9 +8,9 @@ import yaml
 
 from app.clock import RealClock
 from app.config.load import default_configuration
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
+from app.embedded.up import Up, UpOptions
 from app.profile.build import args_models
-from app.up import Up, UpOptions
 from plugins.registry import IN_TREE
 
 pytestmark = pytest.mark.wall

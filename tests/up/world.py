@@ -16,7 +16,7 @@ from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.kubelet.pod_lifecycles import Timings
 from app.config.load import default_configuration, from_object
 from app.config.types import Extender
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
 from app.main import SchedulerService
 from app.plugin_sources import KnownPlugins
 

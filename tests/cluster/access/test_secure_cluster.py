@@ -17,7 +17,7 @@ from app.client.connect import connect
 from app.client.errors import ApiError
 from app.clock import RealClock
 from app.cluster.access.users import SCHEDULER
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
 
 pytestmark = pytest.mark.wall
 

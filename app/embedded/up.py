@@ -28,15 +28,16 @@ from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from app.cluster.kubelet.node_template import NodeTemplate
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
-from app.embedded import EmbeddedCluster
+from app.embedded.cluster import EmbeddedCluster
+from app.embedded.progress import Observer, Progress, render
+from app.embedded.verify import Verification, verify
+from app.endpoints import scheduler_application
 from app.http_server import HttpServer
 from app.main import SchedulerService
 from app.plugin_sources import KnownPlugins
-from app.progress import Observer, Progress, render
 from app.queue.sub_queues import SubQueue
 from app.server.secure_serving import guarded
 from app.tasks import forever
-from app.verify import Verification, verify
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ class Up:
             )
             review_client = await cluster.connect("berth-reviews", user=SCHEDULER)
             cleanup.push_async_callback(review_client.close)
-            answering = self._server(service.application(), review_client)
+            answering = self._server(scheduler_application(service), review_client)
             cleanup.push_async_callback(answering.stop)
             await self._answer(answering)
             kubelets = HollowKubelets(
