@@ -49,7 +49,12 @@ def scheduler_application(
     *flags* are those that the process was started with, for /flagz.
     """
     application = Application()
-    explainer = Explainer(service.scheduler, pods=service.pods.store, clock=service.clock)
+    explainer = Explainer(
+        service.scheduler,
+        pods=service.pods.store,
+        clock=service.clock,
+        schedules=service.schedules,
+    )
     take = _snapshots(service).take
     routers = [
         health_endpoints(_probes(service)),

@@ -103,7 +103,8 @@ class SchedulerService:
         self.clock = clock
         self.elector = elector
         self._delay_cache = config.delay_cache_until_active
-        self._schedules = schedules
+        self.schedules = schedules
+        """Whether this process is one that schedules, if only once it leads."""
         self.gates = gates
         writes = client if elector is None else client.fenced(elector.may_write)
         events = EventApi(writes)
@@ -251,7 +252,7 @@ class SchedulerService:
             client,
             profiles=profiles,
             cache=self.cache,
-            nominator=self.queue.nominator,
+            queue=self.queue,
             pod_lookup=pod_lookup,
             listers=self.listers,
             clock=clock,
@@ -299,7 +300,7 @@ class SchedulerService:
             registry=plugins.registry,
             queue=self.queue,
             cache=self.cache,
-            pods=self.pods.store if self._schedules else {},
+            pods=self.pods.store if self.schedules else {},
             extender_hints=self.extenders.queueing_hints(),
         )
         self.plugins = plugins

@@ -1,6 +1,8 @@
 """A configuration takes the place of another: nothing is lost, and what waits waits by the new."""
 
+import gc
 import random
+import weakref
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from app.config.errors import ConfigError
 from app.config.load import from_object
 from app.config.types import API_VERSION, KIND, KubeSchedulerConfiguration
+from app.framework.pod_info import PodInfo
 from app.profile.build import args_models
 from app.queue.sub_queues import SubQueue
 from app.service.live_configuration import LiveConfiguration
@@ -236,3 +239,25 @@ async def test_reloads_in_a_load_lose_no_pod(steps: list[str | KubeSchedulerConf
     unplaced = {p.metadata.name for p in scene.cluster.pods.values() if not p.spec.node_name}
     hopeless = {f"p{i}" for i, step in enumerate(steps) if step in ("big", "gated")}
     assert unplaced <= hopeless
+
+
+def test_pods_that_stay_do_not_keep_the_plugins_that_go() -> None:
+    scene = Scene()
+    scene.put(pod("a"))
+    waiting = PodInfo(scene.cluster.pods["default/a"])
+
+    class Kept:
+        """Stands for a plugin."""
+
+    plugin = Kept()
+    gone = weakref.ref(plugin)
+    waiting.template.memo((plugin, "thing"), lambda: "compiled for it")
+    waiting.template.memo("a name", lambda: "compiled once")
+    del plugin
+    assert gone() is not None
+
+    scene.replace(configuration())
+    gc.collect()
+
+    assert gone() is None
+    assert waiting.template.memo("a name", lambda: "compiled again") == "compiled once"

@@ -10,6 +10,7 @@ from app.config.decode import document
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.plugin_sources import KnownPlugins
+from app.profile.build import check_profiles
 
 ENVIRONMENT: Final = "BERTH_PLUGIN_DIR"
 
@@ -58,4 +59,6 @@ def configuration(
         text=text,
     )
     plugins.check_args(config, source=options.config)
+    # The profiles are made much later, when nobody knows any more where they came from.
+    check_profiles(config, plugins.registry, source=options.config or "command line")
     return config, plugins

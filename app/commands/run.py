@@ -32,7 +32,6 @@ from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService
 from app.metrics.selection import Selection
 from app.plugin_sources import KnownPlugins
-from app.profile.build import check_profiles
 from app.server.secure_serving import SecureServer
 from app.server.zpages import flag_values
 from app.tasks import forever
@@ -72,7 +71,6 @@ def main(argv: Sequence[str]) -> int:
     find_plugins = partial(plugin_flags.known_plugins, given)
     config, plugins = plugin_flags.configuration(options, find_plugins())
     if options.write_config_to:
-        check_profiles(config, plugins.registry)
         with naming_file("--write-config-to", options.write_config_to):
             Path(options.write_config_to).write_text(to_yaml(config), encoding="utf-8")
         return 0

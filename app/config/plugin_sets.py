@@ -87,11 +87,12 @@ def expand(plugins: Plugins, implements: Implements, *, path: str = "plugins") -
 
 
 def expand_profiles(
-    profiles: Sequence[KubeSchedulerProfile], implements: Implements
+    profiles: Sequence[KubeSchedulerProfile], implements: Implements, *, source: str = "profiles"
 ) -> dict[str, Expanded]:
     """Resolve every profile, by scheduler name; all share one queue, hence one way to sort it.
 
-    Raises ConfigError with the problems of all profiles, and when two sort differently.
+    *source* names the configuration in errors. Raises ConfigError with the problems of all
+    profiles, and when two sort differently.
     """
     expanded: dict[str, Expanded] = {}
     problems: list[str] = []
@@ -111,7 +112,7 @@ def expand_profiles(
             where = errors.join(path, "queueSort")
             problems.append(errors.invalid(where, name, "must be the same for all profiles"))
     if problems:
-        raise ConfigError("profiles", problems)
+        raise ConfigError(source, problems)
     return expanded
 
 

@@ -29,11 +29,22 @@ class Explainer:
     the number of nodes. To be used on the scheduler's event loop only.
     """
 
-    def __init__(self, scheduler: Scheduler, *, pods: Mapping[str, Pod], clock: Clock) -> None:
-        """*pods* is the informer's store, by namespace/name."""
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        *,
+        pods: Mapping[str, Pod],
+        clock: Clock,
+        schedules: bool = True,
+    ) -> None:
+        """*pods* is the informer's store, by namespace/name.
+
+        Without *schedules* the scheduler is there to be asked only, and its queue stays empty.
+        """
         self._scheduler = scheduler
         self._pods = pods
         self._clock = clock
+        self._schedules = schedules
 
     def explain(self, key: str, *, limit: int | None) -> Explanation | None:
         """Tell everything about the pod ``namespace/name``, with the *limit* nearest nodes.
@@ -43,7 +54,9 @@ class Explainer:
         pod = self._pods.get(key)
         if pod is None:
             return None
-        state = pod_state(pod, scheduler=self._scheduler, clock=self._clock)
+        state = pod_state(
+            pod, scheduler=self._scheduler, clock=self._clock, schedules=self._schedules
+        )
         profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
         will_be_tried = pod.metadata.deletion_timestamp is None or bool(state.node)
         judgement = (

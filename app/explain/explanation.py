@@ -24,7 +24,7 @@ class Whereabouts(StrEnum):
     """Where a pod is, seen from the scheduler."""
 
     FOREIGN = "Foreign"
-    """It waits for another scheduler."""
+    """It waits for another scheduler; all pods do where nothing is scheduled."""
     DELETED = "Deleted"
     """It is being deleted, and was never bound."""
     UNQUEUED = "Unqueued"
@@ -56,7 +56,8 @@ class PodState(Told):
     since: str | None = None
     """Since when it is there, in UTC; None if that is not known."""
     until: str | None = None
-    """When its backoff, or what Permit plugins wait for, ends at the latest, in UTC."""
+    """When its backoff, or what Permit plugins wait for, ends at the latest, in UTC. Of an
+    unschedulable pod: when it is tried again though nothing has changed."""
     waits_for: tuple[str, ...] = ()
     """The plugins that rejected it, gate it, or have it wait."""
     woken_by: dict[str, tuple[str, ...]] = {}

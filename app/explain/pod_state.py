@@ -13,12 +13,15 @@ from app.scheduler.claim import Claim, Stage
 from app.scheduler.scheduler import Scheduler
 
 
-def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock) -> PodState:
-    """Say where *pod*, as the API has it, is for *scheduler*. Reads only."""
+def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock, schedules: bool = True) -> PodState:
+    """Say where *pod*, as the API has it, is for *scheduler*. Reads only.
+
+    Without *schedules* nothing is ever queued.
+    """
     found = (
         _placed(pod, scheduler, clock)
         or _waiting(pod, scheduler, clock)
-        or _elsewhere(pod, scheduler)
+        or _elsewhere(pod, scheduler, schedules)
     )
     if pod.metadata.deletion_timestamp and found.where is not Whereabouts.DELETED:
         found = found.model_copy(update={"words": f"is being deleted; {found.words}"})
@@ -158,19 +161,20 @@ def _refusal(gate: PreEnqueuePlugin, queued: QueuedPodInfo) -> str:
 
 
 def _unschedulable(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
-    plugins = _rejectors(queued)
+    plugins, flushed = _rejectors(queued), scheduler.queue.next_try(queued)
     profile = scheduler.profiles.get(queued.pod.spec.scheduler_name)
     return PodState(
         where=Whereabouts.UNSCHEDULABLE,
         words=f"waits until something changes for {', '.join(plugins)}, {_tried(queued)}",
         attempts=queued.attempts,
         since=rfc3339(queued.timestamp),
+        until=None if flushed is None else rfc3339(flushed),
         waits_for=plugins,
         woken_by=woken_by(profile, plugins) if profile else {},
     )
 
 
-def _elsewhere(pod: Pod, scheduler: Scheduler) -> PodState:
+def _elsewhere(pod: Pod, scheduler: Scheduler, schedules: bool) -> PodState:
     name = pod.spec.scheduler_name
     if name not in scheduler.profiles:
         here = ", ".join(scheduler.profiles)
@@ -178,6 +182,9 @@ def _elsewhere(pod: Pod, scheduler: Scheduler) -> PodState:
         return PodState(where=Whereabouts.FOREIGN, words=words)
     if pod.metadata.deletion_timestamp:
         return PodState(where=Whereabouts.DELETED, words="is being deleted, and has no node")
+    if not schedules:
+        words = f"waits for {name} elsewhere: nothing is scheduled here"
+        return PodState(where=Whereabouts.FOREIGN, words=words)
     if scheduler.queue.is_in_flight(pod.metadata.uid):
         return PodState(where=Whereabouts.IN_FLIGHT, words="is being tried")
     return PodState(where=Whereabouts.UNQUEUED, words="has not reached the queue yet")

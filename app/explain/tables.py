@@ -16,6 +16,7 @@ from app.explain.explanation import (
     Obstacle,
     PastDecision,
     PluginScore,
+    Whereabouts,
 )
 
 
@@ -52,6 +53,8 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
             yield "since", explanation.state.since
         for plugin, changes in explanation.state.woken_by.items():
             yield "woken by", f"{', '.join(changes)} ({plugin})"
+        if explanation.state.where is Whereabouts.UNSCHEDULABLE and explanation.state.until:
+            yield "or else", f"tried again after {explanation.state.until}"
     last = explanation.history[0] if explanation.history else None
     if last is not None and last.gang and not last.node:
         yield "waits for", last.message

@@ -25,6 +25,9 @@ CONNECTIONS: Final = httpx.Limits(
 )
 """Seldom more than one is used at a time, but for binds; none of these is to wait for another."""
 
+MOST_ANSWER_BYTES: Final = 64 << 20
+"""Of an answer, decompressed: 5,000 whole nodes of 12 KiB each, and more than any of names only."""
+
 HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
 
 
@@ -100,10 +103,13 @@ class ExtenderClient:
     async def _post(self, path: str, body: bytes, read: Callable[[bytes], T]) -> T:
         shown = f"{self.name}/{path}"
         try:
-            async with asyncio.timeout(self._timeout):
-                answer = await self._http.post(
-                    f"{self.prefix}/{path}", content=body, extensions=self._extensions
-                )
+            async with (
+                asyncio.timeout(self._timeout),
+                self._http.stream(
+                    "POST", f"{self.prefix}/{path}", content=body, extensions=self._extensions
+                ) as answer,
+            ):
+                content = await _content(answer, shown)
         except TimeoutError as exc:
             raise ExtenderError(
                 f'Post "{shown}": no answer within {self._timeout:g} seconds'
@@ -117,7 +123,7 @@ class ExtenderClient:
                 f"failed {path} with extender at URL {shown}, code {answer.status_code}"
             )
         try:
-            return read(answer.content)
+            return read(content)
         except msgspec.DecodeError as exc:
             raise ExtenderError(f'Post "{shown}": answer cannot be read: {exc}') from exc
 
@@ -129,6 +135,19 @@ def without_password(url: str) -> str:
     """Leave out who we say we are, for logs, messages and metrics."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+async def _content(answer: httpx.Response, shown: str) -> bytes:
+    """Read no more than is allowed, lest one extender fill our memory."""
+    parts, size = [], 0
+    async for part in answer.aiter_bytes():
+        size += len(part)
+        if size > MOST_ANSWER_BYTES:
+            raise ExtenderError(
+                f'Post "{shown}": the answer has more than {MOST_ANSWER_BYTES} bytes'
+            )
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _words(error: Exception) -> str:

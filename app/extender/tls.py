@@ -5,6 +5,7 @@ import ssl
 import tempfile
 from pathlib import Path
 
+from app.config.errors import invalid
 from app.config.types import Extender, ExtenderTLSConfig
 
 
@@ -21,7 +22,10 @@ def client_context(config: Extender) -> ssl.SSLContext:
     if tls.ca_data:
         context = ssl.create_default_context(cadata=tls.ca_data.decode("ascii"))
     else:
-        context = ssl.create_default_context(cafile=tls.ca_file or None)
+        try:
+            context = ssl.create_default_context(cafile=tls.ca_file or None)
+        except OSError as exc:  # ssl names no file
+            raise ValueError(invalid("caFile", tls.ca_file, exc.strerror or str(exc))) from exc
     if tls.insecure or (config.enable_https and not has_authority):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -13,11 +13,13 @@ from app.clock import Clock
 from app.extender_server.asked_nodes import named
 from app.extender_server.judging import filter_nodes
 from app.extender_server.wire import BindingQuestion
+from app.framework.events import ASSIGNED_POD_DELETE
 from app.framework.pod_info import PodInfo
 from app.objects.meta import ObjectMeta
 from app.objects.pod import Pod
 from app.profile.attempt_filters import NominatedPods
 from app.profile.profile import Profile
+from app.queue.scheduling_queue import SchedulingQueue
 
 log = logging.getLogger(__name__)
 
@@ -54,13 +56,18 @@ class Bindings:
         self,
         cache: Cache,
         *,
+        queue: SchedulingQueue,
         pod_lookup: Callable[[str], Pod | None],
         client: Api,
         binder: PodBinder,
         clock: Clock,
     ) -> None:
-        """*pod_lookup* knows pods by key, as the watches told."""
+        """*queue* has the pods that this process schedules itself, which want the same room.
+
+        *pod_lookup* knows pods by key, as the watches told.
+        """
         self._cache = cache
+        self._queue = queue
         self._pod_lookup = pod_lookup
         self._client = client
         self._binder = binder
@@ -140,6 +147,7 @@ class Bindings:
         if reason is not None:
             return f"node {node} no longer fits: {reason}"
         self._cache.assume_pod(pod)
+        self._queue.assumed(pod)
         self._assumed[pod.uid] = _Assumed(pod)
         return ""
 
@@ -149,3 +157,6 @@ class Bindings:
             self._cache.forget_pod(pod)
         except CacheError as exc:  # a watch knows better
             log.warning("room is not given back", extra={"pod": pod.key, "error": str(exc)})
+            return
+        left = pod.pod.assigned_to(pod.node_name)
+        self._queue.move_all(ASSIGNED_POD_DELETE, old=left)

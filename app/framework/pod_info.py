@@ -92,7 +92,8 @@ class PodTemplate:
         """Return what *build* made for *key* the first time; plugins keep compiled terms here.
 
         *key* must identify the plugin instance and the thing, for two profiles may compile the
-        same template differently.
+        same template differently: ``(self, "thing")``. What depends on the template alone goes by
+        a name.
         """
         try:
             found: T = self._memo[key]
@@ -100,9 +101,20 @@ class PodTemplate:
             found = self._memo[key] = build()
         return found
 
+    def forget_plugins(self) -> None:
+        """Drop what plugin instances keep here, and with it the instances."""
+        for key in [key for key in self._memo if isinstance(key, tuple)]:
+            del self._memo[key]
+
 
 _templates: WeakValueDictionary[bytes, PodTemplate] = WeakValueDictionary()
 _encode = msgspec.msgpack.Encoder().encode
+
+
+def forget_plugins() -> None:
+    """Drop what plugin instances keep with templates: those in use make theirs anew."""
+    for template in [*_templates.values()]:
+        template.forget_plugins()
 
 
 def _template_of(pod: Pod) -> PodTemplate:

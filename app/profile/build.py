@@ -71,9 +71,14 @@ def build_profiles(
     return profiles
 
 
-def check_profiles(config: KubeSchedulerConfiguration, registry: Registry) -> None:
-    """Raise the ConfigError that :func:`build_profiles` would, without making anything."""
-    expand_profiles(config.profiles, _implements(registry))
+def check_profiles(
+    config: KubeSchedulerConfiguration, registry: Registry, *, source: str = "profiles"
+) -> None:
+    """Raise the ConfigError that :func:`build_profiles` would, without making anything.
+
+    *source* names the configuration in it.
+    """
+    expand_profiles(config.profiles, _implements(registry), source=source)
 
 
 def _make(

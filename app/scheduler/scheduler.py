@@ -214,8 +214,8 @@ class Scheduler:
     def _is_answered(self, queued: QueuedPodInfo, profile: Profile, started: float) -> bool:
         """Let a pod fail without an attempt, if that of another has shown what it would come to."""
         answer = self.queue.answer_for(queued)
-        if not isinstance(answer, Answer):
-            return False
+        if not isinstance(answer, Answer) or answer.record.num_nodes != len(self.cache.table):
+            return False  # what it says of N nodes would not be true of the nodes there are
         if not self._failures.fail_alike(queued, profile, answer, started=started):
             return False
         record, attempt = answer.record, queued.attempts

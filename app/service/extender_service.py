@@ -14,7 +14,7 @@ from app.framework.listers import Listers
 from app.framework.preemption.disruption_budgets import DisruptionBudgets
 from app.objects.pod import Pod
 from app.profile.profile import Profile
-from app.queue.nominator import Nominator
+from app.queue.scheduling_queue import SchedulingQueue
 from app.scheduler.api_writer import ApiWriter
 from app.tasks import forever
 
@@ -35,7 +35,7 @@ class ExtenderService:
         *,
         profiles: Mapping[str, Profile],
         cache: Cache,
-        nominator: Nominator,
+        queue: SchedulingQueue,
         pod_lookup: Callable[[str], Pod | None],
         listers: Listers,
         clock: Clock,
@@ -44,6 +44,7 @@ class ExtenderService:
         self._lanes = WriteLanes(clock=clock, limits=_LIMITS)
         self._bindings = Bindings(
             cache,
+            queue=queue,
             pod_lookup=pod_lookup,
             client=client,
             binder=ApiWriter(
@@ -56,6 +57,7 @@ class ExtenderService:
             ),
             clock=clock,
         )
+        nominator = queue.nominator
         self.answers = Answers(
             profiles,
             cache=cache,

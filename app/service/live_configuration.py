@@ -12,6 +12,7 @@ from app.config.errors import ConfigError
 from app.config.types import KubeSchedulerConfiguration
 from app.framework.handle import Handle
 from app.framework.plugin_observer import PluginObserver
+from app.framework.pod_info import forget_plugins
 from app.objects.pod import Pod
 from app.profile.build import Registry, build_profiles
 from app.profile.profile import Profile
@@ -111,6 +112,7 @@ class LiveConfiguration:
             _count_on(self.profiles[name], profiles[name])
         self.profiles.clear()
         self.profiles.update(profiles)
+        forget_plugins()  # as long as a pod lives, they would keep the plugins that are replaced
         self.observers = observers
         self._registry = registry
         self.current = config

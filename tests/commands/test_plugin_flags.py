@@ -213,3 +213,23 @@ def test_files_of_plugins_are_read_again(
     assert scene.counts == results
     assert len(scene.in_force) == results.get("success", 0)
     assert not scene.reloader.has_changed()
+
+
+UNSORTED = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{plugins: {multiPoint: {disabled: [{name: PrioritySort}]}}}]
+"""
+
+
+def test_plugins_that_do_not_fit_together_are_told_of_the_file(folder: Path) -> None:
+    path = folder.parent / "unsorted.yaml"
+    path.write_text(UNSORTED)
+
+    with pytest.raises(ConfigError) as error:
+        plugin_flags.configuration(Options(config=str(path)), plugin_flags.known_plugins(flags()))
+
+    assert str(error.value) == (
+        f"{path}: profiles[0].plugins.queueSort: Invalid value: []: exactly one queue sort plugin"
+        " is needed"
+    )

@@ -253,7 +253,8 @@ def test_profiles_are_found_by_their_names() -> None:
 )
 def test_profiles_must_sort_the_queue_alike(second: KubeSchedulerProfile, name: str) -> None:
     with pytest.raises(ConfigError) as error:
-        expand_profiles([profile("a", {}, "Sort"), second], SMALL)
+        expand_profiles([profile("a", {}, "Sort"), second], SMALL, source="a.yaml")
+    assert error.value.source == "a.yaml"
     problem = f'Invalid value: "{name}": must be the same for all profiles'
     assert error.value.problems == (f"profiles[1].plugins.queueSort: {problem}",)
 

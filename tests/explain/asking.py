@@ -7,8 +7,10 @@ from app.objects.pod import Pod
 from tests.harness import Harness
 
 
-def explainer(harness: Harness) -> Explainer:
-    return Explainer(harness.scheduler, pods=harness.cluster.pods, clock=harness.clock)
+def explainer(harness: Harness, *, schedules: bool = True) -> Explainer:
+    return Explainer(
+        harness.scheduler, pods=harness.cluster.pods, clock=harness.clock, schedules=schedules
+    )
 
 
 def explain(harness: Harness, key: str, *, limit: int | None = None) -> Explanation:

@@ -67,6 +67,7 @@ async def test_an_unschedulable_pod_is_told_whom_it_waits_for(harness: Harness) 
         " after 1 attempt",
         attempts=1,
         since=START,
+        until="2001-09-09T01:51:40Z",
         waits_for=("NodeResourcesFit", "TaintToleration"),
         woken_by={
             "NodeResourcesFit": (
@@ -141,6 +142,27 @@ def test_a_pod_of_another_scheduler(harness: Harness) -> None:
         words="waits for another scheduler: spec.schedulerName is 'other', not one of"
         " default-scheduler",
     )
+
+
+def test_where_nothing_is_scheduled_no_pod_is_about_to_be_queued(harness: Harness) -> None:
+    harness.put(node("n1"))
+    waiting = pod("p")
+    harness.cluster.pods[waiting.key] = waiting  # as the watch tells, but not the queue
+
+    here, elsewhere = (
+        explainer(harness, schedules=schedules).explain("default/p", limit=None)
+        for schedules in (True, False)
+    )
+
+    assert here is not None
+    assert here.state == PodState(where=Whereabouts.UNQUEUED, words="has not reached the queue yet")
+    assert elsewhere is not None
+    assert elsewhere.state == PodState(
+        where=Whereabouts.FOREIGN,
+        words="waits for default-scheduler elsewhere: nothing is scheduled here",
+    )
+    assert elsewhere.judgement is not None
+    assert elsewhere.judgement.choice is not None
 
 
 async def test_a_pod_that_waits_for_permit_is_told_for_whom_and_until_when() -> None:

@@ -44,6 +44,7 @@ PENDING = Explanation(
         where=Whereabouts.UNSCHEDULABLE,
         words="waits until something changes",
         since="2001-09-09T01:46:40Z",
+        until="2001-09-09T01:51:40Z",
         woken_by={"NodeResourcesFit": ("Node/Add", "Pod/Delete")},
     ),
     judgement=Judgement(
@@ -95,6 +96,7 @@ def test_a_pending_pod() -> None:
         "state         waits until something changes",
         "since         2001-09-09T01:46:40Z",
         "woken by      Node/Add, Pod/Delete (NodeResourcesFit)",
+        "or else       tried again after 2001-09-09T01:51:40Z",
         "note          judged as if it were not gated",
         f"fits nowhere  {MESSAGE}",
         "nearest miss  n1: free 180m more cpu",

@@ -1,7 +1,9 @@
 """One request to an extender: what goes wrong, who is told, and what it may cost."""
 
 import asyncio
+import gzip
 import ssl
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,6 +86,25 @@ async def test_the_time_limit_is_for_the_whole_request() -> None:
     assert str(caught.value) == f'Post "{URL}": no answer within 0.001 seconds'
 
 
+@pytest.mark.parametrize("is_zipped", [False, True], ids=["plain", "zipped"])
+async def test_an_answer_has_a_limit(is_zipped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[ExtenderClient.__module__], "MOST_ANSWER_BYTES", 100)
+    sizes = iter((100, 101))
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        body = b"x" * next(sizes)
+        if is_zipped:
+            zipped = {"Content-Encoding": "gzip"}
+            return httpx.Response(200, content=gzip.compress(body), headers=zipped)
+        return httpx.Response(200, content=body)
+
+    (extender,) = extenders(httpx.MockTransport(answer), config())
+    assert await ask(extender.client) == b"x" * 100
+    with pytest.raises(ExtenderError) as caught:
+        await ask(extender.client)
+    assert str(caught.value) == f'Post "{URL}": the answer has more than 100 bytes'
+
+
 async def test_one_that_fails_again_and_again_is_left_alone_and_tried_after_a_pause() -> None:
     answers: list[Any] = [500] * TRIP_AFTER
     calls, clock = Calls(), FakeClock()
@@ -144,7 +165,7 @@ def test_without_password(url: str, want: str) -> None:
         ),
         pytest.param(
             ExtenderTLSConfig(ca_file="/nowhere/ca.pem"),
-            "[Errno 2] No such file or directory",
+            'caFile: Invalid value: "/nowhere/ca.pem": No such file or directory',
             id="no such file",
         ),
         pytest.param(

@@ -6,6 +6,7 @@ import pytest
 
 from app.client.errors import ApiError, ConflictError, UnavailableError
 from app.extender_server.bindings import CONFIRMED_WITHIN
+from app.queue.sub_queues import SubQueue
 from tests.builders import node, pod
 from tests.extender_server.world import World
 
@@ -150,3 +151,42 @@ async def test_many_questions_at_once_never_give_room_away_twice() -> None:
     assert errors.count("") == 7
     assert sorted(world.harness.placements().values()) == ["n1"] * 3 + ["n2"] * 4
     world.harness.cache.check_invariants()
+
+
+async def test_room_that_is_given_back_wakes_who_waits_for_it_in_our_own_queue(
+    world: World,
+) -> None:
+    large = pod("large", uid="large", cpu=4)
+    world.api.may_answer.clear()
+    world.api.bind_error = ConflictError(409, "Conflict", "pod a is being deleted")
+    binding = asyncio.create_task(world.bind(A, "n2"), name="binding")
+    await asyncio.sleep(0)
+    queue = world.harness.queue
+    for other in (A, B):
+        queue.delete(other)
+    world.harness.put(large)
+    await world.harness.until_idle()
+    assert queue.sub_queue_of(large.key) is SubQueue.UNSCHEDULABLE
+
+    world.api.may_answer.set()
+    assert "cannot be bound" in await binding
+
+    assert queue.sub_queue_of(large.key) is SubQueue.BACKOFF
+
+
+async def test_room_that_is_taken_is_told_to_our_own_queue(world: World) -> None:
+    queue = world.harness.queue
+    for other in (A, B):
+        queue.delete(other)
+    world.harness.put(pod("large", uid="large", cpu=100, priority=5))
+    await world.harness.until_idle()
+    alike = pod("alike", uid="alike", cpu=100, priority=5)
+    world.harness.put(alike)
+    queued = queue.take(alike.key)
+    assert queued is not None
+    assert queue.answer_for(queued) is not None
+
+    world.api.tells_watches = False
+    assert await world.bind(A, "n1") == ""
+
+    assert queue.answer_for(queued) is None, "it could have the lesser pod evicted"

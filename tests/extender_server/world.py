@@ -73,6 +73,7 @@ class World:
         """Pods that the watch told of."""
         self.bindings = Bindings(
             self.harness.cache,
+            queue=self.harness.queue,
             pod_lookup=lambda key: self.seen.get(key),
             client=self.api,
             binder=self.api,

@@ -221,3 +221,15 @@ async def test_without_nodes_each_pod_is_tried(harness: Harness) -> None:
         harness.scheduler.schedule_one(queued)
 
     assert harness.scheduler.answered == 0
+
+
+async def test_an_answer_ends_when_the_number_of_nodes_is_another(harness: Harness) -> None:
+    """It counts them, and no event tells of a node that could not help."""
+    harness.put(node("n1", cpu=4), hopeless(0))
+    await harness.until_idle()
+    harness.put(node("n2", cpu=4), hopeless(1), hopeless(2))
+    await harness.until_idle()
+
+    told = [harness.cluster.conditions[f"default/hopeless-{n}"].message[:3] for n in range(3)]
+    assert told == ["0/1", "0/2", "0/2"]
+    assert harness.scheduler.answered == 1
