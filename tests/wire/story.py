@@ -70,8 +70,11 @@ class Recorder(Proxy):
     def __init__(self, target: str) -> None:
         super().__init__(target)
         self.requests: list[Request] = []
+        self._is_closed = False
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._is_closed:
+            return await super()._handle(request)
         data = await request.read()
         body = msgspec.json.decode(data) if data else None
         if "watch=true" in request.raw_path:  # its answer never ends
@@ -84,7 +87,15 @@ class Recorder(Proxy):
         return response
 
     def wrote(self, method: str, path: str) -> bool:
-        return any(r.method == method and r.uri.partition("?")[0] == path for r in self.requests)
+        return any(
+            r.method == method and r.uri.partition("?")[0] == path and r.status
+            for r in self.requests
+        )
+
+    def close_if_all_are_answered(self) -> bool:
+        """Note nothing more, unless an answer is awaited: the lease goes on being renewed."""
+        self._is_closed = all(request.status for request in self.requests)
+        return self._is_closed
 
 
 class Story:
@@ -119,6 +130,7 @@ class Story:
         await self._until_bound("gated")
         await until(lambda: len(self._events_of("toolarge")) == 2, "toolarge was tried again")
         await until(lambda: bool(self._events_of("gated")), "the last event is written")
+        await until(self._recorder.close_if_all_are_answered, "all is answered")
 
     async def _set_scene(self) -> None:
         for path, objects in SETTING.items():
