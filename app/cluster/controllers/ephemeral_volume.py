@@ -62,14 +62,6 @@ def _creation(pod: PodView, volume: str, template: dict[str, object]) -> Create:
     meta = pod.metadata
     of_template = template.get("metadata")
     metadata = of_template if isinstance(of_template, dict) else {}
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": meta.name,
-        "uid": meta.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     body = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -78,7 +70,7 @@ def _creation(pod: PodView, volume: str, template: dict[str, object]) -> Create:
             "namespace": meta.namespace,
             "labels": metadata.get("labels") or {},
             "annotations": metadata.get("annotations") or {},
-            "ownerReferences": [owner],
+            "ownerReferences": [pod.as_owner()],
         },
         "spec": template.get("spec") or {},
     }

@@ -141,14 +141,6 @@ class ResourceClaimController:
             return []
         of_template: dict[str, Any] = template.spec.get("metadata") or {}
         annotations = {**(of_template.get("annotations") or {}), POD_CLAIM_NAME: entry.name}
-        owner = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "name": meta.name,
-            "uid": meta.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
         body = {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaim",
@@ -158,7 +150,7 @@ class ResourceClaimController:
                 "namespace": meta.namespace,
                 "labels": of_template.get("labels") or {},
                 "annotations": annotations,
-                "ownerReferences": [owner],
+                "ownerReferences": [pod.as_owner()],
             },
             "spec": template.spec.get("spec") or {},
         }

@@ -112,6 +112,17 @@ class PodView(ObjectView, frozen=True):
     def is_finished(self) -> bool:
         return self.status.phase in ("Succeeded", "Failed")
 
+    def as_owner(self) -> dict[str, Any]:
+        """Return the reference for what is made for this pod, and must go with it."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": self.metadata.name,
+            "uid": self.metadata.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
     @property
     def ready_since(self) -> str | None:
         """When it became ready; None when it is not."""
