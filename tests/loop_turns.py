@@ -1,0 +1,45 @@
+"""How long one turn of the event loop takes: the probe of tests for hostile input."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class LoopTurns:
+    """What was seen of the event loop's turns so far."""
+
+    count: int = 0
+    longest: float = 0.0
+    """Seconds of this thread's CPU time between two turns, so that a busy machine adds nothing."""
+
+
+@asynccontextmanager
+async def watched_loop() -> AsyncIterator[LoopTurns]:
+    """Yield the turns of the running loop while the block runs.
+
+    Compare ``longest`` with that of an ordinary input in the same test, or ``count`` before and
+    after; never with a number of seconds.
+    """
+    turns = LoopTurns()
+
+    async def turn_for_ever() -> None:
+        before = time.thread_time()
+        while True:
+            await asyncio.sleep(0)
+            now = time.thread_time()
+            turns.count += 1
+            turns.longest = max(turns.longest, now - before)
+            before = now
+
+    watcher = asyncio.get_running_loop().create_task(turn_for_ever(), name="loop turns")
+    await asyncio.sleep(0)
+    try:
+        yield turns
+        await asyncio.sleep(0)
+    finally:
+        watcher.cancel()
+        with suppress(asyncio.CancelledError):
+            await watcher
