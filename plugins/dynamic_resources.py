@@ -10,7 +10,7 @@ from app.duration import Duration
 from app.framework.cycle_state import CycleState
 from app.framework.devices.allocator import InvalidPoolsError, SearchTimeoutError
 from app.framework.devices.binding import ClaimBinding
-from app.framework.devices.binding_conditions import BindingFailedError, is_lost
+from app.framework.devices.binding_conditions import is_lost
 from app.framework.devices.classes import may_be_device
 from app.framework.devices.commitment import may_be_deallocated
 from app.framework.devices.cycle import KEY, DevicesOfPod, ExtendedResources, NodeFind
@@ -329,9 +329,7 @@ class DynamicResources(
         devices: DevicesOfPod = state.read(KEY)
         try:
             await self._binding.write(devices, pod.pod, node_name)
-        except BindingFailedError as exc:
-            return Status.unresolvable(str(exc))
-        except Exception as exc:  # noqa: BLE001 - however the client fails, the attempt has failed
+        except Exception as exc:  # noqa: BLE001 - however it fails, the attempt has failed
             return Status.error(str(exc))
         return None
 

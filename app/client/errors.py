@@ -25,11 +25,12 @@ class ApiError(Exception):
     """The server answered with a failure, or not at all.
 
     ``status`` is the HTTP status (0 without an answer), ``reason`` the machine-readable word of the
-    ``Status`` object, ``message`` its sentence.
+    ``Status`` object, ``message`` its sentence, which is also the text of the error, as in
+    client-go.
     """
 
     def __init__(self, status: int, reason: str, message: str) -> None:
-        super().__init__(f"{status} {reason}: {message}" if status else f"{reason}: {message}")
+        super().__init__(message)
         self.status = status
         self.reason = reason
         self.message = message
@@ -138,7 +139,8 @@ def from_status(body: bytes, *, status: int = 0, retry_after: str | None = None)
     kind = BY_REASON.get(said.reason) or BY_STATUS.get(code)
     if kind is None:
         kind = ServerError if code >= 500 else ApiError
-    error = kind(code, said.reason or "Unknown", said.message or "(no message)")
+    reason = said.reason or "Unknown"
+    error = kind(code, reason, said.message or f"the server answered {code} {reason}")
     if isinstance(error, TooManyRequestsError) and retry_after and retry_after.isdecimal():
         error.retry_after = float(retry_after)
     return error

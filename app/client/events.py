@@ -2,6 +2,7 @@
 
 import logging
 import random
+import uuid
 from collections import deque
 from functools import partial
 from typing import Final
@@ -22,6 +23,7 @@ from app.objects.pod import Pod
 
 log = logging.getLogger(__name__)
 
+NAME_LIMIT: Final = 253
 NOTE_LIMIT: Final = 1024
 ELLIPSIS: Final = b" ..."
 
@@ -44,6 +46,14 @@ def shortened(note: str) -> str:
         return note
     kept = data[: NOTE_LIMIT - len(ELLIPSIS)].decode(errors="ignore")
     return kept + ELLIPSIS.decode()
+
+
+def event_name(regarding: str, nanos: int, rng: random.Random) -> str:
+    """Return client-go's name of an event: the object's and the time, or a UUID if too long."""
+    name = f"{regarding}.{nanos:x}"
+    if len(name) <= NAME_LIMIT:
+        return name
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
 def reference_to(pod: Pod) -> ObjectReference:
@@ -103,7 +113,7 @@ class EventRecorder:
             api_version="events.k8s.io/v1",
             kind="Event",
             metadata=EventMeta(
-                name=f"{regarding.metadata.name}.{self._nanos(now):x}",
+                name=event_name(regarding.metadata.name, self._nanos(now), self._rng),
                 namespace=regarding.metadata.namespace or "default",
             ),
             event_time=rfc3339_micro(now),

@@ -105,10 +105,16 @@ class ObservedProfile(Profile):
         return plugins
 
     async def run_pre_binds(
-        self, plugins: Iterable[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
+        self,
+        plugins: Iterable[PreBindPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        node_name: str,
+        *,
+        running: list[PreBindPlugin],
     ) -> Status | None:
         started = self._observer.now()
-        status = await super().run_pre_binds(plugins, state, pod, node_name)
+        status = await super().run_pre_binds(plugins, state, pod, node_name, running=running)
         self._observer.ran_point("PreBind", label_of(status), started)
         return status
 

@@ -410,15 +410,24 @@ class Profile:
         return plugins
 
     async def run_pre_binds(
-        self, plugins: Iterable[PreBindPlugin], state: CycleState, pod: PodInfo, node_name: str
+        self,
+        plugins: Iterable[PreBindPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        node_name: str,
+        *,
+        running: list[PreBindPlugin],
     ) -> Status | None:
         """Run *plugins*, which have work to do, in order; return the first failure.
 
         Neighbours that allow it run side by side; when one of them fails the others are cancelled.
+        *running* has those that run at the moment, or that a cancellation has met.
         """
 
         async def run(plugin: PreBindPlugin) -> Status | None:
+            running.append(plugin)
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
+            running.remove(plugin)
             return None if status is None else refused(status, "PreBind", plugin)
 
         for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):

@@ -11,6 +11,7 @@ from app.framework.diagnosis import Diagnosis
 from app.framework.events import ASSIGNED_POD_DELETE
 from app.framework.status import Code, Status
 from app.metrics.scheduler_metrics import SchedulerMetrics
+from app.profile.statuses import refused
 from app.queue.scheduling_queue import SchedulingQueue
 from app.scheduler.claim import PREEMPTED, Claim, Claims, Stage
 from app.scheduler.decision import Decision
@@ -56,6 +57,8 @@ class BindingCycle:
                 if not claim.is_preempted or task is None or task.uncancel():
                     raise
                 status = Status.error(PREEMPTED)
+                if claim.running_pre_binds:
+                    status = refused(status, "PreBind", claim.running_pre_binds[0])
             except Exception as exc:
                 log.exception("binding failed", extra={"pod": pod.key, "node": node_name})
                 status = Status.error(repr(exc))
@@ -90,7 +93,9 @@ class BindingCycle:
                 return status
         self._queue.done(pod.uid)
         claim.stage = Stage.PRE_BIND
-        status = await profile.run_pre_binds(pre_binds, claim.state, pod, node_name)
+        status = await profile.run_pre_binds(
+            pre_binds, claim.state, pod, node_name, running=claim.running_pre_binds
+        )
         claim.stage = Stage.BIND
         if status is None:
             status = await self._bind(claim)

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from typing import Final
 
 from app.framework.cycle_state import CycleState
+from app.framework.interface import PreBindPlugin
 from app.framework.pod_info import PodInfo, QueuedPodInfo
 from app.profile.profile import Profile
 from app.profile.waiting_pod import WaitingPod
@@ -42,6 +43,7 @@ class Claim:
     """What carries the claim out, once it does."""
     companions: list["Claim"] = field(default_factory=list)
     """Those of the pod's gang, made in the same step; to be carried out as well."""
+    running_pre_binds: list[PreBindPlugin] = field(default_factory=list)
     is_preempted: bool = False
     """Whether ``task`` was cancelled to make room for another pod."""
 

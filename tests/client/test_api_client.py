@@ -100,7 +100,7 @@ async def test_a_failing_status_is_its_error() -> None:
         return web.json_response({"reason": "Conflict", "message": "assigned"}, status=409)
 
     async with serving(handle) as client:
-        with pytest.raises(ConflictError, match="409 Conflict: assigned"):
+        with pytest.raises(ConflictError, match=r"^assigned"):
             await client.request("POST", "/api/v1/namespaces/ns/pods/p/binding", body=b"{}")
 
 
@@ -213,7 +213,7 @@ async def test_a_watch_that_is_refused_is_its_error() -> None:
         return web.json_response({"reason": "Expired", "message": "too old"}, status=410)
 
     async with serving(handle) as client:
-        with pytest.raises(GoneError, match="410 Expired: too old"):
+        with pytest.raises(GoneError, match=r"^too old"):
             await lines_of(client)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -164,6 +165,22 @@ async def test_events_of_one_moment_have_different_names(rig: Rig) -> None:
     await settle()
 
     assert len({request.body["metadata"]["name"] for request in rig.sent()}) == 2
+
+
+@pytest.mark.parametrize(("length", "is_readable"), [(236, True), (237, False), (253, False)])
+async def test_an_event_of_a_pod_with_a_long_name_is_named_by_a_uuid(
+    rig: Rig, length: int, is_readable: bool
+) -> None:
+    name = "n" * length
+    rig.recorder.event(pod(name), type="Normal", reason="R", action="A", note="n")
+    await settle()
+
+    given = rig.sent()[0].body["metadata"]["name"]
+    if is_readable:
+        assert given.startswith(f"{name}.")
+    else:
+        assert uuid.UUID(given).version == 4
+    assert len(given) <= 253
 
 
 async def test_a_second_occurrence_patches_a_series_and_later_ones_are_counted(rig: Rig) -> None:

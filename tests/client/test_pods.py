@@ -64,7 +64,7 @@ async def test_bind_posts_a_binding_with_the_uid() -> None:
 async def test_bind_is_not_tried_again() -> None:
     api = FakeApi(lambda request: ServerError(500, "InternalError", "oops"))
 
-    with pytest.raises(ServerError, match="500 InternalError: oops"):
+    with pytest.raises(ServerError, match=r"^oops"):
         await bind(api, pod("plain"), "node-a")
     assert len(api.requests) == 1
 

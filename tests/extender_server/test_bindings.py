@@ -70,7 +70,7 @@ async def test_a_pod_that_cannot_be_read(world: World) -> None:
     world.seen = {}
     world.api.read_error = UnavailableError("no route", sent=False)
 
-    why = "pod default/a cannot be read: Unavailable: no route"
+    why = "pod default/a cannot be read: no route"
     assert await world.bind(A, "n1") == why
 
 
@@ -85,7 +85,7 @@ async def test_room_is_given_back_when_the_api_server_refuses(world: World) -> N
     world.api.bind_error = ConflictError(409, "Conflict", "pod a is being deleted")
 
     assert await world.bind(A, "n1") == (
-        "pod default/a cannot be bound to node n1: 409 Conflict: pod a is being deleted"
+        "pod default/a cannot be bound to node n1: pod a is being deleted"
     )
     world.api.bind_error = None
     assert await world.bind(B, "n1") == ""

@@ -1,7 +1,7 @@
 """DynamicResources from Reserve to the API: scenarios on a fake cluster."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -27,9 +27,18 @@ from tests.metrics.reading import counted, summed
 GPU = "example.com/gpu"
 
 
-def a_world(*claims: ResourceClaim, conditions: Sequence[str] = ()) -> Harness:
+def a_world(
+    *claims: ResourceClaim, conditions: Sequence[str] = (), binding_timeout: str = "600s"
+) -> Harness:
     """Two nodes with two devices each."""
-    harness = Harness()
+    args = {"bindingTimeout": binding_timeout}
+    harness = Harness(
+        config={
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "profiles": [{"pluginConfig": [{"name": "DynamicResources", "args": args}]}],
+        }
+    )
     harness.put(device_class(), device_class("ext", extended_resource=GPU))
     for name in ("n1", "n2"):
         devices = [device(f"{name}-{i}", conditions=conditions, failures=["Bad"]) for i in range(2)]
@@ -116,7 +125,7 @@ async def test_a_claim_that_cannot_be_written_leaves_its_devices_to_others() -> 
     condition = harness.cluster.conditions["default/p"]
     assert (condition.reason, condition.message) == (
         "SchedulerError",
-        'running PreBind plugin "DynamicResources": no route',
+        'running PreBind plugin "DynamicResources": add finalizer to claim default/c: no route',
     )
     in_use = harness.cluster.listers.resource_claims.in_use
     assert not any(
@@ -254,27 +263,102 @@ async def test_a_pod_whose_devices_need_not_get_ready_does_not_wait() -> None:
     assert waits(harness) == {}
 
 
-async def test_a_wait_ends_when_the_claim_is_deleted() -> None:
+async def waiting() -> tuple[Harness, asyncio.Future[None]]:
+    """Return a harness with a pod whose device has to get ready, and its becoming idle."""
     harness = a_world(claim("c"), conditions=["Up"])
     harness.put(with_claims(pod("p"), "c"))
     idle = asyncio.ensure_future(harness.until_idle())
     for _ in range(20):
         await asyncio.sleep(0)
+    return harness, idle
+
+
+def message(harness: Harness) -> str:
+    """Return why the pod was not scheduled, which must be an error."""
+    condition = harness.cluster.conditions["default/p"]
+    assert condition.reason == "SchedulerError"
+    return condition.message
+
+
+async def test_a_wait_ends_when_the_claim_is_gone() -> None:
+    harness, idle = await waiting()
     harness.cluster.claim_writer.remove("c")
     harness.clock.advance(5)
     await idle
     assert harness.placements() == {}
     assert waits(harness) == {(DRIVER, "default-scheduler", "error"): 5}
+    want = 'running PreBind plugin "DynamicResources": could not find ResourceClaim "default/c"'
+    assert message(harness) == want
+
+
+def deallocated(written: ResourceClaim) -> ResourceClaim:
+    return claim("c")
+
+
+def released(written: ResourceClaim) -> ResourceClaim:
+    assert written.status.allocation is not None
+    device = written.status.allocation.devices.results[0]
+    told = said(device.device, "Up", pool=device.pool)
+    return claim("c", allocated=written.status.allocation, devices=[told])
+
+
+def terminating(written: ResourceClaim) -> ResourceClaim:
+    return claim(
+        "c",
+        allocated=written.status.allocation,
+        users=["pod-default-p"],
+        deleted="2026-01-01T00:00:00Z",
+    )
+
+
+@pytest.mark.parametrize("changed", [deallocated, released, terminating])
+async def test_a_claim_that_lost_what_the_pod_needs_is_never_ready(
+    changed: Callable[[ResourceClaim], ResourceClaim],
+) -> None:
+    harness, idle = await waiting()
+    harness.put(changed(harness.cluster.claim_writer.claim("c")))
+    for _ in range(119):
+        harness.clock.advance(5)
+        for _ in range(20):
+            await asyncio.sleep(0)
+    assert not idle.done()
+    assert harness.placements() == {}
+    harness.clock.advance(5)
+    await idle
+    assert message(harness).endswith("device binding timeout: context deadline exceeded")
+
+
+async def test_the_time_runs_out_between_two_looks() -> None:
+    harness = a_world(claim("c"), conditions=["Up"], binding_timeout="7s")
+    harness.put(with_claims(pod("p"), "c"))
+    idle = asyncio.ensure_future(harness.until_idle())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    harness.clock.advance(5)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not idle.done()
+    harness.clock.advance(2)
+    await idle
+    assert waits(harness) == {(DRIVER, "default-scheduler", "timeout"): 7}
 
 
 @pytest.mark.parametrize(
     ("conditions", "advance", "want", "status"),
     [
         pytest.param(
-            ["Bad"], 5.0, "device binding failed: claim=default/c", "failure", id="failed"
+            ["Bad"],
+            5.0,
+            'device binding failed: claim=c, reason=, message=""',
+            "failure",
+            id="failed",
         ),
         pytest.param(
-            [], 600.0, "device binding timeout: claim=default/c", "timeout", id="took too long"
+            [],
+            600.0,
+            "device binding timeout: context deadline exceeded",
+            "timeout",
+            id="took too long",
         ),
     ],
 )
@@ -284,5 +368,5 @@ async def test_a_pod_is_not_bound_when_its_devices_do_not_get_ready(
     harness = await ready_or_not(*conditions, advance=advance)
     assert harness.placements() == {}
     assert waits(harness) == {(DRIVER, "default-scheduler", status): advance}
-    assert harness.cluster.conditions["default/p"].message.startswith(want)
+    assert message(harness) == f'running PreBind plugin "DynamicResources": {want}'
     assert holders(harness, "c")[1] == []

@@ -295,12 +295,12 @@ def claim_reset(bench: Bench) -> None:
         ),
         pytest.param(
             without_volume,
-            'failed to check binding: could not find v1.PersistentVolume "pv"',
+            'failed to check binding: persistentvolumes "pv" not found',
             id="the volume goes",
         ),
         pytest.param(
             without_claim,
-            'failed to check binding: could not find v1.PersistentVolumeClaim "default/c"',
+            'failed to check binding: persistentvolumeclaims "default/c" not found',
             id="the claim goes",
         ),
         pytest.param(claim_reset, 'ClaimRef got reset for pv "pv"', id="the volume is given back"),
@@ -338,7 +338,7 @@ def out_of_reach(bench: Bench) -> None:
     [
         pytest.param(
             without_claim,
-            'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "default/c"',
+            'failed to check provisioning pvc: persistentvolumeclaims "default/c" not found',
             id="the claim goes",
         ),
         pytest.param(

@@ -136,7 +136,7 @@ async def test_a_pod_that_is_being_prepared_makes_room_at_once() -> None:
     condition = harness.cluster.conditions["default/low"]
     assert (condition.reason, condition.message) == (
         "SchedulerError",
-        "preempted by DefaultPreemption",
+        'running PreBind plugin "Slow": preempted by DefaultPreemption',
     )
 
     await harness.until_idle()

@@ -192,7 +192,7 @@ async def test_a_failed_binding_leaves_nothing_assumed_and_nothing_reserved() ->
         assert volume_claims["data"]["status"]["phase"] == "Bound"
         assert not claims["gpu"]["status"].get("reservedFor")
         assert [event["message"] for event in events.values()] == [
-            'running Bind plugin "DefaultBinder": 409 Conflict: Operation cannot be fulfilled on '
+            'running Bind plugin "DefaultBinder": Operation cannot be fulfilled on '
             'pods/binding "db": pod db is being deleted, cannot be assigned to a host'
         ]
         # The same volume and the same device are free for the next pod.

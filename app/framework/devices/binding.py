@@ -1,6 +1,7 @@
 """From devices found to claims written: what Reserve, PreBind and Unreserve do (spec §5.17)."""
 
 import logging
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -15,7 +16,7 @@ from app.framework.devices.binding_conditions import (
     is_ready,
 )
 from app.framework.devices.claims import OutOfSyncError
-from app.framework.devices.commitment import ClaimCommitment, CommitmentError
+from app.framework.devices.commitment import ClaimCommitment, CommitmentError, doing
 from app.framework.devices.cycle import DevicesOfPod
 from app.framework.devices.node_search import claim_in_memory
 from app.framework.devices.requests import IN_MEMORY
@@ -108,14 +109,17 @@ class ClaimBinding:
     async def write(self, devices: DevicesOfPod, pod: Pod, node_name: str) -> None:
         """Allocate and reserve all claims, and wait until their devices are ready.
 
-        Raises CommitmentError, BindingFailedError, and errors of the client.
+        Raises CommitmentError, ConflictError and BindingFailedError.
         """
         for index, claim in enumerate(devices.claims):
             if not claim.is_reserved_for(pod.metadata.uid):
                 allocation = devices.allocations.get(claim.metadata.uid)
                 devices.claims[index] = await self._reserve(claim, pod, allocation)
-        await self._write_extended_resources(devices, pod, node_name)
-        await self._wait_until_ready(devices, pod, node_name)
+        claims = list(devices.claims)
+        extended = await self._write_extended_resources(devices, pod, node_name)
+        if extended is not None:
+            claims.append(extended)
+        await self._wait_until_ready(claims, pod, node_name)
 
     async def _reserve(
         self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None
@@ -130,11 +134,11 @@ class ClaimBinding:
 
     async def _write_extended_resources(
         self, devices: DevicesOfPod, pod: Pod, node_name: str
-    ) -> None:
-        """Create the claim for extended resources, and tell the pod what of it is for whom."""
+    ) -> ResourceClaim | None:
+        """Create the claim for extended resources, if any; tell the pod what of it is for whom."""
         find, extended = devices.found.get(node_name), devices.extended
         if extended is None or find is None or not find.mappings:
-            return
+            return None
         in_memory = find.claims[-1].claim
         extended.claim = await self._commitment.create(in_memory, pod)
         allocation = devices.allocations[in_memory.metadata.uid]
@@ -144,7 +148,10 @@ class ClaimBinding:
         async def hand_over() -> None:
             await self._hand_over(in_memory, written)
 
-        self._handle.start(f"await claim {written.metadata.key}", hand_over)
+        if has_conditions(written):  # what is said of the devices is read from the watch
+            await hand_over()
+        else:
+            self._handle.start(f"await claim {written.metadata.key}", hand_over)
         status = {
             "resourceClaimName": written.metadata.name,
             "requestMappings": [
@@ -156,7 +163,9 @@ class ClaimBinding:
                 for mapping in find.mappings
             ],
         }
-        await self._handle.patch_pod_status(pod, {"extendedResourceClaimStatus": status})
+        with doing(f"update pod {pod.key} ExtendedResourceClaimStatus"):
+            await self._handle.patch_pod_status(pod, {"extendedResourceClaimStatus": status})
+        return written
 
     async def _hand_over(self, in_memory: ResourceClaim, written: ResourceClaim) -> None:
         """Keep the devices in use until the watch tells of the claim that was created."""
@@ -176,9 +185,11 @@ class ClaimBinding:
                 log.debug("claim not assumed", extra={"claim": meta.key, "why": str(exc)})
         self._claims.end_allocation(in_memory)
 
-    async def _wait_until_ready(self, devices: DevicesOfPod, pod: Pod, node_name: str) -> None:
-        waiting = [claim for claim in devices.claims if has_conditions(claim)]
-        if not waiting:
+    async def _wait_until_ready(
+        self, claims: Sequence[ResourceClaim], pod: Pod, node_name: str
+    ) -> None:
+        drivers = sorted(set[str]().union(*map(awaited_drivers, claims)))
+        if not drivers:
             return
         self._handle.event(
             pod,
@@ -187,7 +198,6 @@ class ClaimBinding:
             action="Scheduling",
             note=f"waiting for binding conditions for device on node {node_name}",
         )
-        drivers = sorted(set[str]().union(*map(awaited_drivers, waiting)))
         started = self._clock.monotonic()
 
         def tell(status: DeviceWait) -> None:
@@ -198,26 +208,34 @@ class ClaimBinding:
                 )
 
         try:
-            await self._poll(waiting)
+            await self._poll(claims, pod, deadline=started + self._timeout)
         except Exception as exc:
             tell(_how_it_ended(exc))
             raise
         tell("success")
 
-    async def _poll(self, waiting: list[ResourceClaim]) -> None:
-        while waiting:
-            waiting = [claim for claim in map(self._newest, waiting) if not is_ready(claim)]
-            for claim in waiting:
-                if is_late(claim, timeout=self._timeout, now=self._clock.now()):
-                    raise BindingTimeoutError(f"device binding timeout: claim={claim.metadata.key}")
-            if waiting:
-                await self._clock.sleep(POLL_INTERVAL)
+    async def _poll(self, claims: Sequence[ResourceClaim], pod: Pod, *, deadline: float) -> None:
+        """Return when all claims are ready; *deadline* is on the monotonic clock."""
+        while not self._are_ready(claims, pod):
+            left = deadline - self._clock.monotonic()
+            await self._clock.sleep(min(POLL_INTERVAL, left))
+            if left <= POLL_INTERVAL:
+                raise BindingTimeoutError("device binding timeout: context deadline exceeded")
 
-    def _newest(self, claim: ResourceClaim) -> ResourceClaim:
-        newest = self._claims.get(claim.metadata.namespace, claim.metadata.name)
-        if newest is None or newest.metadata.uid != claim.metadata.uid:
-            raise CommitmentError(f"claim {claim.metadata.key} got deleted in the meantime")
-        return newest
+    def _are_ready(self, claims: Sequence[ResourceClaim], pod: Pod) -> bool:
+        """Look at what the watch last told; the first claim that is not ready decides."""
+        for claim in claims:
+            meta = claim.metadata
+            newest = self._claims.get(meta.namespace, meta.name)
+            if newest is None:
+                raise CommitmentError(f'could not find ResourceClaim "{meta.key}"')
+            # A claim that lost its allocation, or its reservation, is waited for in vain: when the
+            # time is up the pod is tried again.
+            if not is_ready(newest) or not newest.is_reserved_for(pod.metadata.uid):
+                if is_late(newest, timeout=self._timeout, now=self._clock.now()):
+                    raise BindingTimeoutError(f"device binding timeout: claim={meta.name}")
+                return False
+        return True
 
 
 def _how_it_ended(error: Exception) -> DeviceWait:

@@ -5,6 +5,11 @@ from typing import Final
 
 from app.objects.devices import ResourceClaim
 
+_ESCAPES: Final = {
+    "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
+    '"': r"\"", "\\": r"\\",
+}  # fmt: skip
+
 POLL_INTERVAL: Final = 5.0
 """Seconds between looks at a claim whose devices are not ready."""
 
@@ -30,32 +35,41 @@ def awaited_drivers(claim: ResourceClaim) -> set[str]:
 
 
 def is_ready(claim: ResourceClaim) -> bool:
-    """Whether all devices of *claim* are ready; BindingFailedError if one has failed."""
+    """Whether *claim* is allocated and all of its devices are ready.
+
+    Raises BindingFailedError if a device has failed. The first device that is not ready decides:
+    what is said of later ones does not count yet. Only devices with binding conditions can fail.
+    """
     allocation = claim.status.allocation
+    if allocation is None:
+        return False
     said = {
-        (status.id, status.share_id): {c.type for c in status.conditions if c.status == "True"}
+        (status.id, status.share_id): {c.type: c for c in status.conditions if c.status == "True"}
         for status in claim.status.devices
     }
-    ready = True
-    for result in allocation.devices.results if allocation else ():
-        true = said.get((result.id, result.share_id), set())
-        for condition in result.binding_failure_conditions:
-            if condition in true:
+    for result in allocation.devices.results:
+        if not result.binding_conditions:
+            continue
+        true = said.get((result.id, result.share_id), {})
+        for name in result.binding_failure_conditions:
+            if name in true:
+                condition = true[name]
                 raise BindingFailedError(
-                    f"device binding failed: claim={claim.metadata.key}, device={result.id},"
-                    f" condition={condition}"
+                    f"device binding failed: claim={claim.metadata.name},"
+                    f" reason={condition.reason}, message={_quoted(condition.message)}"
                 )
-        ready = ready and true.issuperset(result.binding_conditions)
-    return ready
+        if not true.keys() >= set(result.binding_conditions):
+            return False
+    return True
 
 
 def is_late(claim: ResourceClaim, *, timeout: float, now: float) -> bool:
-    """Whether *timeout* seconds have passed since *claim* was allocated."""
+    """Whether more than *timeout* seconds have passed since *claim* was allocated."""
     allocation = claim.status.allocation
     if allocation is None or allocation.allocation_timestamp is None:
         return False
     since = datetime.fromisoformat(allocation.allocation_timestamp).astimezone(UTC)
-    return now >= since.timestamp() + timeout
+    return now > since.timestamp() + timeout
 
 
 def is_lost(claim: ResourceClaim, *, timeout: float, now: float) -> bool:
@@ -66,3 +80,19 @@ def is_lost(claim: ResourceClaim, *, timeout: float, now: float) -> bool:
         return not is_ready(claim) and is_late(claim, timeout=timeout, now=now)
     except BindingFailedError:
         return True
+
+
+def _quoted(text: str) -> str:
+    """Return *text* as Go's ``%q`` prints it."""
+    return '"' + "".join(map(_quoted_character, text)) + '"'
+
+
+def _quoted_character(character: str) -> str:
+    code = ord(character)
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,6 +1,7 @@
 """Writes what was decided about claims: allocated, reserved, given back (spec §5.17)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -25,7 +26,18 @@ class ConflictError(Exception):
 
 
 class CommitmentError(Exception):
-    """A claim cannot be had any more; the text is for people."""
+    """A claim cannot be had any more, or not be written; the text is for people."""
+
+
+@contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Have errors say what was being done, in kube-scheduler's words."""
+    try:
+        yield
+    except ConflictError as exc:
+        raise ConflictError(f"{what}: {exc}") from exc
+    except Exception as exc:
+        raise CommitmentError(f"{what}: {exc}") from exc
 
 
 class ClaimWriter(Protocol):
@@ -64,14 +76,16 @@ class ClaimCommitment:
     async def create(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         """Create the claim for the extended resources of *pod*."""
         name = f"{pod.metadata.name}-extended-resources-"
-        return await self._writer.create(new_claim_body(claim, generate_name=name))
+        with doing(f"create claim for extended resources {claim.metadata.namespace}/"):
+            return await self._writer.create(new_claim_body(claim, generate_name=name))
 
     async def reserve(
         self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None
     ) -> ResourceClaim:
         """Write *allocation*, if the claim has none yet, and that *pod* uses the claim.
 
-        Raises CommitmentError when the claim went away or elsewhere in the meantime.
+        Raises CommitmentError when the claim went away or elsewhere in the meantime, or cannot be
+        written; ConflictError when others keep changing it.
         """
         for tries_left in reversed(range(TRIES)):
             try:
@@ -79,7 +93,8 @@ class ClaimCommitment:
             except ConflictError:
                 if not tries_left:
                     raise
-            claim = await self._read_again(claim)
+            with doing(f"get updated claim {claim.metadata.key} after conflict"):
+                claim = await self._read_again(claim)
         raise AssertionError("unreachable: the last try returns or raises")
 
     async def _reserve(
@@ -96,12 +111,15 @@ class ClaimCommitment:
             finalizers = body["metadata"].setdefault("finalizers", [])
             if FINALIZER not in finalizers:
                 finalizers.append(FINALIZER)
-                body = claim_body(await self._writer.update(body))
+                with doing(f"add finalizer to claim {claim.metadata.key}"):
+                    body = claim_body(await self._writer.update(body))
             body.setdefault("status", {})["allocation"] = msgspec.to_builtins(allocation)
         consumer = {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}
         status = body.setdefault("status", {})
         status["reservedFor"] = [*status.get("reservedFor", ()), consumer]
-        return await self._writer.update_status(body)
+        added = "reservation" if allocation is None else "allocation and reservation"
+        with doing(f"add {added} to claim {claim.metadata.key}"):
+            return await self._writer.update_status(body)
 
     async def release(self, claim: ResourceClaim, pod: Pod) -> None:
         """Write that *pod* does not use the claim after all."""

@@ -129,7 +129,7 @@ class Progress:
         volume = self._listers.persistent_volumes.get("", name)
         if volume is None:
             raise BindingFailedError(
-                f'failed to check binding: could not find v1.PersistentVolume "{name}"'
+                f'failed to check binding: persistentvolumes "{name}" not found'
             )
         claim = self._claim(binding.claim, "failed to check binding")
         if is_newer(binding.volume, volume):
@@ -160,9 +160,7 @@ class Progress:
         meta = claim.metadata
         found = self._listers.persistent_volume_claims.get(meta.namespace, meta.name)
         if found is None:
-            raise BindingFailedError(
-                f'{doing}: could not find v1.PersistentVolumeClaim "{meta.key}"'
-            )
+            raise BindingFailedError(f'{doing}: persistentvolumeclaims "{meta.key}" not found')
         return found
 
     def _check_reach(self, volume: PersistentVolume, node: Node) -> None:

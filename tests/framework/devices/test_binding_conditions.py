@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from app.framework.devices.binding_conditions import (
@@ -11,7 +12,7 @@ from app.framework.devices.binding_conditions import (
     is_lost,
     is_ready,
 )
-from app.objects.devices import AllocatedDeviceStatus, ResourceClaim
+from app.objects.devices import AllocatedDeviceStatus, DeviceCondition, ResourceClaim
 from tests.device_builders import allocation, claim, got, said
 
 SINCE = "2026-01-01T00:00:00Z"
@@ -40,12 +41,37 @@ def test_readiness(statuses: Sequence[AllocatedDeviceStatus], ready: bool) -> No
     assert is_ready(waiting(*statuses)) is ready
 
 
-def test_a_failure_is_told() -> None:
+def bad(device: str, reason: str, message: str) -> AllocatedDeviceStatus:
+    condition = DeviceCondition(type="Bad", status="True", reason=reason, message=message)
+    return msgspec.structs.replace(said(device), conditions=(condition,))
+
+
+@pytest.mark.parametrize(
+    ("message", "quoted"),
+    [
+        pytest.param("it broke", '"it broke"', id="plain"),
+        pytest.param('a "b"\n\x1b\u200b\\', r'"a \"b\"\n\x1b\u200b\\"', id="as Go quotes it"),
+    ],
+)
+def test_a_failure_is_told(message: str, quoted: str) -> None:
     with pytest.raises(BindingFailedError) as failure:
-        is_ready(waiting(said("a", "Up", "Wired", "Bad"), said("b", "Up")))
-    assert str(failure.value) == (
-        "device binding failed: claim=default/c, device=gpu.example.com/n1/a, condition=Bad"
-    )
+        is_ready(waiting(bad("a", "Burnt", message), said("b", "Up")))
+    assert str(failure.value) == f"device binding failed: claim=c, reason=Burnt, message={quoted}"
+
+
+def test_a_claim_without_an_allocation_is_never_ready() -> None:
+    assert not is_ready(claim("c"))
+
+
+def test_the_first_device_that_is_not_ready_decides() -> None:
+    first, second = (got(name, conditions=["Up"], failures=["Bad"]) for name in "ab")
+    both = claim("c", allocated=allocation(first, second), devices=[said("a"), said("b", "Bad")])
+    assert not is_ready(both)
+
+
+def test_a_device_without_binding_conditions_cannot_fail() -> None:
+    careless = got("a", failures=["Bad"])
+    assert is_ready(claim("c", allocated=allocation(careless), devices=[said("a", "Bad")]))
 
 
 def test_who_has_to_wait() -> None:
@@ -57,7 +83,8 @@ def test_who_has_to_wait() -> None:
     ("a_claim", "seconds", "lost"),
     [
         pytest.param(waiting(), 599.0, False, id="there is time"),
-        pytest.param(waiting(), 600.0, True, id="the time is over"),
+        pytest.param(waiting(), 600.0, False, id="there is no time left"),
+        pytest.param(waiting(), 600.5, True, id="the time is over"),
         pytest.param(waiting(said("a", "Bad")), 0.0, True, id="it has failed"),
         pytest.param(
             waiting(said("a", "Up", "Wired"), said("b", "Up")), 999.0, False, id="it is ready"
