@@ -32,6 +32,10 @@ PEER_CERTIFICATE: Final = "peer_certificate"
 """Where ``scope["state"]`` has the verified certificate of a TLS client, as DER; absent if none."""
 
 
+Listener = tuple[socket.socket, ssl.SSLContext | None]
+"""A listening socket, and the TLS of its connections."""
+
+
 class HttpServer:
     """Serves one ASGI application. Make one, :meth:`start` it, and :meth:`stop` it once."""
 
@@ -55,6 +59,7 @@ class HttpServer:
             )
         )
         self._serving: asyncio.Task[None] | None = None
+        self._listener: socket.socket | None = None
         self.port = 0
         self.url = ""
         """Where it listens, once :meth:`start` has returned."""
@@ -72,10 +77,18 @@ class HttpServer:
             reuse_port=share_port,
             dualstack_ipv6=host == ANY_IPV6 and socket.has_dualstack_ipv6(),
         )
+        self._listener = listener
         self.port = int(listener.getsockname()[1])
         scheme = "http" if self._tls is None else "https"
         self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
         self._serving = asyncio.create_task(self._server.serve([listener]), name="http server")
+
+    @property
+    def listener(self) -> Listener:
+        """What it listens on, once :meth:`start` has returned."""
+        if self._listener is None:
+            raise RuntimeError("the HTTP server has not been started")
+        return self._listener, self._tls
 
     async def run(self) -> None:
         """Wait until the server is stopped; raise what it dies of before.

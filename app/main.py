@@ -32,6 +32,7 @@ from app.metrics.owners import (
     ProfileCollector,
     QueueCollector,
     ReflectorCollector,
+    StuckLoopCollector,
     TaskCollector,
 )
 from app.metrics.process import register_process
@@ -53,11 +54,13 @@ from app.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from app.scheduler.scheduler import Scheduler
 from app.scheduler.telling import Telling
 from app.scheduler.timed_handler import EventTimer
+from app.server.stuck_loop import StuckLoopResponder
 from app.service.cache_check import CacheCheck
 from app.service.dump import dump
 from app.service.extender_service import ExtenderService
 from app.service.live_configuration import LiveConfiguration, backoff_of
 from app.service.plugin_handle import PluginHandle
+from app.service.watchdog import Watchdog
 from app.service.watches import Watches
 from app.tasks import forever
 
@@ -245,6 +248,10 @@ class SchedulerService:
             metrics=self.metrics,
             clock=clock,
         )
+        self.stuck_loop = StuckLoopResponder()
+        """Answers probes while the event loop cannot; servers register with it."""
+        self._watchdog = Watchdog(pause=self.stuck_loop.answer)
+        self.stuck_loop.metrics.register(StuckLoopCollector(self._watchdog))
         self.is_terminating = False
         self.is_synced = False
         """Whether the whole state of the cluster is known."""
@@ -270,6 +277,7 @@ class SchedulerService:
             BreakerCollector(self.extenders.breaker_states),
             LaneCollector(lambda: self.lanes.stats.items()),
             ReflectorCollector(self.watches.reflectors),
+            StuckLoopCollector(self._watchdog),
         ):
             registry.register(collector)
         register_process(registry, gates=gates)
@@ -355,6 +363,7 @@ class SchedulerService:
         lag = partial(measure_lag, self.metrics, clock=self.clock)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(forever("event loop lag", lag), name="event loop lag")
+            tasks.create_task(forever("watchdog", self._watchdog.run), name="watchdog")
             await self.watches.run(then=begin)
 
     async def _schedule(self) -> None:

@@ -80,6 +80,7 @@ async def _answer(
         server = await cleanup.enter_async_context(
             listening(asked, app, reviews=reviews, clock=clock)
         )
+        service.stuck_loop.listeners.append(server.listener)
 
         async def both() -> None:
             async with asyncio.TaskGroup() as tasks:

@@ -133,6 +133,8 @@ async def serve(
             lease_client.observer = service.metrics.requests
         application = scheduler_application(service, flags=flag_values(options))
         server = await cleanup.enter_async_context(securely_serving(application, options, config))
+        if server is not None:
+            service.stuck_loop.listeners.append(server.listener)
         extender_port = None
         if extender.port is not None:
             # A client of its own: whoever comes with a wrong token must not hold up the binds.
@@ -147,6 +149,7 @@ async def serve(
                     clock=RealClock(),
                 )
             )
+            service.stuck_loop.listeners.append(extender_port.listener)
         try:
             await until_terminated(
                 _run(service, options, server, extender_port, find_plugins),

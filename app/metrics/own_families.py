@@ -133,3 +133,14 @@ CONFIG_RELOADS: Final = counter(
     text="How often the configuration was read anew: success; or failure, which keeps the old one.",
     labels=("result",),
 )
+LOOP_STUCK: Final = gauge(
+    name="berth_event_loop_stuck_seconds",
+    stability=ALPHA,
+    text="Seconds for which the event loop has not turned; 0 while it does. Told by a thread of"
+    " its own.",
+)
+LOOP_STALLS: Final = counter(
+    name="berth_event_loop_stalls_total",
+    stability=ALPHA,
+    text="How often the event loop was found stuck for five seconds.",
+)

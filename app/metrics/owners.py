@@ -200,3 +200,23 @@ class ReflectorCollector(Collector):
         yield numbers(
             own_families.HANDLER_FAILURES, {(p,): r.handler_failures for p, r in found.items()}
         )
+
+
+class StuckLoop(Protocol):
+    """The watchdog, as far as it is counted."""
+
+    @property
+    def stuck_seconds(self) -> float: ...
+    @property
+    def stalls(self) -> int: ...
+
+
+class StuckLoopCollector(Collector):
+    """Whether the event loop is stuck. May be asked by any thread."""
+
+    def __init__(self, watchdog: StuckLoop) -> None:
+        self._watchdog = watchdog
+
+    def collect(self) -> Iterator[Metric]:
+        yield number(own_families.LOOP_STUCK, self._watchdog.stuck_seconds)
+        yield number(own_families.LOOP_STALLS, self._watchdog.stalls)

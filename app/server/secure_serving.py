@@ -10,7 +10,7 @@ from app.client.api import Api
 from app.clock import Clock
 from app.config.options import Options
 from app.errors import UserError
-from app.http_server import HttpServer
+from app.http_server import HttpServer, Listener
 from app.server.access import Access
 from app.server.authentication import Authenticator
 from app.server.authentication_settings import (
@@ -87,6 +87,10 @@ class SecureServer:
     @property
     def url(self) -> str:
         return self._server.url
+
+    @property
+    def listener(self) -> Listener:
+        return self._server.listener
 
     async def start(self) -> None:
         """Learn whom to believe, then listen. Raises OSError, and UserError about flags."""

@@ -138,6 +138,7 @@ def test_alerts_are_those_that_were_asked_for() -> None:
         "BerthDown",
         "BerthReplicaDown",
         "BerthNoLeader",
+        "BerthEventLoopStuck",
         "BerthNoProgress",
         "BerthOldestPending",
         "BerthLimiterBound",
