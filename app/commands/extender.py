@@ -48,11 +48,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("-v", "--v", type=int, default=0, metavar="N", help="How much to log.")
     add_flags(parser, default=DEFAULT_PORT)
     plugin_flags.add_flags(parser)
+    plugin_flags.add_preset_flag(parser)
     given = parser.parse_args(argv)
     asked = serving(given)
     options = Options(config=given.config, kubeconfig=given.kubeconfig, master=given.master)
     find_plugins = partial(plugin_flags.known_plugins, given)
-    config, plugins = plugin_flags.configuration(options, find_plugins())
+    config, plugins = plugin_flags.configuration(
+        options, find_plugins(), chosen_preset=given.preset
+    )
     log.setup_by_flags(given.v)
     return in_loop(_answer(options, config, plugins, asked=asked, find_plugins=find_plugins))
 

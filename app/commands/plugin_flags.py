@@ -1,13 +1,15 @@
-"""Flags that say which plugins there are beside the in-tree ones, and reading a configuration."""
+"""Flags that say which plugins and presets there are, and reading a configuration."""
 
 import argparse
 import os
 from pathlib import Path
 from typing import Final
 
+from app.commands.terminal import UsageError
 from app.config import flags
 from app.config.decode import document
 from app.config.options import Options
+from app.config.presets import PRESETS, preset
 from app.config.types import KubeSchedulerConfiguration
 from app.plugin_sources import KnownPlugins
 from app.profile.build import check_profiles
@@ -29,6 +31,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_preset_flag(parser: argparse.ArgumentParser) -> None:
+    """Add ``--preset``, which a command that takes ``--config`` hands to :func:`configuration`."""
+    parser.add_argument(
+        "--preset", choices=PRESETS, help="A configuration by name, instead of --config."
+    )
+
+
 def known_plugins(given: argparse.Namespace) -> KnownPlugins:
     """Import the plugins that the flags, the environment and installed packages offer.
 
@@ -41,12 +50,21 @@ def known_plugins(given: argparse.Namespace) -> KnownPlugins:
 
 
 def configuration(
-    options: Options, plugins: KnownPlugins, *, text: bytes | None = None
+    options: Options,
+    plugins: KnownPlugins,
+    *,
+    text: bytes | None = None,
+    chosen_preset: str | None = None,
 ) -> tuple[KubeSchedulerConfiguration, KnownPlugins]:
     """Return what :func:`app.config.flags.configuration` does, and the plugins it may enable.
 
-    Those are *plugins* and what the file names as ``module:Class``. Raises ConfigError.
+    Those are *plugins* and what the file names as ``module:Class``. Raises ConfigError, and
+    UsageError if there is both a file and a preset.
     """
+    if chosen_preset is not None:
+        if options.config:
+            raise UsageError("--preset and --config: give one of them")
+        text = preset(chosen_preset)
     if options.config:
         text = flags.content(options) if text is None else text
         found = document(text, source=options.config).value

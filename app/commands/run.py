@@ -47,6 +47,7 @@ def main(argv: Sequence[str]) -> int:
     parser = flags.make_parser("berth run")
     extender_serving.add_flags(parser, prefix=EXTENDER, default=None)
     plugin_flags.add_flags(parser)
+    plugin_flags.add_preset_flag(parser)
     parser.add_argument(
         "--no-scheduling", action="store_true",
         help="Schedule nothing, write nothing, elect no leader: only answer what is asked, such as"
@@ -69,7 +70,9 @@ def main(argv: Sequence[str]) -> int:
             extra={"config": options.config, "kubeconfig": options.kubeconfig},
         )
     find_plugins = partial(plugin_flags.known_plugins, given)
-    config, plugins = plugin_flags.configuration(options, find_plugins())
+    config, plugins = plugin_flags.configuration(
+        options, find_plugins(), chosen_preset=given.preset
+    )
     if options.write_config_to:
         with naming_file("--write-config-to", options.write_config_to):
             Path(options.write_config_to).write_text(to_yaml(config), encoding="utf-8")

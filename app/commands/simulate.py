@@ -15,6 +15,7 @@ from app.commands.terminal import UsageError, positive, say
 from app.config.decode import document
 from app.config.errors import model_problems
 from app.config.plugin_references import replace_references
+from app.config.presets import PRESETS, preset
 from app.offline.files import answer_all
 from app.offline.simulate import simulate
 from app.plugin_sources import KnownPlugins
@@ -38,6 +39,10 @@ def main(argv: Sequence[str]) -> int:
         parser.error("one of --snapshot, --server, --kubeconfig or -f is needed")
     if (given.source is None) != (given.target is None):
         parser.error("-f and -o go together")
+    for flag in ("", "compare_"):
+        if getattr(given, f"{flag}config") and getattr(given, f"{flag}preset"):
+            spelled = flag.replace("_", "-")
+            parser.error(f"--{spelled}preset and --{spelled}config: give one of them")
     if given.replicas is not None and not given.template:
         parser.error("--replicas goes with --template")
     if given.count is not None and not given.add_nodes:
@@ -103,6 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument(
         "--compare-config", type=Path, metavar="FILE", help="and compare with this one"
     )
+    ask.add_argument("--preset", choices=PRESETS, help="decide by this preset")
+    ask.add_argument("--compare-preset", choices=PRESETS, help="and compare with this one")
     ask.add_argument("--preemption", action="store_true", help="less important pods may be evicted")
     parser.add_argument(
         "--seed", type=int,
@@ -155,9 +162,14 @@ def _question(given: argparse.Namespace) -> dict[str, Any]:
         asked["findNodes"] = _node_type(given.find_nodes)
     if given.seed is not None:
         asked["seed"] = given.seed
-    for name, path in (("config", given.config), ("compareConfig", given.compare_config)):
+    for name, path, preset_name in (
+        ("config", given.config, given.preset),
+        ("compareConfig", given.compare_config, given.compare_preset),
+    ):
         if path is not None:
             asked[name] = _configuration(path)
+        elif preset_name is not None:
+            asked[name] = document(preset(preset_name), source=f"preset {preset_name}").value
     return asked
 
 

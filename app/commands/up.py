@@ -35,6 +35,7 @@ def main(argv: Sequence[str]) -> int:
         help="port of the scheduler on loopback, for berth explain; default %(default)s",
     )  # fmt: skip
     parser.add_argument("--config", default="", help="a KubeSchedulerConfiguration file")
+    plugin_flags.add_preset_flag(parser)
     plugin_flags.add_flags(parser)
     parser.add_argument(
         "--exit-when-idle", action="store_true",
@@ -45,7 +46,9 @@ def main(argv: Sequence[str]) -> int:
     chosen = flags.parse(
         flags.make_parser("berth up"), [f"--config={given.config}"] if given.config else []
     )
-    config, plugins = plugin_flags.configuration(chosen, plugin_flags.known_plugins(given))
+    config, plugins = plugin_flags.configuration(
+        chosen, plugin_flags.known_plugins(given), chosen_preset=given.preset
+    )
     options = UpOptions(
         nodes=given.nodes,
         template=node_template(given.node_template),

@@ -147,15 +147,16 @@ def configuration(
     """Return the effective configuration: the file that is named, or the default; then flags.
 
     *known_plugins* and *aliases* are as for :func:`app.config.load.load`. *text* is the content of
-    that file if it was read already. Raises ConfigError, also when the file cannot be read. Flags
-    are applied before validation, so they may mend a file.
+    that file if it was read already; without a file, it takes the default's place. Raises
+    ConfigError, also when the file cannot be read. Flags are applied before validation, so they may
+    mend a file.
     """
     adjust = partial(apply_flags, options=options)
-    if not options.config:
+    if not options.config and text is None:
         return default_configuration(args_models, source="command line", adjust=adjust)
     return load(
         content(options) if text is None else text,
-        source=options.config,
+        source=options.config or "command line",
         args_models=args_models,
         known_plugins=known_plugins,
         aliases=aliases,

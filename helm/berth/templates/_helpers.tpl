@@ -134,7 +134,8 @@ https
 {{- define "berth.config" -}}
 {{- $config := .Values.config -}}
 {{- if not $config -}}
-{{- $config = .Files.Get (printf "presets/%s.yaml" .Values.preset) -}}
+{{- $name := printf "schedulerName: %s" (include "berth.schedulerName" .) -}}
+{{- $config = .Files.Get (printf "presets/%s.yaml" .Values.preset) | replace "schedulerName: default-scheduler" $name -}}
 {{- else if not (kindIs "string" $config) -}}
 {{- $config = toYaml $config -}}
 {{- end -}}
