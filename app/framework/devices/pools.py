@@ -6,14 +6,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.framework.devices.counters import Counters, counters_in, counters_of
-from app.framework.devices.selector_error import SelectorError
+from app.cel.selector_error import SelectorError
 from app.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
 from app.objects.node import Node
 from app.objects.pod import NodeSelector
 from app.objects.selectors import NodeSelectorMatcher, compile_node_selector
 
 if TYPE_CHECKING:
-    from app.framework.devices.selectors import DeviceView, Expression
+    from app.cel.selectors import DeviceView, Expression
 
 
 class PoolId(NamedTuple):
@@ -49,7 +49,7 @@ class PoolDevice:
         return answer
 
     def _ask(self, expression: "Expression") -> bool | SelectorError:
-        from app.framework.devices.selectors import DeviceView  # takes long to load
+        from app.cel.selectors import DeviceView  # takes long to load
 
         try:
             if self._view is None:

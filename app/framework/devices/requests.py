@@ -9,7 +9,7 @@ import msgspec
 from app.framework.devices.classes import DeviceClasses
 from app.framework.devices.constraints import RequestName
 from app.framework.devices.pools import PoolDevice
-from app.framework.devices.selector_error import SelectorError
+from app.cel.selector_error import SelectorError
 from app.objects.devices import (
     ALL,
     EXACT_COUNT,
@@ -85,7 +85,7 @@ class Request:
 
         The first one that says no ends it.
         """
-        from app.framework.devices.selectors import compile_expression  # takes long to load
+        from app.cel.selectors import compile_expression  # takes long to load
 
         for selector in self.selectors:
             assert selector.written.cel is not None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.framework.devices.selector_error import SelectorError
-from app.framework.devices.selectors import DeviceView, Expression, compile_expression
+from app.cel.selector_error import SelectorError
+from app.cel.selectors import DeviceView, Expression, compile_expression
 from app.objects.devices import Device, DeviceAttribute
 from tests.device_builders import DRIVER, device, version
 

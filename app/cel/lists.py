@@ -12,7 +12,7 @@ from typing import Any
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
-from app.framework.devices.cel_overloads import function, overload
+from app.cel.overloads import function, overload
 
 
 def _is_sorted(items: Sequence[Any]) -> bool:

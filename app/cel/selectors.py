@@ -11,9 +11,14 @@ from typing import Any, Final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
-from app.framework.devices import cel_functions
-from app.framework.devices.selector_error import SelectorError
+from app.cel import functions
+from app.cel.selector_error import SelectorError
 from app.objects.devices import Device, DeviceAttribute
+
+MAX_COST: Final = 1_000_000
+"""How much a selector may cost, by estimate and when it runs (resource.k8s.io/v1)."""
+MAX_LENGTH: Final = 10 * 1024
+"""How many bytes a selector may have (resource.k8s.io/v1)."""
 
 _EXTENSIONS: Final = """
 name: device-selectors
@@ -23,6 +28,7 @@ extensions:
 - name: optional
 - name: sets
 - name: strings
+  version: 2
 - name: two-var-comprehensions
 """
 
@@ -36,7 +42,7 @@ class Expression:
         """Raises SelectorError when *source* is wrong or cannot give a yes or no."""
         self.source = source
         try:
-            self._program = _environment().compile(source)
+            self._program = environment().compile(source)
         except RuntimeError as exc:
             raise SelectorError(f"CEL compile error: {_first_line(str(exc))}") from exc
         gives = self._program.return_type()
@@ -74,7 +80,7 @@ class DeviceView:
 
     def __init__(self, variable: Mapping[str, Any]) -> None:
         self._variable = variable
-        self.activation = _environment().Activation({"device": dict(variable)})
+        self.activation = environment().Activation({"device": dict(variable)})
 
     @classmethod
     def of(cls, driver: str, device: Device) -> "DeviceView":
@@ -84,7 +90,7 @@ class DeviceView:
         except ValueError as exc:
             raise SelectorError(f"CEL runtime error: {exc}") from exc
         capacity = {
-            name: cel_functions.quantity_value(value.value)
+            name: functions.quantity_value(value.value)
             for name, value in device.capacity.items()
         }
         return cls(
@@ -115,11 +121,11 @@ def compile_expression(source: str) -> Expression | SelectorError:
 
 
 @cache
-def _environment() -> cel.Env:
+def environment() -> cel.Env:
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
         variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
-        functions=cel_functions.declarations(),
+        functions=functions.declarations(),
     )
 
 
@@ -128,7 +134,7 @@ def _plain(attribute: DeviceAttribute) -> Any:
     if typed is None:
         raise ValueError("unsupported attribute value")
     type_, value = typed
-    return cel_functions.semver_value(str(value)) if type_ == "version" else value
+    return functions.semver_value(str(value)) if type_ == "version" else value
 
 
 def _by_domain(values: Mapping[str, Any], driver: str) -> dict[str, dict[str, Any]]:
