@@ -39,7 +39,7 @@ _NAME: Final = 1
 _NEW_LIST: Final = 10
 _NEW_MAP: Final = 30
 
-_SCALARS: Final = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
+SCALARS: Final = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 
 _MADE_BY: Final = {
     "string_to_quantity": "quantity",
@@ -61,6 +61,8 @@ _MADE_BY: Final = {
 class _Local:
     """A variable of a comprehension or of ``cel.bind``."""
 
+    source: Expr
+    """What it is bound to, or runs through."""
     path: Path
     kind: str
     size: Size | None
@@ -233,7 +235,7 @@ class Coster:
         element = None
         type_ = self._checked.type_of(node)
         if type_.kind == "list" and type_.parameters:
-            element = declared_size((*self._path(node), ITEMS)) or UNKNOWN
+            element = declared_size((*self._path(node), ITEMS)) or self._element_size(node)
         return Argument(
             node,
             kind=self._kind(node),
@@ -241,6 +243,10 @@ class Coster:
             element_kind=type_.parameters[0].kind if element is not None else "",
             element=element,
         )
+
+    def _element_size(self, _list: Expr) -> Size:
+        """Kubernetes does not look for it, not even in a list that is written out."""
+        return UNKNOWN
 
     def size_of(self, node: Expr) -> Size:
         return self._size(node) or UNKNOWN
@@ -255,7 +261,7 @@ class Coster:
         type_ = self._checked.type_of(node)
         while type_.kind == "optional_type" and type_.parameters:
             type_ = type_.parameters[0]
-        if type_.kind in _SCALARS:
+        if type_.kind in SCALARS:
             return ONE
         local = self._local(node)
         return None if local is None else local.size
@@ -300,7 +306,7 @@ class Coster:
 
     def _local_of(self, node: Expr) -> _Local:
         return _Local(
-            self._path(node), self._kind(node), self._size(node), self._entries_of(node)
+            node, self._path(node), self._kind(node), self._size(node), self._entries_of(node)
         )
 
     def _keys_of(self, container: Expr) -> _Local:
@@ -308,13 +314,13 @@ class Coster:
         path = (*self._path(container), INDICES if is_list else KEYS)
         entries = self._entries_of(container)
         kind = "int" if is_list else self._parameter(container, path, 0)
-        return _Local(path, kind, None if entries is None else entries.key, None)
+        return _Local(container, path, kind, None if entries is None else entries.key, None)
 
     def _values_of(self, container: Expr) -> _Local:
         path = (*self._path(container), ITEMS if self._container(container) == "list" else VALUES)
         entries = self._entries_of(container)
         kind = self._parameter(container, path, -1)
-        return _Local(path, kind, None if entries is None else entries.value, None)
+        return _Local(container, path, kind, None if entries is None else entries.value, None)
 
     def _parameter(self, container: Expr, path: Path, position: int) -> str:
         declared = declared_type(path)

@@ -138,12 +138,12 @@ def test_kubernetes_own_functions(expression: str) -> None:
         pytest.param("1 / 0 == 1", "CEL runtime error: divide by zero", id="arithmetic"),
         pytest.param(
             "1 + 1",
-            "CEL compile error: must evaluate to bool or the unknown type, not INT",
+            "CEL compile error: must evaluate to bool or the unknown type, not int",
             id="an expression that can never be a yes or no",
         ),
         pytest.param(
             "foo()",
-            "CEL compile error: ERROR: <input>:1:4: undeclared reference to 'foo'"
+            "CEL compile error: compilation failed: ERROR: <input>:1:4: undeclared reference to 'foo'"
             " (in container '')",
             id="an unknown function",
         ),
