@@ -9,6 +9,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 Value = bool | int | float | str | bytes | None
@@ -106,9 +107,7 @@ def decode(serialized: bytes) -> CheckedExpr:
         root=_expr(_only(checked, 4)),
         types={_only(entry, 1, 0): _type(_only(entry, 2, b"")) for entry in types},
         overloads={
-            _only(entry, 1, 0): tuple(
-                name.decode() for name in _fields(_only(entry, 2, b""))[3]
-            )
+            _only(entry, 1, 0): tuple(name.decode() for name in _fields(_only(entry, 2, b""))[3])
             for entry in references
         },
     )
@@ -203,8 +202,7 @@ def _map(number: int, fields: _Fields) -> Expr:
     return MapLiteral(
         number,
         tuple(
-            (_expr(entry[3][-1]) if entry[3] else None, _expr(_only(entry, 4)))
-            for entry in entries
+            (_expr(entry[3][-1]) if entry[3] else None, _expr(_only(entry, 4))) for entry in entries
         ),
     )
 
@@ -249,6 +247,7 @@ _PRIMITIVES: Final = ("unspecified", "bool", "int", "uint", "double", "string", 
 _WELL_KNOWN: Final = ("unspecified", "any", "timestamp", "duration")
 
 
+@lru_cache(maxsize=1024)
 def _type(data: bytes) -> Type:
     for kind, value in _raw(data):
         match kind:

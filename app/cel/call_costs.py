@@ -288,7 +288,6 @@ def _append(one: Argument, arguments: Arguments) -> CallCost:
     return CallCost(1, one.known.plus(arguments[0].known))
 
 
-
 _STANDARD: Final[Mapping[str, _Rule]] = {
     "string_to_bytes": lambda one, _: CallCost(
         one.known.cost(TRAVERSAL), Size(one.known.min, multiply(one.known.max, 4))

@@ -47,9 +47,7 @@ DEVICE: Final = DeclaredType(
         "driver": DeclaredType("string", MAX_DRIVER_LENGTH),
         "allowMultipleAllocations": DeclaredType("bool", 1),
         "attributes": _map_of(_map_of(_ATTRIBUTE, MAX_ID_LENGTH), MAX_DOMAIN_LENGTH),
-        "capacity": _map_of(
-            _map_of(DeclaredType("quantity"), MAX_ID_LENGTH), MAX_DOMAIN_LENGTH
-        ),
+        "capacity": _map_of(_map_of(DeclaredType("quantity"), MAX_ID_LENGTH), MAX_DOMAIN_LENGTH),
     },
 )
 

@@ -126,8 +126,7 @@ class DeviceView:
         except ValueError as exc:
             raise _failed(str(exc)) from exc
         capacity = {
-            name: functions.quantity_value(value.value)
-            for name, value in device.capacity.items()
+            name: functions.quantity_value(value.value) for name, value in device.capacity.items()
         }
         return cls(
             {
@@ -148,11 +147,11 @@ class DeviceView:
 
 
 @lru_cache(maxsize=1024)
-def compile_expression(source: str) -> Expression | SelectorError:
+def compile_expression(source: str) -> Expression | CompileError:
     """Compile *source*, or say why it cannot be; either is kept."""
     try:
         return Expression(source)
-    except SelectorError as exc:
+    except CompileError as exc:
         return exc
 
 
