@@ -14,7 +14,7 @@ from app.framework.devices.binding_conditions import BindingFailedError, is_lost
 from app.framework.devices.classes import may_be_device
 from app.framework.devices.commitment import may_be_deallocated
 from app.framework.devices.cycle import KEY, DevicesOfPod, ExtendedResources, NodeFind
-from app.framework.devices.node_search import NodeSearch, claim_in_memory
+from app.framework.devices.node_search import AttemptTimeoutError, NodeSearch, claim_in_memory
 from app.framework.devices.requests import (
     AllocationError,
     NoSuchClassError,
@@ -60,6 +60,7 @@ CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 CANNOT_FIT: Final = "cannot fit resource"
 INVALID_POOLS: Final = "invalid resource pools were encountered"
 LEFT_OVER: Final = "cannot schedule extended resource claim"
+STOPPED: Final = "asked by caller to stop allocating devices: the time for one attempt is over"
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 
 NO_STATE: Final = Status.error("not found")
@@ -75,7 +76,11 @@ _UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 class DynamicResourcesArgs(PluginArgs):
-    """How long to search on one node, and to wait for devices to get ready."""
+    """How long to search on one node, and to wait for devices to get ready.
+
+    Beside it all searches of one attempt have half a second together, see
+    :data:`~app.framework.devices.node_search.MAX_TIME`.
+    """
 
     filter_timeout: Duration = Duration.of(10)
     binding_timeout: Duration = Duration.of(600)
@@ -234,7 +239,8 @@ class DynamicResources(
     def _search_rows(self, devices: DevicesOfPod, pod: PodInfo, judged: "_Judged") -> None:
         """Look for devices on every node that is left; remember what was found."""
         nodes = judged.nodes
-        for row in np.flatnonzero(judged.left).tolist():
+        rows = np.flatnonzero(judged.left).tolist()
+        for position, row in enumerate(rows):
             node = nodes.nodes[row]
             assert node is not None, f"row {row} is empty"
             lacking = _lacking(devices.extended, nodes, row)
@@ -244,7 +250,13 @@ class DynamicResources(
                 judged.reject_row(row, str(exc), Code.ERROR)
             except InvalidPoolsError:
                 judged.reject_row(row, INVALID_POOLS)
-            except SearchTimeoutError:
+            except SearchTimeoutError as exc:
+                not_searched = rows[position:]
+                if isinstance(exc, AttemptTimeoutError) and judged.left[rows[:position]].any():
+                    # Those that were found must do, as if only so many had been wanted.
+                    for each in not_searched:
+                        judged.reject_row(each, STOPPED)
+                    return
                 # The attempt has failed; other nodes would only take as long.
                 text = f"node {node.name}: timed out trying to allocate devices"
                 judged.reject_row(row, text, Code.ERROR)

@@ -1,7 +1,7 @@
 """Lists and regular expressions in CEL, as Kubernetes offers them beside CEL's own.
 
-Patterns are RE2's. Lists have no ``indexOf``: the library takes no second declaration beside that of
-strings.
+Patterns are RE2's. Lists have no ``indexOf``: the library takes no second declaration beside that
+of strings.
 """
 
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
+import re2
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
-import re2  # type: ignore[import-untyped]  # google-re2 has no types
 
 from app.cel.overloads import function, overload
 from app.cel.selector_error import COST_EXCEEDED

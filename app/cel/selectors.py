@@ -48,7 +48,10 @@ class Expression:
     def __init__(self, source: str) -> None:
         """Raises CompileError when *source* is wrong or cannot give a yes or no."""
         self.source = source
-        size = len(source.encode(errors="replace"))
+        try:
+            size = len(source.encode())
+        except UnicodeEncodeError as exc:
+            raise CompileError(f"compilation failed: {exc}") from exc
         if size > MAX_LENGTH:
             raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
         try:

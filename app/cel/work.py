@@ -1,10 +1,10 @@
 """What an expression may make this process do.
 
 Kubernetes' cost leaves out what Go does lazily or what no cluster has come across: long results of
-``replace`` and ``format``, lists that are copied when they are joined, values that share their parts
-and are compared in depth, and that functions written in Python take longer than CEL's own. All of
-that is added here, as an upper bound from the greatest *weight* of every value: the characters and
-elements in it, in depth.
+``replace`` and ``format``, lists that are copied when they are joined, values that share their
+parts and are compared in depth, and that functions written in Python take longer than CEL's own.
+All of that is added here, as an upper bound from the greatest *weight* of every value: the
+characters and elements in it, in depth.
 """
 
 from typing import Final

@@ -7,8 +7,7 @@ import pytest
 
 from app.cel.ast import decode
 from app.cel.cost import estimated_cost
-from app.cel.selectors import MAX_COST, environment
-from app.cel.sizes import MOST
+from app.cel.selectors import environment
 
 A = 'device.attributes["dra.example.com"]'
 C = 'device.capacity["dra.example.com"]'

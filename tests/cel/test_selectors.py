@@ -143,8 +143,8 @@ def test_kubernetes_own_functions(expression: str) -> None:
         ),
         pytest.param(
             "foo()",
-            "CEL compile error: compilation failed: ERROR: <input>:1:4: undeclared reference to 'foo'"
-            " (in container '')",
+            "CEL compile error: compilation failed: ERROR: <input>:1:4: undeclared reference to"
+            " 'foo' (in container '')",
             id="an unknown function",
         ),
     ],

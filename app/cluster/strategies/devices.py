@@ -6,6 +6,7 @@ What a real server checks of device names and counters is not checked here.
 from collections.abc import Iterator
 from typing import Any, Final
 
+from app.cel.selector_error import CompileError
 from app.cluster.resources import FieldError, Object
 from app.cluster.strategies import field_errors, plain
 
@@ -50,7 +51,7 @@ def _check_selectors(owner: Object, path: str) -> Iterator[FieldError]:
 
 
 def _check_expression(expression: str, where: str) -> Iterator[FieldError]:
-    from app.cel.selectors import MAX_LENGTH, CompileError, compile_expression  # takes long to load
+    from app.cel.selectors import MAX_LENGTH, compile_expression  # takes long to load
 
     where = f"{where}.expression"
     if len(expression.encode(errors="replace")) > MAX_LENGTH:

@@ -58,6 +58,8 @@ class DevicesOfPod:
     """Indexes of claims that kept the pod off some node."""
     found: dict[str, NodeFind] = field(default_factory=dict)
     """By node name."""
+    searched: float = 0.0
+    """Seconds that the search has taken, on all nodes of the attempt."""
     allocations: dict[str, AllocationResult] = field(default_factory=dict)
     """By UID of the claim, what Reserve has decided."""
 

@@ -1,13 +1,15 @@
 """Looks for a pod's devices on one node after the other."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
 
 from app.clock import Clock
-from app.framework.devices.allocator import ClaimPicks, allocate
+from app.framework.devices.allocator import ClaimPicks, SearchTimeoutError, allocate
 from app.framework.devices.claims import ResourceClaims
 from app.framework.devices.classes import DeviceClasses
 from app.framework.devices.cycle import DevicesOfPod, ExtendedResources, NodeFind
@@ -30,12 +32,26 @@ Answers = dict[str, "_Answer"]
 QUESTIONS_KEPT: Final = 16
 
 
+MAX_TIME: Final = 0.5
+"""Seconds that the searches of one attempt may take, on all nodes together.
+
+The search runs on the event loop, where leases are renewed and watches are read. What has been
+found on other nodes is remembered, so the next attempt comes further.
+"""
+
+
+class AttemptTimeoutError(SearchTimeoutError):
+    """The time for the attempt is over: not for this node in particular."""
+
+
 class _Answer(NamedTuple):
     """What was found, and what that follows from beside the question."""
 
     pools: tuple[Pool, ...]
     in_use_version: int
     picks: tuple[ClaimPicks, ...] | None
+    timeout: type[SearchTimeoutError] | None = None
+    """When this node alone takes too long: it would again."""
 
 
 class NodeSearch:
@@ -54,7 +70,7 @@ class NodeSearch:
         clock: Clock,
         timeout: float,
     ) -> None:
-        """*timeout* is in seconds of searching on one node; 0 is no limit."""
+        """*timeout* is in seconds of searching on one node; 0 is none but that of the attempt."""
         self._claims = claims
         self._classes = classes
         self._slices = slices
@@ -68,7 +84,8 @@ class NodeSearch:
         """Find devices on *node* for all claims of *pod*, None if there are none.
 
         *lacking* are the extended resources that the node does not offer by other means. Raises as
-        :func:`~app.framework.devices.allocator.allocate` does.
+        :func:`~app.framework.devices.allocator.allocate` does, and AttemptTimeoutError when the
+        time for all nodes is over.
         """
         claims = devices.to_allocate
         mappings: tuple[RequestMapping, ...] = ()
@@ -83,8 +100,11 @@ class NodeSearch:
         answers = self._answers_to(claims)
         known = answers.get(node.name)
         if known is None or known.pools is not pools or known.in_use_version != version:
-            picks = allocate(claims, node, pools, in_use, is_late=self._deadline())
-            known = answers[node.name] = _Answer(pools, version, picks)
+            search = partial(allocate, claims, node, pools, in_use)
+            picks, timeout = self._within_time(devices, search)
+            known = answers[node.name] = _Answer(pools, version, picks, timeout)
+        if known.timeout is not None:
+            raise known.timeout()
         return None if known.picks is None else NodeFind(claims, known.picks, mappings)
 
     def _answers_to(self, claims: Sequence[ClaimRequests]) -> Answers:
@@ -109,12 +129,28 @@ class NodeSearch:
             extended.variants[lacking] = ready, mappings
         return extended.variants[lacking]
 
-    def _deadline(self) -> Callable[[], bool]:
-        if not self._timeout:
-            return lambda: False
+    def _within_time(
+        self, devices: DevicesOfPod, search: "Callable[..., tuple[ClaimPicks, ...] | None]"
+    ) -> tuple[tuple[ClaimPicks, ...] | None, type[SearchTimeoutError] | None]:
+        """Search for as long as the node and the attempt have; the second is of this node alone.
+
+        Raises AttemptTimeoutError when others have taken most of the time.
+        """
+        left = MAX_TIME - devices.searched
+        own = self._timeout or math.inf
         monotonic = self._clock.monotonic
-        end = monotonic() + self._timeout
-        return lambda: monotonic() > end
+        start = monotonic()
+        end = start + min(left, own)
+        try:
+            return search(is_late=lambda: monotonic() > end), None
+        except SearchTimeoutError as exc:
+            if own <= left:
+                return None, SearchTimeoutError
+            if left >= MAX_TIME / 2:
+                return None, AttemptTimeoutError
+            raise AttemptTimeoutError from exc
+        finally:
+            devices.searched += monotonic() - start
 
 
 def claim_in_memory(pod: Pod) -> ResourceClaim:

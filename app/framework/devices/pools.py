@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from app.framework.devices.counters import Counters, counters_in, counters_of
 from app.cel.selector_error import SelectorError
+from app.framework.devices.counters import Counters, counters_in, counters_of
 from app.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
 from app.objects.node import Node
 from app.objects.pod import NodeSelector
@@ -22,6 +22,10 @@ class PoolId(NamedTuple):
 
     def __str__(self) -> str:
         return "/".join(self)
+
+
+ANSWERS_KEPT: Final = 64
+"""To so many expressions a device remembers what they said of it; the oldest is forgotten."""
 
 
 class PoolDevice:
@@ -43,6 +47,8 @@ class PoolDevice:
         """Raises SelectorError when *expression* fails on this device."""
         answer = self._answers.get(expression.source)
         if answer is None:
+            if len(self._answers) >= ANSWERS_KEPT:
+                del self._answers[next(iter(self._answers))]
             answer = self._answers[expression.source] = self._ask(expression)
         if isinstance(answer, SelectorError):
             raise answer
