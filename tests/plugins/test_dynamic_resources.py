@@ -7,6 +7,7 @@ import pytest
 
 from app.clock import FakeClock
 from app.duration import Duration
+from app.framework.devices.cycle import KEY, DevicesOfPod
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Status
 from app.objects.devices import (
@@ -252,5 +253,7 @@ def test_what_was_found_in_time_is_enough() -> None:
     world = ticking(0.45 / looks_of_n1, claim("c"), *SLICES)
     stopped = Status.unresolvable(STOPPED)
     assert world.filter(MINE) == {"n1": None, "n2": stopped, "n3": stopped}
+    devices: DevicesOfPod = world.state.read(KEY)
+    assert devices.searched < 0.5 + 3 * world.cluster.clock.tick  # type: ignore[attr-defined]
     # What was found is remembered; the next attempt has time for the others.
     assert world.filter(MINE)["n2"] is None
