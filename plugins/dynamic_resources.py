@@ -240,7 +240,8 @@ class DynamicResources(
         """Look for devices on every node that is left; remember what was found."""
         nodes = judged.nodes
         rows = np.flatnonzero(judged.left).tolist()
-        for position, row in enumerate(rows):
+        late: list[int] = []
+        for row in rows:
             node = nodes.nodes[row]
             assert node is not None, f"row {row} is empty"
             lacking = _lacking(devices.extended, nodes, row)
@@ -250,22 +251,29 @@ class DynamicResources(
                 judged.reject_row(row, str(exc), Code.ERROR)
             except InvalidPoolsError:
                 judged.reject_row(row, INVALID_POOLS)
-            except SearchTimeoutError as exc:
-                not_searched = rows[position:]
-                if isinstance(exc, AttemptTimeoutError) and judged.left[rows[:position]].any():
-                    # Those that were found must do, as if only so many had been wanted.
-                    for each in not_searched:
-                        judged.reject_row(each, STOPPED)
-                    return
+            except AttemptTimeoutError:
+                late.append(row)  # what is known of others takes no time
+            except SearchTimeoutError:
                 # The attempt has failed; other nodes would only take as long.
-                text = f"node {node.name}: timed out trying to allocate devices"
-                judged.reject_row(row, text, Code.ERROR)
+                judged.reject_row(row, _timed_out(node.name), Code.ERROR)
                 return
             else:
                 if found is None:
                     judged.reject_row(row, CANNOT_ALLOCATE)
                 else:
                     devices.found[node.name] = found
+        self._judge_late_rows(late, rows, judged)
+
+    def _judge_late_rows(self, late: list[int], rows: list[int], judged: "_Judged") -> None:
+        """Make do with the nodes that were found in time, or fail the attempt."""
+        if not late:
+            return
+        if judged.left[rows].sum() > len(late):
+            for row in late:
+                judged.reject_row(row, STOPPED)
+        else:
+            first = late[0]
+            judged.reject_row(first, _timed_out(judged.nodes.name(first)), Code.ERROR)
 
     def _not_there(self, devices: DevicesOfPod, nodes: NodeTable) -> list[tuple[int, Mask]]:
         """Return which allocated claims cannot be used on which rows."""
@@ -428,6 +436,10 @@ def _lacking(extended: ExtendedResources | None, nodes: NodeTable, row: int) -> 
         return frozenset()
     node = NodeInfo(nodes, row)
     return frozenset(name for name in extended.amounts if not node.allocatable(name))
+
+
+def _timed_out(node_name: str) -> str:
+    return f"node {node_name}: timed out trying to allocate devices"
 
 
 def _offers(nodes: NodeTable, resource: str) -> Mask:

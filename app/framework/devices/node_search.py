@@ -137,6 +137,8 @@ class NodeSearch:
         Raises AttemptTimeoutError when others have taken most of the time.
         """
         left = MAX_TIME - devices.searched
+        if left <= 0:
+            raise AttemptTimeoutError
         own = self._timeout or math.inf
         monotonic = self._clock.monotonic
         start = monotonic()
