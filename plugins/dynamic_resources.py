@@ -78,7 +78,7 @@ _UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 class DynamicResourcesArgs(PluginArgs):
     """How long to search on one node, and to wait for devices to get ready.
 
-    Beside it all searches of one attempt have half a second together, see
+    Beside it all searches of one attempt have a second together, see
     :data:`~app.framework.devices.node_search.MAX_TIME`.
     """
 

@@ -8,6 +8,7 @@ import pytest
 from app.clock import FakeClock
 from app.duration import Duration
 from app.framework.devices.cycle import KEY, DevicesOfPod
+from app.framework.devices.node_search import MAX_TIME, SHARE
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Status
 from app.objects.devices import (
@@ -247,6 +248,26 @@ def test_a_node_that_takes_too_long_is_not_searched_again() -> None:
     assert world.filter(MINE)["n1"] is None
 
 
+def test_attempts_that_run_out_of_time_leave_less_to_others() -> None:
+    offered = [resource_slice(f"s{i}", device("a"), node="n1", pool=f"p{i}") for i in range(20)]
+    refused = [exactly(1, where=[f"device.driver.size() == {n}"]) for n in range(3)]
+    world = ticking(0.01, *offered, *(claim(f"c{n}", one) for n, one in enumerate(refused)))
+    clock = world.cluster.clock
+    assert isinstance(clock, Ticking)
+
+    def looks(name: str) -> int:
+        before = clock.looks
+        world.state.write(KEY, DevicesOfPod())
+        world.filter(with_claims(POD, name))
+        return clock.looks - before
+
+    clock.tick = MAX_TIME / 20
+    first = looks("c0")
+    assert looks("c1") < first / 2
+    clock.advance(MAX_TIME / SHARE)
+    assert looks("c2") > 0.9 * first
+
+
 def test_a_node_that_takes_too_long_does_not_keep_a_pod_off_others() -> None:
     world = ticking(6, claim("c"), *SLICES)
     world.filter(MINE)
@@ -260,10 +281,13 @@ def test_what_was_found_in_time_is_enough() -> None:
     world.filter(MINE)
     assert isinstance(world.cluster.clock, Ticking)
     looks_of_n1 = world.cluster.clock.looks // 3
-    world = ticking(0.45 / looks_of_n1, claim("c"), *SLICES)
+    tick = 0.9 * MAX_TIME / looks_of_n1
+    world = ticking(tick, claim("c"), *SLICES)
     stopped = Status.unresolvable(STOPPED)
     assert world.filter(MINE) == {"n1": None, "n2": stopped, "n3": stopped}
     devices: DevicesOfPod = world.state.read(KEY)
-    assert devices.searched < 0.5 + 3 * world.cluster.clock.tick  # type: ignore[attr-defined]
+    assert devices.search_time is not None
+    assert 0 <= devices.searched - devices.search_time < 5 * tick
+    world.cluster.clock.advance(MAX_TIME / SHARE)
     # What was found is remembered; the next attempt has time for the others.
     assert world.filter(MINE)["n2"] is None

@@ -32,12 +32,18 @@ Answers = dict[str, "_Answer"]
 QUESTIONS_KEPT: Final = 16
 
 
-MAX_TIME: Final = 0.5
+MAX_TIME: Final = 1.0
 """Seconds that the searches of one attempt may take, on all nodes together.
 
 The search runs on the event loop, where leases are renewed and watches are read. What has been
 found on other nodes is remembered, so the next attempt comes further.
 """
+
+LEAST_TIME: Final = 0.02
+"""What an attempt has in any case, in seconds."""
+
+SHARE: Final = 0.1
+"""Attempts that run out of time may take this much of the loop's in the long run, however many."""
 
 
 class AttemptTimeoutError(SearchTimeoutError):
@@ -77,6 +83,9 @@ class NodeSearch:
         self._clock = clock
         self._timeout = timeout
         self._answers: OrderedDict[tuple[object, ...], Answers] = OrderedDict()
+        self._wasted = 0.0
+        """Seconds that attempts took in vain and that :data:`SHARE` does not cover yet."""
+        self._wasted_at = 0.0
 
     def on_node(
         self, devices: DevicesOfPod, pod: Pod, node: Node, lacking: frozenset[str]
@@ -136,23 +145,32 @@ class NodeSearch:
 
         Raises AttemptTimeoutError when others have taken most of the time.
         """
-        left = MAX_TIME - devices.searched
-        if left <= 0:
-            raise AttemptTimeoutError
-        own = self._timeout or math.inf
         monotonic = self._clock.monotonic
         start = monotonic()
+        if devices.search_time is None:
+            devices.search_time = self._time_for_attempt(start)
+        left, own = devices.search_time - devices.searched, self._timeout or math.inf
+        if left <= 0:
+            raise AttemptTimeoutError
         end = start + min(left, own)
         try:
             return search(is_late=lambda: monotonic() > end), None
         except SearchTimeoutError as exc:
+            taken = monotonic() - start
+            self._wasted += devices.searched + taken
             if own <= left:
                 return None, SearchTimeoutError
-            if left >= MAX_TIME / 2:
+            if taken >= MAX_TIME / 2:
                 return None, AttemptTimeoutError
             raise AttemptTimeoutError from exc
         finally:
             devices.searched += monotonic() - start
+
+    def _time_for_attempt(self, now: float) -> float:
+        """Return less after attempts that ran out of time, until their share covers it."""
+        self._wasted = max(0.0, self._wasted - SHARE * (now - self._wasted_at))
+        self._wasted_at = now
+        return max(MAX_TIME - self._wasted, LEAST_TIME)
 
 
 def claim_in_memory(pod: Pod) -> ResourceClaim:
