@@ -14,7 +14,7 @@ from app.framework.devices.binding_conditions import is_lost
 from app.framework.devices.classes import may_be_device
 from app.framework.devices.commitment import may_be_deallocated
 from app.framework.devices.cycle import KEY, DevicesOfPod, ExtendedResources, NodeFind
-from app.framework.devices.node_search import NodeSearch, claim_in_memory
+from app.framework.devices.node_search import AttemptTimeoutError, NodeSearch, claim_in_memory
 from app.framework.devices.requests import (
     AllocationError,
     NoSuchClassError,
@@ -60,6 +60,7 @@ CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 CANNOT_FIT: Final = "cannot fit resource"
 INVALID_POOLS: Final = "invalid resource pools were encountered"
 LEFT_OVER: Final = "cannot schedule extended resource claim"
+STOPPED: Final = "asked by caller to stop allocating devices: the time for one attempt is over"
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 
 NO_STATE: Final = Status.error("not found")
@@ -75,7 +76,11 @@ _UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 class DynamicResourcesArgs(PluginArgs):
-    """How long to search on one node, and to wait for devices to get ready."""
+    """How long to search on one node, and to wait for devices to get ready.
+
+    Beside it all searches of one attempt have a second together, see
+    :data:`~app.framework.devices.node_search.MAX_TIME`.
+    """
 
     filter_timeout: Duration = Duration.of(10)
     binding_timeout: Duration = Duration.of(600)
@@ -234,7 +239,9 @@ class DynamicResources(
     def _search_rows(self, devices: DevicesOfPod, pod: PodInfo, judged: "_Judged") -> None:
         """Look for devices on every node that is left; remember what was found."""
         nodes = judged.nodes
-        for row in np.flatnonzero(judged.left).tolist():
+        rows = np.flatnonzero(judged.left).tolist()
+        late: list[int] = []
+        for row in rows:
             node = nodes.nodes[row]
             assert node is not None, f"row {row} is empty"
             lacking = _lacking(devices.extended, nodes, row)
@@ -244,16 +251,29 @@ class DynamicResources(
                 judged.reject_row(row, str(exc), Code.ERROR)
             except InvalidPoolsError:
                 judged.reject_row(row, INVALID_POOLS)
+            except AttemptTimeoutError:
+                late.append(row)  # what is known of others takes no time
             except SearchTimeoutError:
                 # The attempt has failed; other nodes would only take as long.
-                text = f"node {node.name}: timed out trying to allocate devices"
-                judged.reject_row(row, text, Code.ERROR)
+                judged.reject_row(row, _timed_out(node.name), Code.ERROR)
                 return
             else:
                 if found is None:
                     judged.reject_row(row, CANNOT_ALLOCATE)
                 else:
                     devices.found[node.name] = found
+        self._judge_late_rows(late, rows, judged)
+
+    def _judge_late_rows(self, late: list[int], rows: list[int], judged: "_Judged") -> None:
+        """Make do with the nodes that were found in time, or fail the attempt."""
+        if not late:
+            return
+        if judged.left[rows].sum() > len(late):
+            for row in late:
+                judged.reject_row(row, STOPPED)
+        else:
+            first = late[0]
+            judged.reject_row(first, _timed_out(judged.nodes.name(first)), Code.ERROR)
 
     def _not_there(self, devices: DevicesOfPod, nodes: NodeTable) -> list[tuple[int, Mask]]:
         """Return which allocated claims cannot be used on which rows."""
@@ -414,6 +434,10 @@ def _lacking(extended: ExtendedResources | None, nodes: NodeTable, row: int) -> 
         return frozenset()
     node = NodeInfo(nodes, row)
     return frozenset(name for name in extended.amounts if not node.allocatable(name))
+
+
+def _timed_out(node_name: str) -> str:
+    return f"node {node_name}: timed out trying to allocate devices"
 
 
 def _offers(nodes: NodeTable, resource: str) -> Mask:

@@ -1,18 +1,23 @@
 """DynamicResources: which claims a pod means, and which nodes have devices for them."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from app.clock import FakeClock
 from app.duration import Duration
+from app.framework.devices.cycle import KEY, DevicesOfPod
+from app.framework.devices.node_search import MAX_TIME, SHARE
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Status
 from app.objects.devices import (
     DeviceRequest,
     ResourceClaim,
+    ResourceSlice,
 )
 from app.objects.pod import Pod, PodResourceClaim
-from plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
+from plugins.dynamic_resources import STOPPED, DynamicResources, DynamicResourcesArgs
 from tests.builders import pod
 from tests.device_builders import (
     allocation,
@@ -192,18 +197,97 @@ def test_answers_are_kept_while_nothing_changes_for_the_node() -> None:
     assert world.filter(MINE)["n2"] == NO
 
 
-def test_a_search_that_takes_too_long_fails_the_attempt() -> None:
-    class Ticking(FakeClock):
-        def monotonic(self) -> float:
-            self.advance(6)
-            return super().monotonic()
+class Ticking(FakeClock):
+    """Every look at it takes some time."""
 
-    world = World(claim("c"), *SLICES)
-    world.cluster.clock = Ticking()
-    world.plugin = DynamicResources(DynamicResourcesArgs(), world.cluster)
-    text = "node n1: timed out trying to allocate devices"
-    assert world.filter(MINE) == {"n1": Status.error(text), "n2": None, "n3": None}
-    world.plugin = DynamicResources(
-        DynamicResourcesArgs(filter_timeout=Duration.of(0)), world.cluster
-    )
-    assert world.filter(MINE) == {"n1": None, "n2": None, "n3": NO}
+    def __init__(self, tick: float) -> None:
+        super().__init__()
+        self.tick = tick
+        self.looks = 0
+
+    def monotonic(self) -> float:
+        self.looks += 1
+        self.advance(self.tick)
+        return super().monotonic()
+
+
+def ticking(tick: float, *objects: ResourceClaim | ResourceSlice, **args: Any) -> World:
+    world = World(*objects)
+    world.cluster.clock = Ticking(tick)
+    world.plugin = DynamicResources(DynamicResourcesArgs(**args), world.cluster)
+    return world
+
+
+N1_TIMED_OUT = Status.error("node n1: timed out trying to allocate devices")
+
+
+@pytest.mark.parametrize(
+    ("tick", "args"),
+    [
+        pytest.param(0.03, {"filter_timeout": Duration.of(0.01)}, id="the time for a node"),
+        pytest.param(6, {}, id="the time for the attempt"),
+        pytest.param(6, {"filter_timeout": Duration.of(0)}, id="which nothing switches off"),
+    ],
+)
+def test_a_search_that_takes_too_long_fails_the_attempt(tick: float, args: Any) -> None:
+    world = ticking(tick, claim("c"), *SLICES, **args)
+    assert world.filter(MINE) == {"n1": N1_TIMED_OUT, "n2": None, "n3": None}
+
+
+def test_a_node_that_takes_too_long_is_not_searched_again() -> None:
+    world = ticking(6, claim("c"), *SLICES)
+    for _ in range(3):  # each attempt has time for one
+        world.filter(MINE)
+    assert isinstance(world.cluster.clock, Ticking)
+    before = world.cluster.clock.looks
+    assert world.filter(MINE) == {"n1": N1_TIMED_OUT, "n2": None, "n3": None}
+    assert world.cluster.clock.looks == before
+    world.cluster.clock.tick = 0
+    for each in SLICES:
+        world.cluster.listers.resource_slices.on_update(each, each)
+    assert world.filter(MINE)["n1"] is None
+
+
+def test_attempts_that_run_out_of_time_leave_less_to_others() -> None:
+    offered = [resource_slice(f"s{i}", device("a"), node="n1", pool=f"p{i}") for i in range(20)]
+    refused = [exactly(1, where=[f"device.driver.size() == {n}"]) for n in range(3)]
+    world = ticking(0.01, *offered, *(claim(f"c{n}", one) for n, one in enumerate(refused)))
+    clock = world.cluster.clock
+    assert isinstance(clock, Ticking)
+
+    def looks(name: str) -> int:
+        before = clock.looks
+        world.state.write(KEY, DevicesOfPod())
+        world.filter(with_claims(POD, name))
+        return clock.looks - before
+
+    clock.tick = MAX_TIME / 20
+    first = looks("c0")
+    assert looks("c1") < first / 2
+    clock.advance(MAX_TIME / SHARE)
+    assert looks("c2") > 0.9 * first
+
+
+def test_a_node_that_takes_too_long_does_not_keep_a_pod_off_others() -> None:
+    world = ticking(6, claim("c"), *SLICES)
+    world.filter(MINE)
+    assert isinstance(world.cluster.clock, Ticking)
+    world.cluster.clock.tick = 0
+    assert world.filter(MINE) == {"n1": Status.unresolvable(STOPPED), "n2": None, "n3": NO}
+
+
+def test_what_was_found_in_time_is_enough() -> None:
+    world = ticking(0, claim("c"), *SLICES)
+    world.filter(MINE)
+    assert isinstance(world.cluster.clock, Ticking)
+    looks_of_n1 = world.cluster.clock.looks // 3
+    tick = 0.9 * MAX_TIME / looks_of_n1
+    world = ticking(tick, claim("c"), *SLICES)
+    stopped = Status.unresolvable(STOPPED)
+    assert world.filter(MINE) == {"n1": None, "n2": stopped, "n3": stopped}
+    devices: DevicesOfPod = world.state.read(KEY)
+    assert devices.search_time is not None
+    assert 0 <= devices.searched - devices.search_time < 5 * tick
+    world.cluster.clock.advance(MAX_TIME / SHARE)
+    # What was found is remembered; the next attempt has time for the others.
+    assert world.filter(MINE)["n2"] is None

@@ -39,6 +39,11 @@ def too_long(path: str, limit: int) -> FieldError:
     return FieldError(path, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
 
 
+def too_many(path: str, count: int, limit: int) -> FieldError:
+    message = f"Too many: {count}: must have at most {limit} items"
+    return FieldError(path, "FieldValueTooMany", message)
+
+
 def quoted(value: Any) -> str:
     """Write *value* as the API server shows it: JSON, the names of fields as in the API."""
     return json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))

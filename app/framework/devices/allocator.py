@@ -10,6 +10,7 @@ from app.framework.devices.allocated import AllocatedDevices
 from app.framework.devices.capacity import share_of
 from app.framework.devices.constraints import Constraint, constraint_of
 from app.framework.devices.counters import CounterName
+from app.framework.devices.matching import Demand, are_enough
 from app.framework.devices.pools import Pool, PoolDevice, PoolId
 from app.framework.devices.requests import (
     MAX_DEVICES,
@@ -24,7 +25,7 @@ from app.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 
 
 class SearchTimeoutError(Exception):
-    """The time for a node is over."""
+    """The time for a node, or for the attempt, is over."""
 
 
 class InvalidPoolsError(Exception):
@@ -46,6 +47,10 @@ class ClaimPicks:
 
     picks: tuple[Pick, ...]
     chosen: tuple[int, ...]
+
+
+class _NotEnoughError(Exception):
+    """There are not devices enough, however they are given out."""
 
 
 class _Outcome(Enum):
@@ -121,8 +126,15 @@ class _Search:
         self._chosen: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
         self._wanted: list[list[list[_Wanted]]] = []
         self._constraints: list[list[Constraint]] = []
+        self._has_counted = False
 
     def run(self) -> bool:
+        try:
+            return self._run()
+        except _NotEnoughError:
+            return False
+
+    def _run(self) -> bool:
         for claim in self._claims:
             wanted = [[self._want(claim, one) for one in choice] for choice in claim.requests]
             least = sum(min(one.count for one in choice) for choice in wanted)
@@ -153,6 +165,7 @@ class _Search:
                     f" resource pool {pool.id} is currently {state}"
                 )
             for found in pool.devices:
+                self._check_time()
                 if self._selects(request, found) and self._share(request, found) is not None:
                     wanted.all_of.append(_Candidate(pool, found))
         wanted.count = len(wanted.all_of)
@@ -182,8 +195,7 @@ class _Search:
 
     def _devices(self, c: int, r: int, wanted: _Wanted, number: int, start: int) -> _Outcome:
         """Find device *number* and what comes after; candidates before *start* were tried."""
-        if self._is_late():
-            raise SearchTimeoutError
+        self._check_time()
         if wanted.request.takes_all and not wanted.all_of:
             return _Outcome.NOT_FOUND
         if number >= wanted.count:
@@ -193,6 +205,7 @@ class _Search:
         if wanted.request.takes_all:
             return self._this_device(c, r, wanted, number)
         for position in range(start, len(self._candidates)):
+            self._check_time()
             candidate = self._candidates[position]
             if not self._is_eligible(c, wanted.request, candidate.found):
                 continue
@@ -205,7 +218,57 @@ class _Search:
             undo()
             if outcome is _Outcome.TOO_MANY:
                 return outcome
+        self._count_devices()
         return _Outcome.NOT_FOUND
+
+    def _count_devices(self) -> None:
+        """Give up at the first dead end if there are not devices enough.
+
+        Without it the search tries every combination of those that there are. What it decides is
+        left alone: where an expression fails or counters stay set aside, the order of the search
+        matters, and it goes on.
+        """
+        if self._has_counted:
+            return
+        self._has_counted = True
+        if any(candidate.found.consumes for candidate in self._candidates):
+            return
+        choices = [choice for claim in self._wanted for choice in claim]
+        if any(wanted.request.takes_all for choice in choices for wanted in choice):
+            return
+        try:
+            demands = [
+                self._demand(choice) for choice in choices if not choice[0].request.has_admin_access
+            ]
+        except AllocationError:
+            return
+        if not are_enough(demands, on_step=self._check_time):
+            raise _NotEnoughError
+
+    def _demand(self, choice: Sequence[_Wanted]) -> Demand:
+        """Return what a request needs at least; devices that others share serve every request."""
+        count = min(wanted.count for wanted in choice)
+        found = set()
+        for candidate in self._candidates:
+            self._check_time()
+            if not any(self._may_serve(wanted.request, candidate.found) for wanted in choice):
+                continue
+            if candidate.found.device.allow_multiple_allocations:
+                count -= 1
+            else:
+                found.add(candidate.found.id)
+        return Demand(max(count, 0), frozenset(found))
+
+    def _may_serve(self, request: Request, found: PoolDevice) -> bool:
+        return (
+            not self._in_use.is_dedicated(found.id)
+            and self._selects(request, found)
+            and not _is_tainted(request, found)
+        )
+
+    def _check_time(self) -> None:
+        if self._is_late():
+            raise SearchTimeoutError
 
     def _this_device(self, c: int, r: int, wanted: _Wanted, number: int) -> _Outcome:
         """In mode All it is known which devices it must be."""
@@ -236,7 +299,7 @@ class _Search:
         key = (id(request), found.id)
         answer = self._selected.get(key)
         if answer is None:
-            answer = request.selects(found) and found.is_for(self._node)
+            answer = request.selects(found, self._check_time) and found.is_for(self._node)
             self._selected[key] = answer
         return answer
 
@@ -270,8 +333,7 @@ class _Search:
         counts = bool(found.consumes) and not (is_shared and self._is_shared_already(id_))
         if counts and not self._set_counters_aside(candidate):
             return None
-        tolerations = request.written.tolerations
-        if untolerated(device.taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)):
+        if _is_tainted(request, found):
             return None
         if not self._satisfies(c, request, found, must=must):
             return None
@@ -351,6 +413,11 @@ class _Search:
         taken = self._counters[candidate.pool.id]
         for name, amount in candidate.found.consumes.items():
             taken[name] = taken.get(name, 0) + sign * amount
+
+
+def _is_tainted(request: Request, found: PoolDevice) -> bool:
+    tolerations, taints = request.written.tolerations, found.device.taints
+    return bool(untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)))
 
 
 def _constraints_of(claim: ClaimRequests) -> Iterator[Constraint]:

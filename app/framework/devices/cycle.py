@@ -58,6 +58,10 @@ class DevicesOfPod:
     """Indexes of claims that kept the pod off some node."""
     found: dict[str, NodeFind] = field(default_factory=dict)
     """By node name."""
+    search_time: float | None = None
+    """Seconds to search on all nodes of the attempt; None before the first search."""
+    searched: float = 0.0
+    """Seconds that it has taken."""
     allocations: dict[str, AllocationResult] = field(default_factory=dict)
     """By UID of the claim, what Reserve has decided."""
 

@@ -1,13 +1,15 @@
 """Looks for a pod's devices on one node after the other."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
 
 from app.clock import Clock
-from app.framework.devices.allocator import ClaimPicks, allocate
+from app.framework.devices.allocator import ClaimPicks, SearchTimeoutError, allocate
 from app.framework.devices.claims import ResourceClaims
 from app.framework.devices.classes import DeviceClasses
 from app.framework.devices.cycle import DevicesOfPod, ExtendedResources, NodeFind
@@ -30,12 +32,32 @@ Answers = dict[str, "_Answer"]
 QUESTIONS_KEPT: Final = 16
 
 
+MAX_TIME: Final = 1.0
+"""Seconds that the searches of one attempt may take, on all nodes together.
+
+The search runs on the event loop, where leases are renewed and watches are read. What has been
+found on other nodes is remembered, so the next attempt comes further.
+"""
+
+LEAST_TIME: Final = 0.02
+"""What an attempt has in any case, in seconds."""
+
+SHARE: Final = 0.1
+"""Attempts that run out of time may take this much of the loop's in the long run, however many."""
+
+
+class AttemptTimeoutError(SearchTimeoutError):
+    """The time for the attempt is over: not for this node in particular."""
+
+
 class _Answer(NamedTuple):
     """What was found, and what that follows from beside the question."""
 
     pools: tuple[Pool, ...]
     in_use_version: int
     picks: tuple[ClaimPicks, ...] | None
+    timeout: type[SearchTimeoutError] | None = None
+    """When this node alone takes too long: it would again."""
 
 
 class NodeSearch:
@@ -54,13 +76,16 @@ class NodeSearch:
         clock: Clock,
         timeout: float,
     ) -> None:
-        """*timeout* is in seconds of searching on one node; 0 is no limit."""
+        """*timeout* is in seconds of searching on one node; 0 is none but that of the attempt."""
         self._claims = claims
         self._classes = classes
         self._slices = slices
         self._clock = clock
         self._timeout = timeout
         self._answers: OrderedDict[tuple[object, ...], Answers] = OrderedDict()
+        self._wasted = 0.0
+        """Seconds that attempts took in vain and that :data:`SHARE` does not cover yet."""
+        self._wasted_at = 0.0
 
     def on_node(
         self, devices: DevicesOfPod, pod: Pod, node: Node, lacking: frozenset[str]
@@ -68,7 +93,8 @@ class NodeSearch:
         """Find devices on *node* for all claims of *pod*, None if there are none.
 
         *lacking* are the extended resources that the node does not offer by other means. Raises as
-        :func:`~app.framework.devices.allocator.allocate` does.
+        :func:`~app.framework.devices.allocator.allocate` does, and AttemptTimeoutError when the
+        time for all nodes is over.
         """
         claims = devices.to_allocate
         mappings: tuple[RequestMapping, ...] = ()
@@ -83,8 +109,11 @@ class NodeSearch:
         answers = self._answers_to(claims)
         known = answers.get(node.name)
         if known is None or known.pools is not pools or known.in_use_version != version:
-            picks = allocate(claims, node, pools, in_use, is_late=self._deadline())
-            known = answers[node.name] = _Answer(pools, version, picks)
+            search = partial(allocate, claims, node, pools, in_use)
+            picks, timeout = self._within_time(devices, search)
+            known = answers[node.name] = _Answer(pools, version, picks, timeout)
+        if known.timeout is not None:
+            raise known.timeout()
         return None if known.picks is None else NodeFind(claims, known.picks, mappings)
 
     def _answers_to(self, claims: Sequence[ClaimRequests]) -> Answers:
@@ -109,12 +138,39 @@ class NodeSearch:
             extended.variants[lacking] = ready, mappings
         return extended.variants[lacking]
 
-    def _deadline(self) -> Callable[[], bool]:
-        if not self._timeout:
-            return lambda: False
+    def _within_time(
+        self, devices: DevicesOfPod, search: "Callable[..., tuple[ClaimPicks, ...] | None]"
+    ) -> tuple[tuple[ClaimPicks, ...] | None, type[SearchTimeoutError] | None]:
+        """Search for as long as the node and the attempt have; the second is of this node alone.
+
+        Raises AttemptTimeoutError when others have taken most of the time.
+        """
         monotonic = self._clock.monotonic
-        end = monotonic() + self._timeout
-        return lambda: monotonic() > end
+        start = monotonic()
+        if devices.search_time is None:
+            devices.search_time = self._time_for_attempt(start)
+        left, own = devices.search_time - devices.searched, self._timeout or math.inf
+        if left <= 0:
+            raise AttemptTimeoutError
+        end = start + min(left, own)
+        try:
+            return search(is_late=lambda: monotonic() > end), None
+        except SearchTimeoutError as exc:
+            taken = monotonic() - start
+            self._wasted += devices.searched + taken
+            if own <= left:
+                return None, SearchTimeoutError
+            if taken >= MAX_TIME / 2:
+                return None, AttemptTimeoutError
+            raise AttemptTimeoutError from exc
+        finally:
+            devices.searched += monotonic() - start
+
+    def _time_for_attempt(self, now: float) -> float:
+        """Return less after attempts that ran out of time, until their share covers it."""
+        self._wasted = max(0.0, self._wasted - SHARE * (now - self._wasted_at))
+        self._wasted_at = now
+        return max(MAX_TIME - self._wasted, LEAST_TIME)
 
 
 def claim_in_memory(pod: Pod) -> ResourceClaim:

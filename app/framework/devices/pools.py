@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from app.cel.selector_error import SelectorError
 from app.framework.devices.counters import Counters, counters_in, counters_of
-from app.framework.devices.selector_error import SelectorError
 from app.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
 from app.objects.node import Node
 from app.objects.pod import NodeSelector
 from app.objects.selectors import NodeSelectorMatcher, compile_node_selector
 
 if TYPE_CHECKING:
-    from app.framework.devices.selectors import DeviceView, Expression
+    from app.cel.selectors import DeviceView, Expression
 
 
 class PoolId(NamedTuple):
@@ -22,6 +22,10 @@ class PoolId(NamedTuple):
 
     def __str__(self) -> str:
         return "/".join(self)
+
+
+ANSWERS_KEPT: Final = 64
+"""To so many expressions a device remembers what they said of it; the oldest is forgotten."""
 
 
 class PoolDevice:
@@ -43,13 +47,15 @@ class PoolDevice:
         """Raises SelectorError when *expression* fails on this device."""
         answer = self._answers.get(expression.source)
         if answer is None:
+            if len(self._answers) >= ANSWERS_KEPT:
+                del self._answers[next(iter(self._answers))]
             answer = self._answers[expression.source] = self._ask(expression)
         if isinstance(answer, SelectorError):
             raise answer
         return answer
 
     def _ask(self, expression: "Expression") -> bool | SelectorError:
-        from app.framework.devices.selectors import DeviceView  # takes long to load
+        from app.cel.selectors import DeviceView  # takes long to load
 
         try:
             if self._view is None:

@@ -1,15 +1,15 @@
 """Requests of claims, made ready for the search."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
+from app.cel.selector_error import SelectorError
 from app.framework.devices.classes import DeviceClasses
 from app.framework.devices.constraints import RequestName
 from app.framework.devices.pools import PoolDevice
-from app.framework.devices.selector_error import SelectorError
 from app.objects.devices import (
     ALL,
     EXACT_COUNT,
@@ -80,15 +80,17 @@ class Request:
         """Whether devices may be had that are in use; alternatives never may."""
         return bool(self.written.admin_access) and not self.is_alternative
 
-    def selects(self, candidate: PoolDevice) -> bool:
+    def selects(self, candidate: PoolDevice, check_time: Callable[[], None]) -> bool:
         """Ask the selectors of the class, then those of the request; AllocationError if one fails.
 
-        The first one that says no ends it.
+        The first one that says no ends it. *check_time* is called before each and may raise: a new
+        expression takes long to compile.
         """
-        from app.framework.devices.selectors import compile_expression  # takes long to load
+        from app.cel.selectors import compile_expression  # takes long to load
 
         for selector in self.selectors:
             assert selector.written.cel is not None
+            check_time()
             expression = compile_expression(selector.written.cel.expression)
             try:
                 if isinstance(expression, SelectorError):

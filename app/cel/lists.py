@@ -1,18 +1,25 @@
 """Lists and regular expressions in CEL, as Kubernetes offers them beside CEL's own.
 
-Patterns are Python's, not RE2's: the two agree on all but a few constructs, such as ``\\z``. Lists
-have no ``indexOf``: the library takes no second declaration beside that of strings.
+Patterns are RE2's. Lists have no ``indexOf``: the library takes no second declaration beside that
+of strings.
 """
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
+import re2
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
-from app.framework.devices.cel_overloads import function, overload
+from app.cel.overloads import function, overload
+from app.cel.selector_error import COST_EXCEEDED
+
+MAX_READ: Final = 10_000_000
+"""How many characters one ``findAll`` may read, over and over, in all its searches."""
+
+_OPTIONS: Final = re2.Options()
+_OPTIONS.log_errors = False
 
 
 def _is_sorted(items: Sequence[Any]) -> bool:
@@ -26,21 +33,38 @@ def _most(name: str, items: Sequence[Any]) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> Any:
     try:
-        return re.compile(pattern)
-    except re.error as exc:
-        raise ValueError(f"Illegal regex: {exc}") from exc
+        return re2.compile(pattern, _OPTIONS)
+    except re2.error as exc:
+        text = exc.args[0] if exc.args else exc
+        reason = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+        raise ValueError(f"Illegal regex: {reason}") from exc
 
 
 def _find(text: str, pattern: str) -> str:
     found = _compiled(pattern).search(text)
-    return found[0] if found else ""
+    return "" if found is None else str(found[0])
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [match[0] for match in _compiled(pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
+    """Return what matches, as Go does it: no empty match where one that was found has ended.
+
+    Each search may read the text to its end, so the lengths of what is left count.
+    """
+    found: list[str] = []
+    end, read = -1, 0
+    for match in _compiled(pattern).finditer(text):
+        read += len(text) - match.start()
+        if read > MAX_READ:
+            raise ValueError(COST_EXCEEDED)
+        if len(found) == limit:
+            break
+        if match.start() == match.end() == end:
+            continue
+        end = match.end()
+        found.append(match[0])
+    return found
 
 
 def declarations() -> list[cel.FunctionDecl]:

@@ -9,11 +9,23 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
 
+import yaml
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
-from app.framework.devices import cel_functions
-from app.framework.devices.selector_error import SelectorError
+from app.cel import functions
+from app.cel.ast import decode
+from app.cel.cost import estimated_cost
+from app.cel.selector_error import COST_EXCEEDED, CompileError, SelectorError
+from app.cel.work import DEVICE_WEIGHT, worst_work
 from app.objects.devices import Device, DeviceAttribute
+
+MAX_COST: Final = 1_000_000
+"""How much a selector may cost, by estimate and when it runs (resource.k8s.io/v1)."""
+MAX_LENGTH: Final = 10 * 1024
+"""How many bytes a selector may have (resource.k8s.io/v1)."""
+
+_LEAST_WORK: Final = 20_000
+"""What asking a device once counts at least, so that it is not asked more than 50 times."""
 
 _EXTENSIONS: Final = """
 name: device-selectors
@@ -23,6 +35,7 @@ extensions:
 - name: optional
 - name: sets
 - name: strings
+  version: 2
 - name: two-var-comprehensions
 """
 
@@ -30,35 +43,65 @@ extensions:
 class Expression:
     """A compiled selector."""
 
-    __slots__ = ("_program", "source")
+    __slots__ = ("_program", "_work", "cost", "source")
 
     def __init__(self, source: str) -> None:
-        """Raises SelectorError when *source* is wrong or cannot give a yes or no."""
+        """Raises CompileError when *source* is wrong or cannot give a yes or no."""
         self.source = source
         try:
-            self._program = _environment().compile(source)
+            size = len(source.encode())
+        except UnicodeEncodeError as exc:
+            raise CompileError(f"compilation failed: {exc}") from exc
+        if size > MAX_LENGTH:
+            raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
+        try:
+            self._program = environment().compile(source)
         except RuntimeError as exc:
-            raise SelectorError(f"CEL compile error: {_first_line(str(exc))}") from exc
+            raise CompileError(f"compilation failed: {_first_line(str(exc))}") from exc
         gives = self._program.return_type()
         if gives not in (cel.Type.BOOL, cel.Type.DYN):
-            raise SelectorError(
-                f"CEL compile error: must evaluate to bool or the unknown type, not {gives}"
+            raise CompileError(
+                f"must evaluate to bool or the unknown type, not {gives.name().lower()}"
             )
+        checked = decode(self._program.serialize())
+        self.cost = estimated_cost(checked)
+        """In the worst case, in units of CEL; the API server refuses more than MAX_COST."""
+        self._work = worst_work(checked, _python_functions())
+
+    @property
+    def is_too_complex(self) -> bool:
+        """Whether the API server refuses it."""
+        return self.cost > MAX_COST
 
     def matches(self, device: "DeviceView") -> bool:
-        """Say whether *device* will do; SelectorError when the expression fails on it."""
-        while True:
-            answer = self._program.eval(device.activation)
+        """Say whether *device* will do; SelectorError when the expression fails on it.
+
+        An expression that may cost more than MAX_COST is not run. kube-scheduler runs it and stops
+        when it has cost that much; the API server lets none through that could.
+        """
+        turns = MAX_COST // max(self._work, _LEAST_WORK)
+        while turns and not device.is_oversized:
+            turns -= 1
+            answer = self._ask(device)
             if answer.type() != cel.Type.ERROR:
                 return _yes_or_no(answer)
             missing = _MISSING_KEY.fullmatch(answer.value())
             if missing is None:
-                raise SelectorError(f"CEL runtime error: {_worded(answer.value())}")
+                raise _failed(_worded(answer.value()))
             key = missing["double"] if missing["single"] is None else missing["single"]
             widened = device.with_empty_domain(key)
             if widened is None:
-                raise SelectorError(f"CEL runtime error: no such key: {key}")
+                raise _failed(f"no such key: {key}")
             device = widened
+        raise _failed(COST_EXCEEDED)
+
+    def _ask(self, device: "DeviceView") -> cel.Value:
+        try:
+            return self._program.eval(device.activation)
+        except RuntimeError as exc:
+            # The library stops after 10,000 turns of loops, by its own count.
+            text = _first_line(str(exc))
+            raise _failed(COST_EXCEEDED if "budget" in text else _worded(text)) from exc
 
 
 class DeviceView:
@@ -70,11 +113,13 @@ class DeviceView:
     are not: that tells which of the two was wanting.
     """
 
-    __slots__ = ("_variable", "activation")
+    __slots__ = ("_variable", "activation", "is_oversized")
 
     def __init__(self, variable: Mapping[str, Any]) -> None:
         self._variable = variable
-        self.activation = _environment().Activation({"device": dict(variable)})
+        self.is_oversized = _weight(variable) > _MOST_WEIGHT
+        """Whether it is far larger than the API allows, so that no bound holds for it."""
+        self.activation = environment().Activation({"device": dict(variable)})
 
     @classmethod
     def of(cls, driver: str, device: Device) -> "DeviceView":
@@ -82,10 +127,9 @@ class DeviceView:
         try:
             attributes = {name: _plain(value) for name, value in device.attributes.items()}
         except ValueError as exc:
-            raise SelectorError(f"CEL runtime error: {exc}") from exc
+            raise _failed(str(exc)) from exc
         capacity = {
-            name: cel_functions.quantity_value(value.value)
-            for name, value in device.capacity.items()
+            name: functions.quantity_value(value.value) for name, value in device.capacity.items()
         }
         return cls(
             {
@@ -106,21 +150,28 @@ class DeviceView:
 
 
 @lru_cache(maxsize=1024)
-def compile_expression(source: str) -> Expression | SelectorError:
+def compile_expression(source: str) -> Expression | CompileError:
     """Compile *source*, or say why it cannot be; either is kept."""
     try:
         return Expression(source)
-    except SelectorError as exc:
+    except CompileError as exc:
         return exc
 
 
 @cache
-def _environment() -> cel.Env:
+def environment() -> cel.Env:
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
         variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
-        functions=cel_functions.declarations(),
+        functions=functions.declarations(),
     )
+
+
+@cache
+def _python_functions() -> frozenset[str]:
+    """Return the names of the functions that are not the library's own."""
+    declared = yaml.safe_load(environment().config().to_yaml())["functions"]
+    return frozenset(function["name"] for function in declared)
 
 
 def _plain(attribute: DeviceAttribute) -> Any:
@@ -128,7 +179,17 @@ def _plain(attribute: DeviceAttribute) -> Any:
     if typed is None:
         raise ValueError("unsupported attribute value")
     type_, value = typed
-    return cel_functions.semver_value(str(value)) if type_ == "version" else value
+    return functions.semver_value(str(value)) if type_ == "version" else value
+
+
+_MOST_WEIGHT: Final = 16 * DEVICE_WEIGHT
+
+
+def _weight(value: Any) -> int:
+    """Return the characters and elements in *value*, in depth."""
+    if isinstance(value, Mapping):
+        return 1 + sum(_weight(key) + _weight(each) for key, each in value.items())
+    return len(value) if isinstance(value, str) else 1
 
 
 def _by_domain(values: Mapping[str, Any], driver: str) -> dict[str, dict[str, Any]]:
@@ -144,10 +205,14 @@ def _yes_or_no(answer: cel.Value) -> bool:
     if answer.type() == cel.Type.BOOL:
         return bool(answer.value())
     name = answer.type().name().lower()
-    raise SelectorError(
-        f"CEL runtime error: CEL result of type {name} could not be converted to bool:"
+    raise _failed(
+        f"CEL result of type {name} could not be converted to bool:"
         f" unsupported native conversion from {name} to 'bool'"
     )
+
+
+def _failed(text: str) -> SelectorError:
+    return SelectorError(f"CEL runtime error: {text}")
 
 
 # How the library words failures, and how Kubernetes does.

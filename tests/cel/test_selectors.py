@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.framework.devices.selector_error import SelectorError
-from app.framework.devices.selectors import DeviceView, Expression, compile_expression
+from app.cel.selector_error import SelectorError
+from app.cel.selectors import DeviceView, Expression, compile_expression
 from app.objects.devices import Device, DeviceAttribute
 from tests.device_builders import DRIVER, device, version
 
@@ -138,13 +138,13 @@ def test_kubernetes_own_functions(expression: str) -> None:
         pytest.param("1 / 0 == 1", "CEL runtime error: divide by zero", id="arithmetic"),
         pytest.param(
             "1 + 1",
-            "CEL compile error: must evaluate to bool or the unknown type, not INT",
+            "CEL compile error: must evaluate to bool or the unknown type, not int",
             id="an expression that can never be a yes or no",
         ),
         pytest.param(
             "foo()",
-            "CEL compile error: ERROR: <input>:1:4: undeclared reference to 'foo'"
-            " (in container '')",
+            "CEL compile error: compilation failed: ERROR: <input>:1:4: undeclared reference to"
+            " 'foo' (in container '')",
             id="an unknown function",
         ),
     ],

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
-from app.framework.devices import cel_addresses, cel_lists
-from app.framework.devices.cel_overloads import function, overload
-from app.framework.devices.semver import Version, normalized, parse_version
+from app.cel import addresses, lists
+from app.cel.overloads import function, overload
+from app.cel.semver import Version, normalized, parse_version
 from app.objects import quantity
 from app.objects.quantity import NANO
 
@@ -103,8 +103,8 @@ def declarations() -> list[cel.FunctionDecl]:
         return overload(name, result, value, *parameters, is_member=True)
 
     return [
-        *cel_lists.declarations(),
-        *cel_addresses.declarations(),
+        *lists.declarations(),
+        *addresses.declarations(),
         function("quantity", overload("string_to_quantity", value, text)(quantity_value)),
         function("isQuantity", overload("is_quantity_string", yes_no, text)(_is_quantity)),
         function(

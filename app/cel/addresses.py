@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
-from app.framework.devices.cel_overloads import function, overload
+from app.cel.overloads import function, overload
 
 Value = dict[str, str]
 Address = IPv4Address | IPv6Address

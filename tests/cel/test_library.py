@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.framework.devices.selector_error import SelectorError
-from app.framework.devices.selectors import DeviceView, Expression
+from app.cel.selector_error import SelectorError
+from app.cel.selectors import DeviceView, Expression
 from app.objects.devices import Device
 
 DEVICE = DeviceView.of("driver.example.com", Device(name="d"))
