@@ -27,6 +27,7 @@ from app.config.feature_gates import effective_gates
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.endpoints import extender_port_application, scheduler_application
+from app.files import write_file
 from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService
@@ -72,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
     config, plugins = plugin_flags.configuration(options, find_plugins())
     if options.write_config_to:
         with naming_file("--write-config-to", options.write_config_to):
-            Path(options.write_config_to).write_text(to_yaml(config), encoding="utf-8")
+            write_file(Path(options.write_config_to), to_yaml(config))
         return 0
     return in_loop(
         serve(

@@ -33,7 +33,8 @@ from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.registry import RESOURCES
 from app.cluster.server import ApiServer
 from app.cluster.store import Store
-from app.kubeconfig import write_kubeconfig, write_secret
+from app.files import write_file
+from app.kubeconfig import write_kubeconfig
 from app.manifests import ManifestError
 from app.objects.node import Node
 from app.tasks import forever
@@ -146,7 +147,7 @@ class EmbeddedCluster:
         folder.mkdir(parents=True, exist_ok=True)
         for name, user in COMPONENTS.items():
             self.write_kubeconfig(folder / name, user=user)
-        write_secret(folder / MONITORING_TOKEN, self._tokens.issue(MONITORING))
+        write_file(folder / MONITORING_TOKEN, self._tokens.issue(MONITORING))
 
     @property
     def _reached_at(self) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from app.certificates import self_signed
-from app.kubeconfig import write_kubeconfig, write_secret
+from app.files import write_file
+from app.kubeconfig import write_kubeconfig
 
 USERS: Final = {
     "admin": ("admin", "system:masters"),
@@ -30,11 +31,11 @@ PORT_ON_THIS_MACHINE: Final = 6444
 def make(folder: Path, host: str, *, now: datetime) -> None:
     """Write all files of *folder*, the certificate for *host* and loopback."""
     api = self_signed([host, "localhost", "127.0.0.1"], now=now, name=host)
-    write_secret(folder / "api.key", api.key.decode())
-    write_secret(folder / "api.crt", api.certificate.decode())
+    write_file(folder / "api.key", api.key)
+    write_file(folder / "api.crt", api.certificate)
     accounts = self_signed([host], now=now, name="service-accounts")
-    write_secret(folder / "service-accounts.key", accounts.key.decode())
-    write_secret(folder / "service-accounts.crt", accounts.certificate.decode())
+    write_file(folder / "service-accounts.key", accounts.key)
+    write_file(folder / "service-accounts.crt", accounts.certificate)
     tokens = {name: secrets.token_urlsafe(32) for name in USERS}
     for name, (user, _group) in USERS.items():
         server = f"127.0.0.1:{PORT_ON_THIS_MACHINE}" if name == "admin" else f"{host}:{PORT}"
@@ -47,7 +48,7 @@ def make(folder: Path, host: str, *, now: datetime) -> None:
         )
     rows = [f'{tokens[name]},{user},{user},"{group}"' for name, (user, group) in USERS.items()]
     # The last one: it says that all are there.
-    write_secret(folder / "tokens.csv", "\n".join(rows) + "\n")
+    write_file(folder / "tokens.csv", "\n".join(rows) + "\n")
 
 
 if __name__ == "__main__":
