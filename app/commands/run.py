@@ -31,6 +31,7 @@ from app.files import write_file
 from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService
+from app.metrics.connection_metrics import ConnectionCollector
 from app.metrics.selection import Selection
 from app.plugin_sources import KnownPlugins
 from app.server.secure_serving import SecureServer
@@ -148,6 +149,10 @@ async def serve(
                     clock=RealClock(),
                 )
             )
+        ports = {"secure": server, "extender": extender_port}
+        service.registry.register(
+            ConnectionCollector({name: port.connections for name, port in ports.items() if port})
+        )
         try:
             await until_terminated(
                 _run(service, options, server, extender_port, find_plugins),

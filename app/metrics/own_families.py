@@ -133,3 +133,17 @@ CONFIG_RELOADS: Final = counter(
     text="How often the configuration was read anew: success; or failure, which keeps the old one.",
     labels=("result",),
 )
+HTTP_CONNECTIONS: Final = gauge(
+    name="berth_http_connections",
+    stability=ALPHA,
+    text="Connections of clients that are open, by port.",
+    labels=("port",),
+)
+HTTP_DROPPED: Final = counter(
+    name="berth_http_connections_dropped_total",
+    stability=ALPHA,
+    text="Connections that were not served: displaced while they waited for their client, to make"
+    " room; refused because all others had work; handshake, which failed or took too long;"
+    " not_accepted, for want of file descriptors.",
+    labels=("port", "reason"),
+)
