@@ -39,8 +39,8 @@ from app.manifests import ManifestError
 from app.objects.node import Node
 from app.tasks import forever
 
-MONITORING_TOKEN: Final = "monitoring.token"
-COMPONENTS: Final = {"scheduler.kubeconfig": SCHEDULER, "kubelets.kubeconfig": KUBELETS}
+MONITORING_TOKEN: Final = "monitoring/token"
+COMPONENTS: Final = {"scheduler/kubeconfig": SCHEDULER, "kubelets/kubeconfig": KUBELETS}
 """What :meth:`EmbeddedCluster.write_credentials` writes: file, and who its user is."""
 
 
@@ -142,9 +142,11 @@ class EmbeddedCluster:
     def write_credentials(self, folder: Path) -> None:
         """Write what components need into *folder*: a kubeconfig for each of COMPONENTS.
 
-        And a token that is good for reading metrics, MONITORING_TOKEN.
+        And a token that is good for reading metrics, MONITORING_TOKEN. Each is in a folder of its
+        own, so that it can be given to its reader alone.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        for name in (*COMPONENTS, MONITORING_TOKEN):
+            (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, user in COMPONENTS.items():
             self.write_kubeconfig(folder / name, user=user)
         write_file(folder / MONITORING_TOKEN, self._tokens.issue(MONITORING))
