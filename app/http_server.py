@@ -48,8 +48,9 @@ HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 HEAD_SECONDS: Final = 32.0
 """How long a client may take to send the head of a request, as with Kubernetes' servers."""
 
-LARGEST_HEAD: Final = 1 << 20
-"""Bytes of such a head, give or take what is read at once; as with Go's servers."""
+LARGEST_HEAD: Final = 128 << 10
+"""Bytes of such a head, give or take what is read at once. Go's servers take eight times as many;
+but they are kept for each connection before anybody knows who is at its other end."""
 
 PEER_CERTIFICATE: Final = "peer_certificate"
 """Where ``scope["state"]`` has the verified certificate of a TLS client, as DER; absent if none."""
