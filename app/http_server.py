@@ -39,7 +39,7 @@ HANDSHAKE_SECONDS: Final = 10.0
 ACCEPT_PAUSE: Final = 1.0
 """Seconds until another try when the system would not let a connection in; as asyncio has it."""
 
-SHARE_OF_FILES: Final = 4
+SHARE_OF_FILES: Final = 2
 """A port may have one in so many of the files that the process may have open."""
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")

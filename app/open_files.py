@@ -2,6 +2,10 @@
 
 import resource
 from contextlib import suppress
+from typing import Final
+
+MOST_ON_MACOS: Final = 10_240
+"""OPEN_MAX: more is refused there, whatever the hard limit says."""
 
 
 def raise_limit() -> int:
@@ -11,8 +15,11 @@ def raise_limit() -> int:
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
-        with suppress(ValueError, OSError):  # macOS promises more than it gives
+        try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (ValueError, OSError):
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, MOST_ON_MACOS), hard))
     return limit()
 
 

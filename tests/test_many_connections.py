@@ -269,6 +269,20 @@ def test_heads_that_never_end_take_little_memory() -> None:
     assert MOST_BY_DEFAULT * http_server.LARGEST_HEAD <= 128 << 20
 
 
+def test_a_system_that_gives_less_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def setrlimit(_what: int, limits: tuple[int, int]) -> None:
+        asked.append(limits)
+        if limits[0] > open_files.MOST_ON_MACOS:
+            raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _what: (256, 1 << 62))
+    monkeypatch.setattr(resource, "setrlimit", setrlimit)
+    open_files.raise_limit()
+    assert asked == [(1 << 62, 1 << 62), (open_files.MOST_ON_MACOS, 1 << 62)]
+
+
 async def nothing() -> int:
     return 0
 
