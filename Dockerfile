@@ -1,4 +1,8 @@
 # docker build -t berth:0.1.0 .        from another package index: --build-arg PIP_INDEX_URL=...
+#
+# For an image that can be built again, pin the base by its digest, which
+# `docker buildx imagetools inspect python:3.11-slim` prints:
+#   docker build --build-arg PYTHON=python:3.11-slim@sha256:... -t berth:0.1.0 .
 
 ARG PYTHON=python:3.11-slim
 
@@ -28,7 +32,9 @@ RUN pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
  && /opt/berth/bin/python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/berth/lib
 
 FROM ${PYTHON}
-LABEL org.opencontainers.image.title="berth" \
+ARG PYTHON
+LABEL org.opencontainers.image.base.name="${PYTHON}" \
+      org.opencontainers.image.title="berth" \
       org.opencontainers.image.description="A Kubernetes pod scheduler as one asyncio Python service" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="0.1.0"
@@ -36,7 +42,10 @@ LABEL org.opencontainers.image.title="berth" \
 ENV HOME=/var/lib/berth PATH=/opt/berth/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 # New volumes at these places belong to berth. Other users, as some clusters choose them, may enter.
 RUN install -d -o 65532 -g 65532 -m 0755 /var/lib/berth \
- && install -d -o 65532 -g 65532 -m 0700 /var/lib/berth/admin /var/lib/berth/credentials
+ && install -d -o 65532 -g 65532 -m 0700 /var/lib/berth/admin /var/lib/berth/credentials \
+      /var/lib/berth/credentials/admin /var/lib/berth/credentials/apiserver \
+      /var/lib/berth/credentials/scheduler /var/lib/berth/credentials/kubelets \
+      /var/lib/berth/credentials/monitoring
 COPY --from=builder /opt/berth /opt/berth
 USER 65532:65532
 WORKDIR /var/lib/berth

@@ -1,19 +1,18 @@
 """Certificates made at start, for servers that were given none."""
 
 import ipaddress
-import os
 import ssl
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from app.files import file_in_memory
 
 VALIDITY: Final = timedelta(days=365)
 CLOCKS_DIFFER_BY: Final = timedelta(hours=1)
@@ -67,13 +66,14 @@ def server_context(pair: KeyPair) -> ssl.SSLContext:
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # ssl takes files only. They are readable by this user alone and gone before we return.
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pair.pem"
-        path.touch(mode=0o600)
-        path.write_bytes(pair.certificate + b"\n" + pair.key)
-        context.load_cert_chain(os.fspath(path), password="")  # else it asks the terminal for one
+    load_pair(context, pair)
     return context
+
+
+def load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
+    """Have *context* show *pair*. Raises ssl.SSLError as :func:`server_context` does."""
+    with file_in_memory(pair.certificate + b"\n" + pair.key) as path:
+        context.load_cert_chain(path, password="")  # else it asks the terminal for one
 
 
 def _general_name(host: str) -> x509.GeneralName:

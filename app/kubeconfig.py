@@ -1,10 +1,11 @@
-"""Kubeconfigs and other secrets, written to files that only their owner can read."""
+"""Kubeconfigs, written to files that only their owner can read."""
 
-import os
 from base64 import b64encode
 from pathlib import Path
 
 import yaml
+
+from app.files import write_file
 
 
 def write_kubeconfig(
@@ -25,13 +26,4 @@ def write_kubeconfig(
         "contexts": [{"name": "berth", "context": {"cluster": "berth", "user": user}}],
         "current-context": "berth",
     }
-    write_secret(path, yaml.safe_dump(config, sort_keys=False))
-
-
-def write_secret(path: Path, text: str) -> None:
-    """Write *text* all at once: whoever waits for the file must not read half of it."""
-    written = path.with_name(f".{path.name}.{os.getpid()}")
-    written.unlink(missing_ok=True)
-    written.touch(mode=0o600, exist_ok=False)  # whoever makes it first could read it
-    written.write_text(text, encoding="utf-8")
-    written.replace(path)
+    write_file(path, yaml.safe_dump(config, sort_keys=False))

@@ -4,12 +4,10 @@ klog's verbosities are levels of Python here: warnings and errors are always wri
 0 on (what changed in the process or the cluster), ``debug`` from 2 on (what became of each pod, as
 kube-scheduler tells at 2). Higher ones, which klog has up to 10, add nothing.
 
-Whatever a line says, credentials in it are blotted out last of all: tokens, Authorization headers,
-passwords in URLs, private keys.
+Whatever a line says, credentials in it are blotted out last of all (:mod:`app.redaction`).
 """
 
 import logging
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -17,32 +15,14 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
+from app.redaction import BLOT, is_secret, redacted
+
 DEBUG_FROM: Final = 2
 """The verbosity from which debug lines are written."""
 NOISY: Final = ("uvicorn", "asyncio", "kubernetes_asyncio", "httpx", "httpcore")
 """Libraries whose lines below a warning nobody asked for."""
 _OUR_PREFIX: Final = "app."
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
-_BLOT: Final = "[redacted]"
-_SECRETS: Final = re.compile(
-    r"""
-      (?P<keep>(?i:\bauthorization["']?\s*[:=]\s*["']?))[^"'\r\n,}]+
-    | (?P<bearer>(?i:\bbearer\s+))[A-Za-z0-9._~+/=-]{8,}
-    | (?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*
-    | (?P<field>(?i:\b\w*(?:token|password)["']?\s*[:=]\s*["']?))[^\s"',}]+
-    | (?P<scheme>://)[^/\s:@]+:[^/\s@]+(?=@)
-    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_SECRET_KEY: Final = re.compile(r"(?i)(authorization|token|password)$")
-"""Each alternative is linear in the text, which may be what a stranger has sent."""
-
-
-def redacted(text: str) -> str:
-    """Return *text* without what looks like a credential in it."""
-    return _SECRETS.sub(_blotted, text)
 
 
 def _clean(value: Any) -> Any:
@@ -60,12 +40,7 @@ def _clean(value: Any) -> Any:
 
 def _clean_field(key: str, value: Any) -> Any:
     """Return a clean *value*, or none at all where *key* says that it is a secret."""
-    return _BLOT if _SECRET_KEY.search(key) and isinstance(value, str) else _clean(value)
-
-
-def _blotted(found: re.Match[str]) -> str:
-    kept = found[found.lastgroup] if found.lastgroup else ""
-    return kept + _BLOT
+    return BLOT if isinstance(value, str) and is_secret(key) else _clean(value)
 
 
 class TextFormatter(logging.Formatter):

@@ -9,6 +9,7 @@ from starlette.responses import PlainTextResponse
 from uvicorn import Config
 from uvicorn.server import ServerState
 
+from app.connection_limit import ConnectionLimit
 from app.http_server import HEAD_SECONDS, LARGEST_HEAD, GatheringTransport, Protocol
 
 
@@ -109,7 +110,9 @@ class Connection:
         )
         self.loop, self.wire = Loop(), Recorder()
         loop = cast("asyncio.AbstractEventLoop", self.loop)
-        self.protocol = Protocol(config, ServerState(), {}, _loop=loop)
+        seat = ConnectionLimit().enter()
+        assert seat is not None
+        self.protocol = Protocol(config, ServerState(), {}, _loop=loop, seat=seat)
         self.protocol.connection_made(self.wire)
 
     @property

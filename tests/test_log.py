@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from app import log as logs
-from app.log import redacted
+from app.redaction import redacted
 
 pytestmark = pytest.mark.usefixtures("root_logger")
 
@@ -130,6 +130,8 @@ def test_a_bad_vmodule_is_refused(item: str) -> None:
         ),
         pytest.param("Authorization: Negotiate abc", "Authorization: [redacted]", id="a header"),
         pytest.param("https://u:p@host/x", "https://[redacted]@host/x", id="a URL's user"),
+        pytest.param("https://t0ken@host/x", "https://[redacted]@host/x", id="a URL's token"),
+        pytest.param("keyData: 'YWJj'", "keyData: '[redacted]'", id="a key of an extender"),
         pytest.param("token=abc next=1", "token=[redacted] next=1", id="a field"),
         pytest.param('{"id_token": "abc"}', '{"id_token": "[redacted]"}', id="a JSON field"),
         pytest.param(
@@ -150,7 +152,16 @@ def test_credentials_are_blotted_out(text: str, want: str) -> None:
 
 @pytest.mark.parametrize(
     "part",
-    ["eyJ-", "eyJaaaaaaaa/", "-----BEGIN PRIVATE KEY-", "bearer ", "token ", "token", "://a:"],
+    [
+        "eyJ-",
+        "eyJaaaaaaaa/",
+        "-----BEGIN PRIVATE KEY-",
+        "bearer ",
+        "token ",
+        "token",
+        "://a:",
+        "://a",
+    ],
 )
 def test_looking_for_credentials_takes_no_longer_than_reading(part: str) -> None:
     text = part * (1_000_000 // len(part))

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Final, Self
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -71,6 +72,29 @@ def translated(what: str) -> Iterator[None]:
         raise UnavailableError(f"{what}: {exc!r}", sent=None) from exc
 
 
+async def _ask_guard(
+    _session: aiohttp.ClientSession,
+    context: SimpleNamespace,
+    _params: aiohttp.TraceRequestHeadersSentParams,
+) -> None:
+    guard: Callable[[], None] | None = context.trace_request_ctx
+    if guard is not None:
+        guard()
+
+
+def _guarding() -> aiohttp.TraceConfig:
+    """Return what has a session ask the guard of a request, its ``trace_request_ctx``, when the
+    connection is there and nothing is written yet. If the guard raises, nothing is.
+
+    Despite the name of the signal; also before each further try, which aiohttp makes by itself
+    when a connection that was kept turns out to be closed.
+    """
+    tracing = aiohttp.TraceConfig()
+    tracing.on_request_headers_sent.append(_ask_guard)
+    tracing.freeze()
+    return tracing
+
+
 class ApiClient:
     """Speaks to one API server. Made by :func:`app.client.connect.connect`.
 
@@ -112,6 +136,8 @@ class ApiClient:
             "User-Agent": user_agent,
         }
         self._may_write: Callable[[], bool] | None = None
+        if connections is None:
+            session.trace_configs.append(_guarding())
 
     def fenced(self, may_write: Callable[[], bool]) -> Self:
         """Return a client whose writes leave only while *may_write* says so, else FencedError.
@@ -242,11 +268,15 @@ class ApiClient:
     ) -> Answer:
         """Send a request, which errors call *what*, on whatever goes to the server."""
         if self._connections is None:
-            if self._is_fenced(method):
-                raise fenced_off(what)
+
+            def guard() -> None:
+                if self._is_fenced(method):
+                    raise fenced_off(what)
+
+            guard()  # else the connection would be made in vain
             with translated(what):
                 return await self._through_session(
-                    method, target, headers=headers, body=body, timeout=timeout
+                    method, target, headers=headers, body=body, timeout=timeout, guard=guard
                 )
         try:
             connection = await self._connections.take()
@@ -267,6 +297,7 @@ class ApiClient:
         headers: Mapping[str, str],
         body: bytes | None,
         timeout: float,
+        guard: Callable[[], None],
     ) -> Answer:
         async with self._session.request(
             method,
@@ -277,6 +308,7 @@ class ApiClient:
             allow_redirects=False,
             server_hostname=self._server_hostname,
             proxy=self._proxy,
+            trace_request_ctx=guard,
         ) as response:
             retry_after = response.headers.get("Retry-After")
             return Answer(response.status, retry_after, await response.read())

@@ -16,6 +16,7 @@ from app.addresses import THIS_MACHINE
 from app.client.api_client import ApiClient, Authorization, anonymous
 from app.client.connections import Connections
 from app.client.credentials import Credentials
+from app.client.kubeconfig_data import keep_in_memory
 from app.client.rate_limit import TokenBucket
 from app.clock import Clock, RealClock
 from app.errors import UserError
@@ -120,6 +121,7 @@ async def from_kubeconfig(
 
     if not any(is_file(path) for path in kubeconfig.split(os.pathsep)):
         raise ConnectError(f"kubeconfig {kubeconfig}: no such file")
+    keep_in_memory()
     configuration = Configuration()
     try:
         loader = await load_kube_config(

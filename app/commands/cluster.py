@@ -25,8 +25,8 @@ def main(argv: Sequence[str]) -> int:
     )  # fmt: skip
     parser.add_argument(
         "--credentials-dir", type=Path, metavar="FOLDER",
-        help="write there what others need, each with its own rights: kubeconfigs of scheduler and"
-        " kubelets, and a token that is good for reading metrics",
+        help="write there what others need, each with its own rights: scheduler/kubeconfig,"
+        " kubelets/kubeconfig, and monitoring/token, which is good for reading metrics",
     )  # fmt: skip
     given = parser.parse_args(argv)
     if given.insecure and not ipaddress.ip_address(given.bind_address).is_loopback:

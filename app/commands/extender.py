@@ -20,6 +20,7 @@ from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.endpoints import extender_port_application
 from app.main import SchedulerService
+from app.metrics.connection_metrics import ConnectionCollector
 from app.plugin_sources import KnownPlugins
 from app.tasks import forever
 from app.termination import until_terminated
@@ -84,6 +85,7 @@ async def _answer(
             listening(asked, app, reviews=reviews, clock=clock)
         )
         service.stuck_loop.listeners.append(server.listener)
+        service.registry.register(ConnectionCollector({"extender": server.connections}))
 
         async def both() -> None:
             async with asyncio.TaskGroup() as tasks:

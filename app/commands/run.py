@@ -27,9 +27,11 @@ from app.config.feature_gates import effective_gates
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.endpoints import extender_port_application, scheduler_application
+from app.files import write_file
 from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService
+from app.metrics.connection_metrics import ConnectionCollector
 from app.metrics.selection import Selection
 from app.plugin_sources import KnownPlugins
 from app.server.secure_serving import SecureServer
@@ -75,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
     )
     if options.write_config_to:
         with naming_file("--write-config-to", options.write_config_to):
-            Path(options.write_config_to).write_text(to_yaml(config), encoding="utf-8")
+            write_file(Path(options.write_config_to), to_yaml(config))
         return 0
     return in_loop(
         serve(
@@ -153,6 +155,10 @@ async def serve(
                 )
             )
             service.stuck_loop.listeners.append(extender_port.listener)
+        ports = {"secure": server, "extender": extender_port}
+        service.registry.register(
+            ConnectionCollector({name: port.connections for name, port in ports.items() if port})
+        )
         try:
             await until_terminated(
                 _run(service, options, server, extender_port, find_plugins),

@@ -10,6 +10,7 @@ import uvloop
 
 from app.errors import UserError
 from app.memory import keep_heap
+from app.open_files import raise_limit
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -65,6 +66,7 @@ def naming_file(flag: str, path: str) -> Iterator[None]:
 def in_loop(work: Coroutine[Any, Any, int]) -> int:
     """Run *work* on a fast event loop; Ctrl-C ends it cleanly."""
     keep_heap()
+    raise_limit()
     with (
         suppress(asyncio.CancelledError),
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

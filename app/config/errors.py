@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from app.errors import UserError
+from app.redaction import redacted, redacted_object
 
 
 class ConfigError(UserError, ValueError):
@@ -22,7 +23,7 @@ class ConfigError(UserError, ValueError):
 
 def invalid(path: str, value: object, detail: str) -> str:
     """Say that *value* at *path* is not allowed, and why."""
-    return f"{path}: Invalid value: {shown(value)}: {detail}"
+    return f"{path}: Invalid value: {shown(value, path)}: {redacted(detail)}"
 
 
 def required(path: str) -> str:
@@ -32,12 +33,12 @@ def required(path: str) -> str:
 
 def duplicate(path: str, value: object) -> str:
     """Say that *value* at *path* was there before."""
-    return f"{path}: Duplicate value: {shown(value)}"
+    return f"{path}: Duplicate value: {shown(value, path)}"
 
 
 def not_found(path: str, value: object) -> str:
     """Say that nothing has the name *value* that *path* refers to."""
-    return f"{path}: Not found: {shown(value)}"
+    return f"{path}: Not found: {shown(value, path)}"
 
 
 def forbidden(path: str, detail: str) -> str:
@@ -55,10 +56,14 @@ def duplicate_field(path: str) -> str:
     return f'strict decoding error: duplicate field "{path}"'
 
 
-def shown(value: object) -> str:
-    """Write *value* as JSON; what JSON does not know (a Duration), as it writes itself."""
+def shown(value: object, path: str = "") -> str:
+    """Write *value*, that of the field at *path*, as JSON and without secrets.
+
+    What JSON does not know (a Duration) is as it writes itself.
+    """
     if isinstance(value, str | int | float | list | dict | tuple | None):
-        return json.dumps(value, default=str, ensure_ascii=False)
+        shown = redacted_object(value, name=path)
+        return json.dumps(shown, default=str, ensure_ascii=False)
     return str(value)
 
 
@@ -88,7 +93,8 @@ def _problem(detail: ErrorDetails, path: str) -> str:
             return required(where)
         case "literal_error" | "enum":
             expected = str(detail.get("ctx", {}).get("expected", "")).replace("'", '"')
-            return f"{where}: Unsupported value: {shown(detail['input'])}: supported: {expected}"
+            value = shown(detail["input"], where)
+            return f"{where}: Unsupported value: {value}: supported: {expected}"
         case "value_error":
             return invalid(where, detail["input"], str(detail["ctx"]["error"]))
         case _:

@@ -33,13 +33,14 @@ from app.cluster.kubelet.node_template import NodeTemplate
 from app.cluster.registry import RESOURCES
 from app.cluster.server import ApiServer
 from app.cluster.store import Store
-from app.kubeconfig import write_kubeconfig, write_secret
+from app.files import write_file
+from app.kubeconfig import write_kubeconfig
 from app.manifests import ManifestError
 from app.objects.node import Node
 from app.tasks import forever
 
-MONITORING_TOKEN: Final = "monitoring.token"
-COMPONENTS: Final = {"scheduler.kubeconfig": SCHEDULER, "kubelets.kubeconfig": KUBELETS}
+MONITORING_TOKEN: Final = "monitoring/token"
+COMPONENTS: Final = {"scheduler/kubeconfig": SCHEDULER, "kubelets/kubeconfig": KUBELETS}
 """What :meth:`EmbeddedCluster.write_credentials` writes: file, and who its user is."""
 
 
@@ -141,12 +142,14 @@ class EmbeddedCluster:
     def write_credentials(self, folder: Path) -> None:
         """Write what components need into *folder*: a kubeconfig for each of COMPONENTS.
 
-        And a token that is good for reading metrics, MONITORING_TOKEN.
+        And a token that is good for reading metrics, MONITORING_TOKEN. Each is in a folder of its
+        own, so that it can be given to its reader alone.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        for name in (*COMPONENTS, MONITORING_TOKEN):
+            (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, user in COMPONENTS.items():
             self.write_kubeconfig(folder / name, user=user)
-        write_secret(folder / MONITORING_TOKEN, self._tokens.issue(MONITORING))
+        write_file(folder / MONITORING_TOKEN, self._tokens.issue(MONITORING))
 
     @property
     def _reached_at(self) -> str:

@@ -1,10 +1,9 @@
 """TLS towards an extender (spec §9.1)."""
 
-import os
 import ssl
-import tempfile
 from pathlib import Path
 
+from app.certificates import KeyPair, load_pair
 from app.config.errors import invalid
 from app.config.types import Extender, ExtenderTLSConfig
 
@@ -32,17 +31,5 @@ def client_context(config: Extender) -> ssl.SSLContext:
     if tls.cert_data or tls.cert_file:
         certificate = tls.cert_data or Path(tls.cert_file).read_bytes()
         key = tls.key_data or (Path(tls.key_file).read_bytes() if tls.key_file else b"")
-        _load_pair(context, certificate + b"\n" + key)
+        load_pair(context, KeyPair(certificate, key))
     return context
-
-
-def _load_pair(context: ssl.SSLContext, pair: bytes) -> None:
-    """Have *context* show the certificate in *pair*, PEM with its key.
-
-    ssl takes files only; this one is readable by this user alone, and gone before we return.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pair.pem"
-        path.touch(mode=0o600)
-        path.write_bytes(pair)
-        context.load_cert_chain(os.fspath(path))

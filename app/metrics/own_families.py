@@ -144,3 +144,17 @@ LOOP_STALLS: Final = counter(
     stability=ALPHA,
     text="How often the event loop was found stuck for five seconds.",
 )
+HTTP_CONNECTIONS: Final = gauge(
+    name="berth_http_connections",
+    stability=ALPHA,
+    text="Connections of clients that are open, by port.",
+    labels=("port",),
+)
+HTTP_DROPPED: Final = counter(
+    name="berth_http_connections_dropped_total",
+    stability=ALPHA,
+    text="Connections that were not served: displaced while they waited for their client, to make"
+    " room; refused because all others had work; handshake, which failed or took too long;"
+    " not_accepted, for want of file descriptors.",
+    labels=("port", "reason"),
+)

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 from app.client.api import Api
 from app.clock import Clock
 from app.config.options import Options
+from app.connection_limit import ConnectionCounts
 from app.errors import UserError
 from app.http_server import HttpServer, Listener
 from app.server.access import Access
@@ -91,6 +92,11 @@ class SecureServer:
     @property
     def listener(self) -> Listener:
         return self._server.listener
+
+    @property
+    def connections(self) -> ConnectionCounts:
+        """What becomes of connections; for metrics, not to be changed."""
+        return self._server.connections
 
     async def start(self) -> None:
         """Learn whom to believe, then listen. Raises OSError, and UserError about flags."""

@@ -1,6 +1,5 @@
 """Where the certificates that berth shows come from: files, a folder, nowhere (spec §7.2)."""
 
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from cryptography.x509.oid import NameOID
 from app.addresses import THIS_MACHINE
 from app.certificates import KeyPair, self_signed
 from app.config.options import Options
+from app.files import PUBLIC, write_file
 from app.server.tls_settings import TlsFlagError
 
 NAME: Final = "kube-scheduler"
@@ -99,7 +99,6 @@ def _names_in(files: CertificateFiles) -> tuple[str, ...]:
 
 def _write(pair: KeyPair, files: CertificateFiles) -> None:
     files.certificate.parent.mkdir(parents=True, exist_ok=True)
-    files.certificate.write_bytes(pair.certificate)
-    private = os.open(files.key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(private, "wb") as file:
-        file.write(pair.key)
+    # The key first: a certificate says that both are there.
+    write_file(files.key, pair.key)
+    write_file(files.certificate, pair.certificate, mode=PUBLIC)

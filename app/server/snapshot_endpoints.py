@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import StreamingResponse
 
+from app.redaction import redacted_object
 from app.server.refusal import Refusal
 from app.whatif.snapshot import Snapshot
 
@@ -18,8 +20,8 @@ def snapshot_endpoints(take: Callable[[], Snapshot], *, is_synced: Callable[[], 
         "/snapshot",
         summary="All that deciding needs, for `berth simulate` and `berth explain`",
         description="The cluster as the scheduler sees it at one moment: a `berth/v1` Snapshot with"
-        " the configuration and lists of Kubernetes objects, which have the fields that berth"
-        " reads.",
+        " the configuration, with REDACTED for secrets, and lists of Kubernetes objects, which have"
+        " the fields that berth reads.",
         response_class=StreamingResponse,
         responses={
             200: {"content": {"application/json": {"schema": {"type": "object"}}}},
@@ -29,7 +31,9 @@ def snapshot_endpoints(take: Callable[[], Snapshot], *, is_synced: Callable[[], 
     async def snapshot() -> StreamingResponse:
         if not is_synced():
             raise HTTPException(503, "the state of the cluster is not known yet")
-        return StreamingResponse(_in_turns(take()), media_type="application/json")
+        taken = take()
+        shown = replace(taken, config=redacted_object(taken.config))
+        return StreamingResponse(_in_turns(shown), media_type="application/json")
 
     return router
 

@@ -18,6 +18,7 @@ from app.config.feature_gates import COMPONENT_FLAGZ, COMPONENT_STATUSZ, FEATURE
 from app.config.flags import RELEASE
 from app.config.options import HELP, Options
 from app.config.types import KubeSchedulerConfiguration
+from app.redaction import redacted
 
 COMPONENT: Final = "kube-scheduler"
 """Whose place this process takes; what reads these pages looks for it."""
@@ -44,13 +45,13 @@ _Accept: TypeAlias = Annotated[str, Header(description="text/plain, or as=Flagz 
 
 
 def flag_values(options: Options) -> dict[str, str]:
-    """Return all flags with their values, as they would be written."""
+    """Return all flags with their values as they would be written, without secrets."""
     named = {
         f.name.replace("_", "-"): getattr(options, f.name)
         for f in fields(options)
         if f.metadata.get(HELP)
     }
-    return {name: _flag_value(value) for name, value in sorted(named.items())}
+    return {name: redacted(_flag_value(value)) for name, value in sorted(named.items())}
 
 
 def zpages(
@@ -65,7 +66,7 @@ def zpages(
 
     *gates* decide whether /flagz and /statusz are among them.
 
-    As with kube-scheduler /configz has everything, also the keys of extenders: not for the public.
+    Unlike kube-scheduler's, no page has secrets.
     """
     router = APIRouter(tags=["about"])
     began, began_at = clock.monotonic(), clock.now()

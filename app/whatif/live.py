@@ -63,7 +63,7 @@ class LiveSnapshots:
         for group in self._others():
             for obj in group:
                 objects.setdefault(type(obj).__name__, []).append(obj)
-        # Extenders are not asked what if, and their keys are not for everybody.
+        # Extenders are not asked what if.
         config = to_object(self._config()) | {"extenders": []}
         return Snapshot(rfc3339(self._clock.now()), config, objects)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from app.certificates import self_signed
-from app.kubeconfig import write_kubeconfig, write_secret
+from app.files import write_file
+from app.kubeconfig import write_kubeconfig
 
 USERS: Final = {
     "admin": ("admin", "system:masters"),
@@ -20,7 +21,10 @@ USERS: Final = {
     "kubelets": ("hollow-kubelets", "system:masters"),
     "monitoring": ("monitoring", "system:monitoring"),
 }
-"""File to its user and group."""
+"""Folder to its user and group."""
+
+API_SERVER: Final = "apiserver"
+"""The folder of what the API server reads."""
 
 PORT: Final = 6443
 PORT_ON_THIS_MACHINE: Final = 6444
@@ -28,18 +32,24 @@ PORT_ON_THIS_MACHINE: Final = 6444
 
 
 def make(folder: Path, host: str, *, now: datetime) -> None:
-    """Write all files of *folder*, the certificate for *host* and loopback."""
+    """Write all files of *folder*, the certificate for *host* and loopback.
+
+    Who reads them has a folder of his own there: each user, and the API server.
+    """
+    served = folder / API_SERVER
+    for name in (*USERS, API_SERVER):
+        (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     api = self_signed([host, "localhost", "127.0.0.1"], now=now, name=host)
-    write_secret(folder / "api.key", api.key.decode())
-    write_secret(folder / "api.crt", api.certificate.decode())
+    write_file(served / "api.key", api.key)
+    write_file(served / "api.crt", api.certificate)
     accounts = self_signed([host], now=now, name="service-accounts")
-    write_secret(folder / "service-accounts.key", accounts.key.decode())
-    write_secret(folder / "service-accounts.crt", accounts.certificate.decode())
+    write_file(served / "service-accounts.key", accounts.key)
+    write_file(served / "service-accounts.crt", accounts.certificate)
     tokens = {name: secrets.token_urlsafe(32) for name in USERS}
     for name, (user, _group) in USERS.items():
         server = f"127.0.0.1:{PORT_ON_THIS_MACHINE}" if name == "admin" else f"{host}:{PORT}"
         write_kubeconfig(
-            folder / f"{name}.kubeconfig",
+            folder / name / "kubeconfig",
             server=f"https://{server}",
             user=user,
             authority=api.certificate,
@@ -47,10 +57,10 @@ def make(folder: Path, host: str, *, now: datetime) -> None:
         )
     rows = [f'{tokens[name]},{user},{user},"{group}"' for name, (user, group) in USERS.items()]
     # The last one: it says that all are there.
-    write_secret(folder / "tokens.csv", "\n".join(rows) + "\n")
+    write_file(served / "tokens.csv", "\n".join(rows) + "\n")
 
 
 if __name__ == "__main__":
     target = Path(sys.argv[1])
-    if not (target / "tokens.csv").exists():
+    if not (target / API_SERVER / "tokens.csv").exists():
         make(target, sys.argv[2], now=datetime.now(UTC))

@@ -1,12 +1,17 @@
 """Where the API server is found, and what is said when it is not."""
 
+import base64
+import os
 import ssl
 import stat
+import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
 
+from app.certificates import self_signed
 from app.client.connect import ConnectError, connect, find, proxy_from_environment
 from app.clock import FakeClock
 
@@ -82,6 +87,41 @@ async def test_a_token_file_that_changes_is_read_again(kubeconfig: Path, tmp_pat
     clock.advance(61)
 
     assert await endpoint.authorization() == "Bearer second"
+
+
+def b64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+async def test_keys_in_a_kubeconfig_touch_no_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))  # writing there fails
+    pair = self_signed(["there"], now=datetime(2026, 11, 1, tzinfo=UTC), name="there")
+    user = {
+        "client-certificate-data": b64(pair.certificate),
+        "client-key-data": b64(pair.key),
+        "token": "secret",
+    }
+    cluster = {"server": "https://there", "certificate-authority-data": b64(pair.certificate)}
+    path = tmp_path / "config"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                **CONFIG,
+                "clusters": [{"name": "c1", "cluster": cluster}],
+                "users": [{"name": "u1", "user": user}],
+            }
+        )
+    )
+    clock = FakeClock()
+    endpoint = await find(kubeconfig=str(path), context=None, master=None, clock=clock)
+    assert isinstance(endpoint.tls, ssl.SSLContext)
+    assert len(endpoint.tls.get_ca_certs()) == 1
+    descriptors = os.listdir("/proc/self/fd")
+    clock.advance(61)
+    assert await endpoint.authorization() == "Bearer secret"
+    assert os.listdir("/proc/self/fd") == descriptors  # it was loaded again
 
 
 @pytest.mark.wall

@@ -33,6 +33,18 @@ def test_the_effective_configuration_is_written_and_can_be_loaded(tmp_path: Path
     again = tmp_path / "again.yaml"
     assert cli.run(["run", "--config", str(written), "--write-config-to", str(again)]) == 0
     assert again.read_text() == written.read_text()
+    # It may have keys of extenders.
+    assert written.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_effective_configuration_is_not_written_through_a_link(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    assert cli.run(["run", "--write-config-to", str(link)]) == 2
+    assert f"--write-config-to {link}: is a symbolic link" in capsys.readouterr().err
+    assert not target.exists()
 
 
 def test_a_configuration_that_could_not_run_is_not_written(

@@ -101,13 +101,16 @@ CASES: Final[dict[str, Values]] = {
         "extender": {"tokens": True},
         "rbac": EVERYTHING["rbac"]
         | {"extenderClients": [{"kind": "ServiceAccount", "name": "x", "namespace": "y"}]},
-        "serviceMonitor": {"enabled": True},
+        "serviceMonitor": {"enabled": True, "tlsConfig": {"insecureSkipVerify": True}},
     },
     "extender, open": {
         "mode": "extender",
         "extender": {"allowUnauthenticated": True, "bind": False},
+        "networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1/32"]}},
     },
-    "monitored by its own certificate": {"serviceMonitor": {"enabled": True}},
+    "monitored unverified": {
+        "serviceMonitor": {"enabled": True, "tlsConfig": {"insecureSkipVerify": True}}
+    },
     "an image by digest": {"image": {"digest": f"sha256:{'0' * 64}"}},
 }
 """By what they are."""

@@ -23,6 +23,7 @@ from tests.helm.rendering import (
     notes,
     of_kind,
     render,
+    render_texts,
     walk,
 )
 
@@ -258,9 +259,7 @@ def test_pods_stay_for_berth_reads_its_files_again(mode: str, changed: Values) -
     ],
 )
 def test_how_prometheus_says_who_it_is(values: Values, want: set[str]) -> None:
-    [monitor] = of_kind(
-        render(merge({"serviceMonitor": {"enabled": True}}, values)), "ServiceMonitor"
-    )
+    [monitor] = of_kind(render(merge(CASES["monitored unverified"], values)), "ServiceMonitor")
     [endpoint] = monitor["spec"]["endpoints"]
     assert {"authorization", "bearerTokenFile"} & endpoint.keys() == want
 
@@ -268,7 +267,6 @@ def test_how_prometheus_says_who_it_is(values: Values, want: set[str]) -> None:
 @pytest.mark.parametrize(
     ("values", "want"),
     [
-        pytest.param({}, {"insecureSkipVerify": True}, id="nobody knows who signed it"),
         pytest.param(
             CERT_MANAGER,
             {
@@ -285,6 +283,86 @@ def test_how_prometheus_trusts(values: Values, want: Object) -> None:
         render(merge({"serviceMonitor": {"enabled": True}}, values)), "ServiceMonitor"
     )
     assert monitor["spec"]["endpoints"][0]["tlsConfig"] == want
+
+
+NAMED: Final = {
+    "metricsReaders": [
+        {"kind": "ServiceAccount", "name": "prometheus", "namespace": "monitoring"},
+        {"kind": "User", "name": "jane"},
+    ],
+    "users": [
+        {"kind": "Group", "name": "system:serviceaccounts:platform"},
+        {"kind": "ServiceAccount", "name": "other", "namespace": "monitoring"},
+    ],
+    "extenderClients": [{"kind": "ServiceAccount", "name": "x", "namespace": "schedulers"}],
+}
+OWN_NAMESPACE: Final[Object] = {"podSelector": {}}
+
+
+def of_namespace(name: str) -> Object:
+    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
+
+
+@pytest.mark.parametrize(
+    ("values", "want"),
+    [
+        pytest.param({}, [OWN_NAMESPACE], id="nobody is named"),
+        pytest.param(
+            {"rbac": NAMED},
+            [OWN_NAMESPACE, of_namespace("monitoring"), of_namespace("platform")],
+            id="the namespaces of who may ask",
+        ),
+        pytest.param(
+            {"rbac": NAMED, "networkPolicy": {"from": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}},
+            [{"ipBlock": {"cidr": "192.0.2.0/24"}}],
+            id="who is given, and nobody else",
+        ),
+        pytest.param(of_mode("extender", {"rbac": NAMED}), None, id="it is not known where from"),
+        pytest.param(
+            of_mode(
+                "extender",
+                {"rbac": NAMED, "networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1/32"]}}},
+            ),
+            [
+                OWN_NAMESPACE,
+                of_namespace("monitoring"),
+                of_namespace("schedulers"),
+                {"ipBlock": {"cidr": "10.0.0.1/32"}},
+            ],
+            id="kube-scheduler is where the API server is",
+        ),
+    ],
+)
+def test_who_may_come_in(values: Values, want: list[Object] | None) -> None:
+    objects = render(values)
+    [policy] = of_kind(objects, "NetworkPolicy")
+    [rule] = policy["spec"]["ingress"]
+    [test] = of_kind(objects, "Pod")
+    if want is None:
+        assert "from" not in rule
+        return
+    *found, test_peer = rule["from"]
+    assert found == want
+    assert test_peer["podSelector"]["matchLabels"].items() <= test["metadata"]["labels"].items()
+
+
+def test_no_manifest_has_the_password_of_an_extender_but_its_configuration() -> None:
+    config = "extenders: [{urlPrefix: 'https://me:hunter2@one.example.com:8443/x'}]"
+    text = render_texts({"config": config})
+    assert "# https://one.example.com:8443" in text["networkpolicy.yaml"]
+    assert {name for name, each in text.items() if "hunter2" in each} == {"configmap.yaml"}
+
+
+def test_a_digest_wins_over_a_tag() -> None:
+    digest = f"sha256:{'0' * 64}"
+    objects = render(
+        {"image": {"repository": "registry.example.com/b", "tag": "x", "digest": digest}}
+    )
+    [test] = of_kind(objects, "Pod")
+    for spec in (deployment(objects)["spec"]["template"]["spec"], test["spec"]):
+        assert [each["image"] for each in spec["containers"]] == [
+            f"registry.example.com/b@{digest}"
+        ]
 
 
 def test_alerts_and_dashboard_are_passed_on_as_they_are() -> None:

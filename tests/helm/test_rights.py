@@ -99,6 +99,7 @@ UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
 
 PUBLIC: Final = ("/healthz", "/livez", "/readyz")
 FOR_ADMINISTRATORS: Final = {
+    "/configz",
     "/debug/flags",
     "/debug/flags/v",
     "/debug/pprof",

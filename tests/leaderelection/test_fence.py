@@ -1,10 +1,15 @@
 """No write after loss: a leader that stood still finds that it may not, before it knows why."""
 
 import asyncio
+import dataclasses
+import ssl
+from datetime import UTC, datetime
 
 import pytest
 from aiohttp import web
 
+from app.certificates import self_signed, server_context
+from app.client.connect import Endpoint, client_of
 from app.client.errors import FencedError
 from app.clock import FakeClock
 from app.leaderelection.elector import LeadershipLostError
@@ -172,3 +177,84 @@ async def test_the_fence_is_asked_at_the_last_moment() -> None:
         await client.fenced(lambda: allowed).request("PATCH", "/status", body=b"{}")
 
     assert arrived == ["GET", "POST", "PATCH"]
+
+
+class Proxy:
+    """An HTTP proxy that is slow to connect: it lets nobody through before it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.opens = asyncio.Event()
+        self.written = b""
+        """What came from the client once the connection was there."""
+        self.url = ""
+
+    async def start(self) -> asyncio.Server:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        return server
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"CONNECT ")
+        self.asked.set()
+        await self.opens.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await writer.start_tls(server_context(PAIR))
+        try:
+            while b"\r\n\r\n{}" not in self.written and (more := await reader.read(65536)):
+                self.written += more
+            if self.written:
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        finally:
+            writer.close()
+
+
+PAIR = self_signed(["api.example"], now=datetime.now(UTC), name="api.example")
+
+
+@pytest.mark.wall
+@pytest.mark.parametrize("still_leads", [True, False])
+async def test_behind_a_proxy_the_fence_is_asked_when_the_connection_is_there(
+    *, still_leads: bool
+) -> None:
+    proxy, allowed = Proxy(), True
+    endpoint = Endpoint(
+        "https://api.example:6443",
+        tls=ssl.create_default_context(cadata=PAIR.certificate.decode()),
+    )
+    async with await proxy.start():
+        client = client_of(
+            dataclasses.replace(endpoint, proxy=proxy.url),
+            qps=0,
+            burst=1,
+            user_agent="test",
+            clock=FakeClock(),
+        )
+        bind = client.fenced(lambda: allowed).request("POST", "/binding", body=b"{}")
+        writing = asyncio.create_task(bind, name="bind")
+        await proxy.asked.wait()
+        allowed = still_leads  # the lease may end while the proxy connects
+        proxy.opens.set()
+        if still_leads:
+            assert await writing == b"{}"
+        else:
+            with pytest.raises(FencedError, match="POST /binding: not sent"):
+                await writing
+        await client.close()
+
+    assert proxy.written.startswith(b"POST /binding ") is still_leads
+    assert bool(proxy.written) is still_leads
+
+
+@pytest.mark.wall
+async def test_reading_behind_a_proxy_needs_no_lease() -> None:
+    async def handle(_request: web.BaseRequest) -> web.Response:
+        return web.Response(body=b"{}")
+
+    async with serving(handle) as proxy:
+        endpoint = Endpoint("http://api.example", proxy=proxy.url)
+        client = client_of(endpoint, qps=0, burst=1, user_agent="test", clock=FakeClock())
+        assert await client.fenced(lambda: False).request("GET", "/pod") == b"{}"
+        assert await client.request("POST", "/review", body=b"{}") == b"{}"
+        await client.close()

@@ -1,5 +1,6 @@
 """``berth cluster`` for others than this machine: address, names, credentials."""
 
+import os
 import random
 import stat
 from pathlib import Path
@@ -66,15 +67,23 @@ async def test_credentials_give_each_its_own_rights(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "credentials"
     cluster.write_credentials(folder)
 
-    written = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
-    assert written == dict.fromkeys(
-        ["scheduler.kubeconfig", "kubelets.kubeconfig", "monitoring.token"], 0o600
-    )
+    written = {
+        os.fspath(path.relative_to(folder)): stat.S_IMODE(path.stat().st_mode)
+        for path in folder.rglob("*")
+    }
+    assert written == {
+        "scheduler": 0o700,
+        "scheduler/kubeconfig": 0o600,
+        "kubelets": 0o700,
+        "kubelets/kubeconfig": 0o600,
+        "monitoring": 0o700,
+        "monitoring/token": 0o600,
+    }
     for name, user, may_read in (
         ("scheduler", "system:kube-scheduler", "/api/v1/pods"),
         ("kubelets", "system:node:hollow", "/api/v1/nodes"),
     ):
-        path = folder / f"{name}.kubeconfig"
+        path = folder / name / "kubeconfig"
         (said,) = yaml.safe_load(path.read_text())["users"]
         assert said["name"] == user
         client = await connect(kubeconfig=str(path), qps=0, burst=1, user_agent="test")
@@ -82,7 +91,7 @@ async def test_credentials_give_each_its_own_rights(tmp_path: Path) -> None:
         with pytest.raises(ForbiddenError):
             await client.request("DELETE", "/api/v1/namespaces/default")
         await client.close()
-    token = (folder / "monitoring.token").read_text()
+    token = (folder / "monitoring" / "token").read_text()
     client = await cluster.connect("test", token=token)
     with pytest.raises(ForbiddenError):
         await client.request("GET", "/api/v1/pods")

@@ -11,6 +11,7 @@ from compose_spec import PyCompose
 from app import cli
 
 REPOSITORY = Path(__file__).parents[2]
+DOCKERFILE = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")
 TEXT = (REPOSITORY / "docker-compose.yml").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -20,9 +21,12 @@ BY_DEFAULT = {name for name, service in SERVICES.items() if "profiles" not in se
 every_service = pytest.mark.parametrize("name", sorted(SERVICES))
 
 
-def test_it_follows_the_compose_specification() -> None:
-    # Merged first: the reader takes merge keys for fields.
-    read = PyCompose.from_yaml(yaml.safe_dump(COMPOSE))
+@pytest.mark.parametrize("digest", ["", f"@sha256:{'0' * 64}"], ids=["version", "digest"])
+def test_it_follows_the_compose_specification(digest: str) -> None:
+    # Merged first: the reader takes merge keys for fields. Variables are for compose itself.
+    given = rf"\1{digest}" if digest else r"\1:\2"
+    text = re.sub(r"\$\{[A-Z]+_IMAGE:-(.*?):(.*?)\}", given, yaml.safe_dump(COMPOSE))
+    read = PyCompose.from_yaml(text)
     assert set(read.service_names()) == set(SERVICES)
 
 
@@ -70,7 +74,53 @@ def test_files_of_ours_are_there_and_cannot_be_written(name: str) -> None:
 
 @every_service
 def test_images_are_pinned(name: str) -> None:
-    assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+(-\d+)?", SERVICES[name]["image"])
+    """By a version; those of others by a digest, too, if it is given."""
+    by_version = r"[\w./-]+:v?\d+\.\d+\.\d+(-\d+)?"
+    pattern = by_version if name in OURS else rf"\$\{{[A-Z]+_IMAGE:-{by_version}\}}"
+    assert re.fullmatch(pattern, SERVICES[name]["image"])
+
+
+def test_the_base_image_can_be_pinned_by_its_digest() -> None:
+    (default,) = re.findall(r"^ARG PYTHON=(.*)$", DOCKERFILE, re.MULTILINE)
+    for service in OURS.values():
+        assert service["build"]["args"] == {"PYTHON": f"${{PYTHON_IMAGE:-{default}}}"}
+
+
+WRITERS = {"": "cluster", "real-": "real-credentials"}
+"""Who makes the credentials of a profile, by how the names of its volumes begin."""
+
+
+def test_each_credential_has_one_reader() -> None:
+    readers: dict[str, set[str]] = {volume: set() for volume in COMPOSE["volumes"]}
+    for name, service in SERVICES.items():
+        for volume in service.get("volumes", ()):
+            source, target, *options = volume.split(":")
+            if source.startswith("."):
+                continue
+            assert target.endswith(source.removeprefix("real-")), volume  # and nothing beside it
+            prefix = "real-" if source.startswith("real-") else ""
+            if name != WRITERS[prefix]:
+                assert options == ["ro"], volume
+                readers[source].add(name)
+    assert readers == {
+        "admin": set(),
+        "scheduler": {"scheduler-a", "scheduler-b"},
+        "kubelets": {"kubelets"},
+        "monitoring": {"prometheus"},
+        "real-admin": {"real-apiserver"},
+        "real-apiserver": {"real-apiserver"},
+        "real-scheduler": {"real-scheduler"},
+        "real-kubelets": {"real-kubelets"},
+        "real-monitoring": set(),
+    }
+
+
+def test_volumes_belong_to_berth_from_the_start() -> None:
+    """The image has their folders: else they are root's, and nobody can write there."""
+    for name in WRITERS.values():
+        for volume in SERVICES[name]["volumes"]:
+            source, target, *_ = volume.split(":")
+            assert source.startswith(".") or target in DOCKERFILE.split(), target
 
 
 @every_service

@@ -90,7 +90,7 @@ class Project:
 
     async def leads(self, name: str) -> bool:
         """Ask for the metrics as Prometheus does, with the token that compose mounts for it."""
-        token = (self._home / "credentials" / "monitoring.token").read_text()
+        token = (self._home / "credentials" / "monitoring" / "token").read_text()
         headers = {"Authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(verify=False, headers=headers) as client:
             answer = await client.get(f"https://127.0.0.1:{self.ports[name]}/metrics")

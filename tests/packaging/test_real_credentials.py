@@ -31,7 +31,7 @@ def run(folder: Path) -> dict[str, bytes]:
     command = [sys.executable, mounted[script], os.fspath(folder), host]
     environment = {**os.environ, "PYTHONPATH": os.fspath(REPOSITORY)}
     subprocess.run(command, cwd=REPOSITORY, env=environment, check=True)
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {os.fspath(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def split(volume: str) -> list[str]:
@@ -56,11 +56,17 @@ def test_every_file_that_a_command_names_is_made(made: Path) -> None:
 
 
 def test_only_their_owner_can_read_them(made: Path) -> None:
-    assert {stat.S_IMODE(path.stat().st_mode) for path in made.iterdir()} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made.rglob("*") if path.is_file()} == {
+        0o600
+    }
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made.iterdir()} == {0o700}
 
 
 def test_users(made: Path) -> None:
-    users = {user.name: set(user.groups) for user in read_token_file(made / "tokens.csv").values()}
+    users = {
+        user.name: set(user.groups)
+        for user in read_token_file(made / "apiserver" / "tokens.csv").values()
+    }
     everybody = {"system:authenticated"}
     assert users == {
         "admin": {"system:masters"} | everybody,
@@ -77,10 +83,10 @@ def test_users(made: Path) -> None:
 def test_kubeconfigs_lead_to_a_server_that_its_certificate_names(
     made: Path, name: str, server: str
 ) -> None:
-    config = yaml.safe_load((made / f"{name}.kubeconfig").read_text())
+    config = yaml.safe_load((made / name / "kubeconfig").read_text())
     assert config["clusters"][0]["cluster"]["server"] == f"https://{server}"
-    assert config["users"][0]["user"]["token"] in (made / "tokens.csv").read_text()
-    certificate = x509.load_pem_x509_certificate((made / "api.crt").read_bytes())
+    assert config["users"][0]["user"]["token"] in (made / "apiserver" / "tokens.csv").read_text()
+    certificate = x509.load_pem_x509_certificate((made / "apiserver" / "api.crt").read_bytes())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     hosts = {*names.get_values_for_type(x509.DNSName)}
     hosts |= {str(ip) for ip in names.get_values_for_type(x509.IPAddress)}
@@ -89,11 +95,12 @@ def test_kubeconfigs_lead_to_a_server_that_its_certificate_names(
 
 @pytest.mark.parametrize("pair", ["api", "service-accounts"])
 def test_keys_belong_to_their_certificates(made: Path, pair: str) -> None:
-    key = load_pem_private_key((made / f"{pair}.key").read_bytes(), password=None)
-    certificate = x509.load_pem_x509_certificate((made / f"{pair}.crt").read_bytes())
+    key = load_pem_private_key((made / "apiserver" / f"{pair}.key").read_bytes(), password=None)
+    certificate = x509.load_pem_x509_certificate((made / "apiserver" / f"{pair}.crt").read_bytes())
     assert key.public_key() == certificate.public_key()
 
 
 def test_what_is_there_is_kept(made: Path) -> None:
-    before = {path.name: path.read_bytes() for path in made.iterdir()}
+    before = {os.fspath(p): p.read_bytes() for p in made.rglob("*") if p.is_file()}
+    assert len(before) == 9
     assert run(made) == before

@@ -133,6 +133,25 @@ def test_a_folder_keeps_the_certificate(tmp_path: Path) -> None:
     assert (tmp_path / "certs" / "kube-scheduler.key").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_folder_with_half_a_certificate_gets_a_whole_one_for_its_owner(tmp_path: Path) -> None:
+    key = tmp_path / "kube-scheduler.key"
+    key.write_text("of somebody who waits to read more")
+    key.chmod(0o666)
+    shake_hands(ServingTls(Options(cert_dir=str(tmp_path)), now=NOW))
+    assert key.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", ["kube-scheduler.crt", "kube-scheduler.key"])
+def test_a_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
+    target = tmp_path / "elsewhere"
+    folder = tmp_path / "certs"
+    folder.mkdir()
+    (folder / name).symlink_to(target)
+    with pytest.raises(TlsFlagError, match=f"--cert-dir {folder}/{name}: is a symbolic link"):
+        ServingTls(Options(cert_dir=str(folder)), now=NOW)
+    assert not target.exists()
+
+
 @pytest.mark.parametrize(
     ("asked_for", "want"),
     [

@@ -270,4 +270,4 @@ class EffectiveConfiguration(Told):
     loaded_at: str
     """Since when it is in force."""
     configuration: dict[str, Any]
-    """A KubeSchedulerConfiguration that can be loaded again, but for private keys."""
+    """A KubeSchedulerConfiguration, with REDACTED for secrets."""

@@ -126,6 +126,37 @@ https
 {{- if ne .Values.tls.source "self-signed" -}}true{{- end -}}
 {{- end -}}
 
+{{/* Who may come in: peers of a NetworkPolicy, or nothing for everybody. */}}
+{{- define "berth.peers" -}}
+{{- if .Values.networkPolicy.from -}}
+{{- toYaml .Values.networkPolicy.from -}}
+{{- else -}}
+{{- $isExtender := include "berth.isExtender" . -}}
+{{- $namespaces := list -}}
+{{- range concat .Values.rbac.metricsReaders (ternary .Values.rbac.extenderClients .Values.rbac.users (not (empty $isExtender))) -}}
+{{- if and (eq .kind "ServiceAccount") .namespace -}}
+{{- $namespaces = append $namespaces .namespace -}}
+{{- else if and (eq .kind "Group") (hasPrefix "system:serviceaccounts:" .name) -}}
+{{- $namespaces = append $namespaces (trimPrefix "system:serviceaccounts:" .name) -}}
+{{- end -}}
+{{- end -}}
+{{- $cidrs := ternary .Values.networkPolicy.apiServer.cidrs list (not (empty $isExtender)) -}}
+{{- if or (not $isExtender) $cidrs -}}
+- podSelector: {} # of the release's own namespace
+{{- range $namespaces | uniq | sortAlpha }}
+- namespaceSelector:
+    matchLabels:
+      kubernetes.io/metadata.name: {{ . }}
+{{- end }}
+{{- /* kube-scheduler is where the API server is, on the network of its host. */}}
+{{- range $cidrs }}
+- ipBlock:
+    cidr: {{ . | quote }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "berth.hasPlugins" -}}
 {{- if or .Values.plugins.files .Values.plugins.configMaps -}}true{{- end -}}
 {{- end -}}
@@ -160,6 +191,12 @@ https
 {{- if and .Values.serviceMonitor.enabled .Values.extender.clientCA.secretName (not .Values.extender.tokens) (not .Values.serviceMonitor.tlsConfig) -}}
 {{- fail "serviceMonitor.tlsConfig: with extender.clientCA metrics need a client certificate, too: give cert and keySecret" -}}
 {{- end -}}
+{{- if and .Values.extender.allowUnauthenticated (not (include "berth.authenticates" .)) .Values.networkPolicy.enabled (not (include "berth.peers" .)) -}}
+{{- fail "networkPolicy.from: with extender.allowUnauthenticated whoever reaches the port can have pods bound; say who does, here or in networkPolicy.apiServer.cidrs" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.serviceMonitor.enabled (eq (include "berth.scheme" .) "https") (not (include "berth.hasCertificate" .)) (not .Values.serviceMonitor.tlsConfig) -}}
+{{- fail "serviceMonitor.tlsConfig: Prometheus would show its token to whoever answers, for nobody can verify a self-signed certificate: set tls.source to cert-manager or secret, or accept that by {insecureSkipVerify: true}" -}}
 {{- end -}}
 {{- if and (eq .Values.tls.source "cert-manager") (not .Values.tls.certManager.issuerRef.name) -}}
 {{- fail "tls.certManager.issuerRef.name: who issues the certificate, when tls.source is cert-manager?" -}}

@@ -1,11 +1,9 @@
 """``/debug/tasks`` and ``/debug/config``."""
 
 import asyncio
-from typing import Any
 
 from app.config.load import default_configuration, from_object
 from app.profile.build import args_models
-from app.server.debug.configuration import effective_configuration
 from plugins.registry import IN_TREE
 from tests.harness import Harness
 from tests.server.debug.world import START, all_pages, get
@@ -44,27 +42,3 @@ async def test_the_configuration_with_its_defaults() -> None:
     models = args_models(IN_TREE)
     reread = from_object(told["configuration"], source="told", args_models=models)
     assert reread == default_configuration(models)
-
-
-def test_private_keys_are_not_told() -> None:
-    tls: dict[str, Any] = {"caData": "Y2E=", "certData": "Y2VydA==", "keyData": "a2V5"}
-    config = from_object(
-        {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "extenders": [
-                {
-                    "urlPrefix": "https://e",
-                    "filterVerb": "filter",
-                    "enableHTTPS": True,
-                    "tlsConfig": tls,
-                }
-            ],
-        },
-        source="test",
-        args_models=args_models(IN_TREE),
-    )
-
-    told = effective_configuration(config, generation=2, loaded_at=0.0)
-    (extender,) = told.configuration["extenders"]
-    assert extender["tlsConfig"] == {"caData": "Y2E=", "certData": "Y2VydA=="}

@@ -1,0 +1,162 @@
+"""How many clients may be connected at once, and who has to go when there are more. No I/O.
+
+::
+
+    most reached?  no --> a seat
+                   yes -> somebody waits for its client: the one that does so longest goes, a seat
+                   yes -> all have work: a reserved seat, good for health checks only
+                   reserved ones taken, too: refused
+
+Whoever opens connections and sends nothing, or half of a request, is thus displaced by whoever
+comes after; and however many requests are under way, health checks are still answered.
+"""
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+log = logging.getLogger(__name__)
+
+MOST: Final = 1_000
+"""Connections of one port: probes, Prometheus, a few people, and schedulers, which keep theirs."""
+
+RESERVED: Final = 32
+"""More connections, for health checks."""
+
+LOG_SECONDS: Final = 10.0
+"""What is refused is counted, and logged so often at most."""
+
+
+def nothing() -> None:
+    """Hang up on nobody."""
+
+
+@dataclass(slots=True)
+class ConnectionCounts:
+    """What became of connections since the start, and how many there are."""
+
+    open: int = 0
+    displaced: int = 0
+    """Closed while they waited for their client, to make room."""
+    refused: int = 0
+    """Closed at once, or answered with 503, for want of room."""
+    failed_handshakes: int = 0
+    """Closed because TLS did not come about, or not in time."""
+    failed_accepts: int = 0
+    """How often the system would not let one in; most often for want of file descriptors."""
+
+
+class Seat:
+    """A connection that was let in."""
+
+    __slots__ = ("_limit", "hang_up", "is_reserved")
+
+    def __init__(self, limit: "ConnectionLimit", *, is_reserved: bool) -> None:
+        self._limit = limit
+        self.is_reserved = is_reserved
+        """Whether only health checks are to be answered."""
+        self.hang_up: Callable[[], object] = nothing
+        """Called when the connection has to go."""
+
+    def waits(self) -> None:
+        """It is the client's turn: to greet, to ask, to go on sending or taking."""
+        self._limit.waits(self)
+
+    def works(self) -> None:
+        """It is our turn to answer."""
+        self._limit.works(self)
+
+    def refuse(self) -> None:
+        """Its client asks for more than is left."""
+        self._limit.refused()
+
+    def leave(self) -> None:
+        """The connection is closed. May be said again."""
+        self._limit.leave(self)
+
+
+class ConnectionLimit:
+    """Lets *most* connections in, and *reserved* more for health checks."""
+
+    def __init__(
+        self,
+        most: int = MOST,
+        *,
+        reserved: int = RESERVED,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.most = most
+        self.reserved = reserved
+        self.counts = ConnectionCounts()
+        self._monotonic = monotonic
+        self._seats: set[Seat] = set()
+        self._waiting: OrderedDict[Seat, None] = OrderedDict()
+        self._next_line = float("-inf")
+
+    def enter(self) -> Seat | None:
+        """Return a seat for a new connection, another may have gone for it; None: it is refused."""
+        if self.counts.open >= self.most:
+            self.displace()
+        if self.counts.open >= self.most + self.reserved:
+            self.refused()
+            return None
+        seat = Seat(self, is_reserved=self.counts.open >= self.most)
+        self._seats.add(seat)
+        self.counts.open += 1
+        return seat
+
+    def displace(self) -> bool:
+        """Hang up on who waits longest for its client; return False if nobody does."""
+        if not self._waiting:
+            return False
+        seat = next(iter(self._waiting))
+        self.leave(seat)
+        self.counts.displaced += 1
+        self._tell("HTTP connections displaced, the limit is reached")
+        seat.hang_up()
+        return True
+
+    def refused(self) -> None:
+        """A connection or a request was refused."""
+        self.counts.refused += 1
+        self._tell("HTTP connections refused, all that may be open have work")
+
+    def not_accepted(self, exc: OSError) -> None:
+        """The system would not let a connection in."""
+        self.counts.failed_accepts += 1
+        self._tell("HTTP connections cannot be accepted", error=exc.strerror or str(exc))
+
+    def waits(self, seat: Seat) -> None:
+        if seat in self._seats:
+            self._waiting[seat] = None
+            self._waiting.move_to_end(seat)
+
+    def works(self, seat: Seat) -> None:
+        self._waiting.pop(seat, None)
+
+    def leave(self, seat: Seat) -> None:
+        if seat in self._seats:
+            self._seats.remove(seat)
+            self._waiting.pop(seat, None)
+            self.counts.open -= 1
+
+    def _tell(self, line: str, **more: str) -> None:
+        """Log *line* with the totals so far, unless there was a line not long ago."""
+        if self._monotonic() < self._next_line:
+            return
+        self._next_line = self._monotonic() + LOG_SECONDS
+        counts = self.counts
+        log.warning(
+            line,
+            extra={
+                **more,
+                "open": counts.open,
+                "most": self.most,
+                "displaced": counts.displaced,
+                "refused": counts.refused,
+                "not_accepted": counts.failed_accepts,
+            },
+        )
