@@ -30,8 +30,10 @@ ORDINARY: Final = 20
 SLOWER: Final = 10
 """How many times longer than with ordinary requests of that size a turn of the loop may take."""
 MEMORY_FACTOR: Final = 3
-REFUSAL_BYTES: Final = 20_000
-"""Whoever refuses does not send back all that he was sent."""
+ECHO_FACTOR: Final = 10
+"""How many times longer than what is refused an answer may be; API servers name what is wrong."""
+SHORT_BYTES: Final = 10_000
+"""Shorter answers are never too long."""
 
 
 async def placing(world: World, name: str) -> tuple[list[int], LoopTurns]:
@@ -83,8 +85,10 @@ async def strike(world: World, attack: Attack) -> str:
     }[attack.want]
     if not is_fit:
         return f"{attack.name}: want {attack.want.value} {attack.why}, got {told}"
-    if any(len(each.content) > REFUSAL_BYTES for each in refusals):
-        return f"{attack.name}: refused in more than {REFUSAL_BYTES} bytes"
+    for each in refusals:
+        sent = len(str(each.request.url)) + len(each.request.content)
+        if len(each.content) > max(SHORT_BYTES, ECHO_FACTOR * sent):
+            return f"{attack.name}: {sent} bytes are refused in {len(each.content)}"
     return ""
 
 
