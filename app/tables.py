@@ -49,6 +49,8 @@ class Table:
         """Return names with their values, without a header."""
         table = cls()
         table._table = RichTable.grid(padding=(0, 2))
+        for _ in range(2):
+            table.add_column("")
         for name, value in facts:
             table.add_row(name, value)
         return table

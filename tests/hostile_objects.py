@@ -277,7 +277,7 @@ _TEXTS: Final = (
             ("letters nobody sees", HIDES),
             ("controls of Latin-1", C1),
             ("carriage returns", OVERWRITES),
-            ("a million letters", "x" * 1_000_000),
+            ("a hundred thousand letters", "x" * 100_000),
         ))
     ),
     Attack("an image's name with escapes",

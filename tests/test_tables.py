@@ -57,6 +57,11 @@ def test_what_does_not_fit_goes_on_in_the_next_line() -> None:
     assert as_text(table, width=10).splitlines() == ["name", "x" * 10, "x" * 10, "x" * 5]
 
 
+def test_long_facts_go_on_in_the_next_line() -> None:
+    facts = Table.of_facts([("a", "x" * 25)])
+    assert as_text(facts, width=13).splitlines() == [f"a  {'x' * 10}", f"   {'x' * 10}", "   xxxxx"]
+
+
 def test_without_a_terminal_nothing_is_shown_live() -> None:
     out = io.StringIO()
     with shown_live(out) as show:

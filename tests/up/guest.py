@@ -34,6 +34,8 @@ Object = dict[str, Any]
 NODES: Final = 3
 DEVICES_PER_NODE: Final = 100
 POLL_SECONDS: Final = 0.02
+PROBES: Final = 3
+"""Health checks in a round."""
 DRIVER: Final = "gpu.example.com"
 PODS: Final = "/api/v1/namespaces/default/pods"
 ACTIVE: Final = re.compile(r'^scheduler_pending_pods\{queue="active"\} (\S+)$', re.MULTILINE)
@@ -61,6 +63,14 @@ class World:
                 (self.scheduler, "/readyz"), (self.scheduler, "/livez"), (self.admin, "/readyz")
             ):  # fmt: skip
                 self.probes.append((await client.get(path)).status_code)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def until_probed(self) -> None:
+        """Wait for the answers to health checks that are made from now on."""
+        wanted = len(self.probes) + 1 + PROBES  # one may be under way
+        while True:
+            if len(self.probes) >= wanted:
+                return
             await asyncio.sleep(POLL_SECONDS)
 
     async def send(self, requests: Sequence[Request]) -> list[httpx.Response]:
@@ -127,8 +137,26 @@ class World:
                 shown.append(as_text(render(told), width=200))
         return shown
 
+    async def read_all(self) -> None:
+        """Read what the guest made as others do: as lists, as kubectl's tables, by a watch."""
+        for path in (
+            f"/api/v1/namespaces/{NAMESPACE}/pods",
+            f"/api/v1/namespaces/{NAMESPACE}/configmaps",
+            f"{RESOURCES}/namespaces/{NAMESPACE}/resourceclaims",
+        ):
+            for accept in ("application/json", "application/json;as=Table;v=v1;g=meta.k8s.io"):
+                answer = await self.admin.get(path, headers={"Accept": accept})
+                assert answer.is_success, answer.text
+                assert msgspec.json.decode(answer.content)["kind"].endswith(("List", "Table"))
+            events = await self.admin.get(
+                path, params={"watch": "1", "resourceVersion": "0", "timeoutSeconds": "1"}
+            )
+            assert events.is_success, events.text
+            for line in events.content.splitlines():
+                assert msgspec.json.decode(line)["type"] == "ADDED", line[:300]
+
     async def clear(self) -> None:
-        """Remove what the guest made, finalizers or not."""
+        """Remove what the guest made, finalizers or not; fails for what cannot be removed."""
         for path in (
             f"/api/v1/namespaces/{NAMESPACE}/pods",
             f"{RESOURCES}/namespaces/{NAMESPACE}/resourceclaims",
@@ -143,6 +171,8 @@ class World:
                         headers={"Content-Type": "application/merge-patch+json"},
                     )
                 await self.admin.delete(f"{target}?gracePeriodSeconds=0")
+            left = (await self.admin.get(path)).json()["items"]
+            assert not left, [item["metadata"]["name"] for item in left]
 
 
 def ordinary(name: str) -> Object:

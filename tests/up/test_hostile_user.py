@@ -36,13 +36,6 @@ SHORT_BYTES: Final = 10_000
 """Shorter answers are never too long."""
 
 
-async def placing(world: World, name: str) -> tuple[list[int], LoopTurns]:
-    """Place ordinary pods; return how often each was tried, and the turns of the loop."""
-    async with watched_loop() as turns:
-        attempts = await world.place(name, ORDINARY)
-    return attempts, turns
-
-
 async def ordinary_use(world: World) -> LoopTurns:
     """Do what is large, but not hostile; return the turns of the loop."""
     container = {"name": "c", "image": "i"}
@@ -147,28 +140,31 @@ async def test_all_of_it(tmp_path: Path) -> None:
 
 async def all_of_it(world: World) -> None:
     ordinary = await ordinary_use(world)
-    before, turns_before = await placing(world, "before")
+    before = await world.place("before", ORDINARY)
     memory = resident()
 
-    problems = []
-    slow = {}
+    problems, slow = [], {}
     for attack in ATTACKS:
-        asked = len(world.probes)
         async with watched_loop() as turns:
             problems.append(await strike(world, attack))
-            await world.place("during", 1)
+            await world.until_probed()
         if turns.longest > SLOWER * ordinary.longest:
             slow[attack.name] = turns.longest
-        assert len(world.probes) > asked, attack.name
         await world.undo(attack)
-    await world.until_idle()
-    after, turns_after = await placing(world, "after")
+    async with watched_loop() as turns:
+        await world.until_idle()
+        after = await world.place("after", ORDINARY)
+    grown = resident()
+    shown = await world.tables()
+    await world.read_all()
+    await world.clear()
 
     assert [problem for problem in problems if problem] == []
     assert slow == {}
+    assert turns.longest <= SLOWER * ordinary.longest
     assert before == after == [1] * ORDINARY
-    assert turns_after.longest <= SLOWER * turns_before.longest
     assert set(world.probes) == {200}
-    assert resident() <= MEMORY_FACTOR * memory
-    for text in (*await world.tables(), "\n".join(world.said), world.logged.getvalue()):
+    assert grown <= MEMORY_FACTOR * memory
+    assert len(shown) > len(ATTACKS) / 4
+    for text in (*shown, "\n".join(world.said), world.logged.getvalue()):
         assert not misread(text)
