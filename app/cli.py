@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from app.client.errors import ApiError
-from app.commands.terminal import INTERRUPTED, CommandError, say
+from app.commands.terminal import INTERRUPTED, CommandError, say_lines
 from app.errors import UserError
+from app.printable import printable, printable_lines
 
 COMMANDS = {
     "run": "schedule pods of a Kubernetes cluster",
@@ -35,7 +36,7 @@ def run(argv: Sequence[str]) -> int:
     """Run one command; return its exit status (2: wrong usage or configuration)."""
     name, *rest = argv or ("--help",)
     if name in ("-h", "--help", "help"):
-        say(usage())
+        say_lines(usage())
         return 0
     if name not in COMMANDS:
         return _complain(f"berth: {name!r} is not a command\n\n{usage()}", status=2)
@@ -43,7 +44,9 @@ def run(argv: Sequence[str]) -> int:
         status: int = import_module(f"app.commands.{name}").main(rest)
     except UserError as exc:
         return _complain(f"berth {name}: {exc}", status=2)
-    except (ApiError, CommandError) as exc:
+    except ApiError as exc:
+        return _complain(f"berth {name}: {printable(str(exc))}", status=1)
+    except CommandError as exc:
         return _complain(f"berth {name}: {exc}", status=1)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -54,5 +57,5 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _complain(message: str, *, status: int) -> int:
-    print(message, file=sys.stderr)
+    print(printable_lines(message), file=sys.stderr)
     return status

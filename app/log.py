@@ -4,23 +4,28 @@ klog's verbosities are levels of Python here: warnings and errors are always wri
 0 on (what changed in the process or the cluster), ``debug`` from 2 on (what became of each pod, as
 kube-scheduler tells at 2). Higher ones, which klog has up to 10, add nothing.
 
-Whatever a line says, credentials in it are blotted out last of all (:mod:`app.redaction`).
+Whatever a line says, credentials in it are blotted out last of all (:mod:`app.redaction`). And a
+line is one line that no terminal obeys, as text and as JSON (:mod:`app.printable`): what is in it
+may come from whoever may create an object.
 """
 
 import logging
 import sys
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from textwrap import indent
 from typing import Any, Final, TextIO
 
 import msgspec
 
+from app.printable import printable, printable_json, printable_lines
 from app.redaction import BLOT, is_secret, redacted
 
 DEBUG_FROM: Final = 2
 """The verbosity from which debug lines are written."""
 NOISY: Final = ("uvicorn", "asyncio", "kubernetes_asyncio", "httpx", "httpcore")
 """Libraries whose lines below a warning nobody asked for."""
+TRACE_INDENT: Final = "    "
 _OUR_PREFIX: Final = "app."
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -31,11 +36,18 @@ def _clean(value: Any) -> Any:
         case bool() | int() | float() | None:
             return value
         case dict():
-            return {str(key): _clean_field(str(key), each) for key, each in value.items()}
+            return {
+                _encodable(str(key)): _clean_field(str(key), each) for key, each in value.items()
+            }
         case list() | tuple():
             return [_clean(each) for each in value]
         case _:
-            return redacted(str(value))
+            return _encodable(redacted(str(value)))
+
+
+def _encodable(text: str) -> str:
+    """Return *text* as UTF-8 can hold it, with escapes for unpaired surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _clean_field(key: str, value: Any) -> Any:
@@ -44,17 +56,22 @@ def _clean_field(key: str, value: Any) -> Any:
 
 
 class TextFormatter(logging.Formatter):
-    """``14:03:07.120 INFO app.scheduler: pod bound pod=default/web node=node-1``."""
+    """``14:03:07.120 INFO app.scheduler: pod bound pod=default/web node=node-1``.
+
+    Stack traces follow in lines of their own. They are indented, so that no text in an exception
+    can look like another log line.
+    """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s", "%H:%M:%S")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
         fields = [f"{key}={_quoted(value)}" for key, value in _fields(record).items()]
-        return " ".join([super().formatMessage(record), *fields])
+        return printable(redacted(" ".join([super().formatMessage(record), *fields])))
 
     def format(self, record: logging.LogRecord) -> str:
-        return redacted(super().format(record))
+        line, newline, trace = super().format(record).partition("\n")
+        return line + newline + indent(printable_lines(redacted(trace)), TRACE_INDENT)
 
 
 class JsonFormatter(logging.Formatter):
@@ -78,7 +95,7 @@ class JsonFormatter(logging.Formatter):
             line["err"] = str(record.exc_info[1]) or type(record.exc_info[1]).__name__
             line["stacktrace"] = self.formatException(record.exc_info)
         # Before encoding: quotes that JSON escapes would hide what the pattern looks for.
-        return msgspec.json.encode(_clean(line)).decode()
+        return printable_json(msgspec.json.encode(_clean(line)).decode())
 
 
 class Verbosity(logging.Filter):

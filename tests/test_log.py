@@ -8,6 +8,7 @@ import pytest
 
 from app import log as logs
 from app.redaction import redacted
+from tests.hostile_text import FORGES, HOSTILE, LONE, misread
 
 pytestmark = pytest.mark.usefixtures("root_logger")
 
@@ -199,3 +200,32 @@ def test_credentials_are_blotted_out_wherever_they_are(format: str) -> None:
     assert "c2VjcmV0" not in stream.getvalue()
     assert stream.getvalue().count("[redacted]") >= 5
     assert TOKEN not in stream.getvalue()
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_line_is_one_line_that_no_terminal_obeys(format: str, text: str) -> None:
+    stream = written(0, format=format)
+    logger = logging.getLogger("app.x")
+    logger.warning("said %s", text, extra={"what": text, "nested": [{text: text}]})
+    (line,) = stream.getvalue().splitlines()
+    assert not misread(line)
+    if format == "json" and text is not LONE:
+        assert json.loads(line)["what"] == text
+        assert json.loads(line)["nested"] == [{text: text}]
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_an_exception_cannot_forge_a_line(format: str, text: str) -> None:
+    stream = written(0, format=format)
+    try:
+        raise ValueError(text)
+    except ValueError:
+        logging.getLogger("app.x").exception("raised")
+    first, *rest = stream.getvalue().split("\n")
+    assert "raised" in first
+    assert not misread(stream.getvalue())
+    assert all(line.startswith("    ") for line in rest if line)
+    if text is FORGES:
+        assert "pod bound" in stream.getvalue()

@@ -3,26 +3,24 @@
 import argparse
 import json
 import logging
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from app import log
 from app.commands import plugin_flags, scheduler_access
-from app.commands.terminal import say
+from app.commands.terminal import say, say_json
 from app.config.errors import ConfigError
 from app.errors import UserError
 from app.explain.explanation import Explanation
-from app.explain.tables import as_text, render
+from app.explain.tables import render
 from app.offline.explain import explain
 from app.offline.files import answer_all, opened, scenarios
 from app.offline.reasons import reasons
 from app.offline.scenario import ScenarioError
 from app.server.asking import ask_about_pod
+from app.tables import show
 from app.whatif.reasons import explain_pod
 from app.whatif.snapshot import load
 
@@ -66,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
         scheduler = scheduler_access.scheduler(given)
         found = ask_about_pod(scheduler, _key(given.pod), nodes=given.nodes)
     if as_json:
-        say(found.model_dump_json(by_alias=True))
+        say_json(found.model_dump_json(by_alias=True))
     else:
         _print(found)
     return 0
@@ -116,11 +114,7 @@ def _limit(given: argparse.Namespace) -> int | None:
 
 
 def _print(explanation: Explanation) -> None:
-    console = Console(file=sys.stdout, highlight=False)
-    if console.is_terminal:
-        console.print(render(explanation))
-    else:
-        say(as_text(explanation, width=PIPE_WIDTH))
+    show(render(explanation), pipe_width=PIPE_WIDTH)
 
 
 def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
@@ -135,9 +129,11 @@ def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
                 told = reasons(scenario, registry, limit=limit)
             if as_json:
                 answer = {"unsupported": told} if isinstance(told, str) else _plain(told)
-                say(json.dumps({"id": identity, **answer}, ensure_ascii=False))
+                say_json(json.dumps({"id": identity, **answer}, ensure_ascii=False))
             else:
-                say(f"\nscenario  {identity}" if count else f"scenario  {identity}")
+                if count:
+                    say("")
+                say(f"scenario  {identity}")
                 if isinstance(told, str):
                     say(f"cannot be judged: {told}")
                 else:

@@ -7,7 +7,7 @@ from typing import Final
 import httpx
 
 from app.addresses import LOOPBACK, THIS_MACHINE
-from app.commands.terminal import CommandError, say
+from app.commands.terminal import CommandError, say_lines
 
 READY: Final = f"https://{LOOPBACK}:10259/readyz"
 """Where `berth run` says whether it is ready, unless --secure-port moves it."""
@@ -23,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
         help="what to ask; certificates of this machine are not verified; default %(default)s",
     )  # fmt: skip
     given = parser.parse_args(argv)
-    say(probe(given.url))
+    say_lines(probe(given.url))
     return 0
 
 

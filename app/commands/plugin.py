@@ -1,14 +1,9 @@
 """``berth plugin``: begin a plugin of one's own, and see which ones there are."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from app.commands import plugin_flags
 from app.commands.terminal import say
@@ -16,6 +11,7 @@ from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.plugin_scaffold import write_package
 from app.plugin_sources import KnownPlugins, points_of
+from app.tables import Table, show
 
 PIPE_WIDTH: Final = 1_000
 """Columns of a table that goes to no terminal: nothing is wrapped there."""
@@ -63,21 +59,12 @@ def _new(given: argparse.Namespace) -> int:
 def _list(given: argparse.Namespace) -> int:
     options = Options(config=given.config)
     config, plugins = plugin_flags.configuration(options, plugin_flags.known_plugins(given))
-    console = Console(file=sys.stdout, highlight=False)
-    if console.is_terminal:
-        console.print(_table(plugins, config))
-        return 0
-    wide = Console(width=PIPE_WIDTH, highlight=False)
-    with wide.capture() as captured:
-        wide.print(_table(plugins, config))
-    for line in captured.get().splitlines():
-        if line.strip():
-            say(line.rstrip())
+    show(_table(plugins, config), pipe_width=PIPE_WIDTH)
     return 0
 
 
 def _table(plugins: KnownPlugins, config: KubeSchedulerConfiguration) -> Table:
-    table = Table("plugin", "extension points", "enabled in", "from", box=box.SIMPLE)
+    table = Table("plugin", "extension points", "enabled in", "from")
     for name, kind in plugins.registry.items():
         table.add_row(
             name, ", ".join(points_of(kind)), ", ".join(_users(name, config)), plugins.origins[name]

@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +10,7 @@ from pydantic import ValidationError
 
 from app import log, manifests
 from app.commands import plugin_flags
-from app.commands.terminal import UsageError, positive, say
+from app.commands.terminal import UsageError, positive, say_json
 from app.config.decode import document
 from app.config.errors import model_problems
 from app.config.plugin_references import replace_references
@@ -51,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
         return _recorded(given)
     found = _ask(given, _question(given))
     if given.output == "json":
-        say(found.model_dump_json(by_alias=True))
+        say_json(found.model_dump_json(by_alias=True))
     else:
         _print(found)
     return FITS if found.fits else DOES_NOT_FIT
@@ -232,12 +231,7 @@ def _plugins(given: argparse.Namespace, asked: dict[str, Any]) -> KnownPlugins:
 
 def _print(found: Answer) -> None:
     # Only then: JSON should not wait for it.
-    from rich.console import Console
+    from app.tables import show
+    from app.whatif.tables import render
 
-    from app.whatif.tables import as_text, render
-
-    console = Console(file=sys.stdout, highlight=False)
-    if console.is_terminal:
-        console.print(render(found))
-    else:
-        say(as_text(found, width=PIPE_WIDTH))
+    show(render(found), pipe_width=PIPE_WIDTH)

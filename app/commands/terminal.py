@@ -11,6 +11,7 @@ import uvloop
 from app.errors import UserError
 from app.memory import keep_heap
 from app.open_files import raise_limit
+from app.printable import printable, printable_json, printable_lines
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -25,7 +26,18 @@ class CommandError(Exception):
 
 
 def say(line: str) -> None:
-    print(line, flush=True)
+    """Print one line, whatever is in it."""
+    print(printable(line), flush=True)
+
+
+def say_lines(text: str) -> None:
+    """Print text of several lines that berth has written."""
+    print(printable_lines(text), flush=True)
+
+
+def say_json(document: str) -> None:
+    """Print a JSON document, so that a terminal shows all of it and nothing obeys it."""
+    print(printable_json(document), flush=True)
 
 
 def positive(text: str) -> int:

@@ -3,16 +3,16 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from app.cache.cache import Cache
 from app.framework.node_table import CPU, MEMORY
 from app.objects.pod import Pod
+from app.printable import printable
 from app.queue.scheduling_queue import SchedulingQueue
+from app.tables import Content, Stack, Styled, Table
 
 NODES_SHOWN = 24
+REASON_LIMIT = 500
+"""Characters of a reason that are shown: who makes a pod chooses how long names in it are."""
 STATES = ("waiting", "gated", "unschedulable", "binding", "starting", "running", "stopping")
 
 
@@ -100,10 +100,9 @@ def _state(pod: Pod) -> str:
     return "running" if pod.status.phase == "Running" else "starting"
 
 
-def render(progress: Progress, *, title: str) -> RenderableType:
+def render(progress: Progress, *, title: str) -> Content:
     """Return it as tables for a terminal."""
-    head = Text.assemble((title, "bold"), "\n", progress.line())
-    nodes = Table("node", "pods", "cpu", "memory", box=None, pad_edge=False)
+    nodes = Table("node", "pods", "cpu", "memory")
     for node in progress.nodes:
         nodes.add_row(
             node.name,
@@ -111,17 +110,17 @@ def render(progress: Progress, *, title: str) -> RenderableType:
             _bar(node.cpu, node.cpu_allocatable),
             _bar(node.memory, node.memory_allocatable),
         )
-    parts: list[RenderableType] = [head, nodes]
+    parts: list[Content] = [Styled((title, "bold")), progress.line(), nodes]
     if progress.waiting:
-        waiting = Table("fits nowhere", "because", box=None, pad_edge=False)
+        waiting = Table("fits nowhere", "because")
         for key, why in progress.waiting[:5]:
-            waiting.add_row(key, why)
+            waiting.add_row(key, printable(why, limit=REASON_LIMIT))
         parts.append(waiting)
-    return Group(*parts)
+    return Stack(parts)
 
 
-def _bar(used: int, of: int, *, width: int = 20) -> Text:
+def _bar(used: int, of: int, *, width: int = 20) -> Styled:
     share = used / of if of else 0.0
     filled = min(round(share * width), width)
     style = "green" if share < 0.7 else "yellow" if share < 0.95 else "red"
-    return Text.assemble(("█" * filled, style), ("░" * (width - filled), "dim"), f" {share:4.0%}")
+    return Styled(("█" * filled, style), ("░" * (width - filled), "dim"), (f" {share:4.0%}", ""))

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.console import Console
-from rich.live import Live
 from starlette.types import ASGIApp
 
 from app import manifests
@@ -37,6 +35,7 @@ from app.main import SchedulerService
 from app.plugin_sources import KnownPlugins
 from app.queue.sub_queues import SubQueue
 from app.server.secure_serving import guarded
+from app.tables import shown_live
 from app.tasks import forever
 
 log = logging.getLogger(__name__)
@@ -220,16 +219,15 @@ class Up:
     async def _watch(self, service: SchedulerService, client: ApiClient) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
         observer = Observer(cache=service.cache, queue=service.queue)
-        console = Console()
         quiet = 0
         last_line = ""
         looks = 0
-        with Live(console=console, auto_refresh=False, transient=False) as live:
+        with shown_live() as show:
             while quiet < QUIET_LOOKS or not self._options.exit_when_idle:
                 await self._clock.sleep(LOOK_INTERVAL)
                 progress = self._look(observer, service)
-                if console.is_terminal:
-                    live.update(render(progress, title="berth up"), refresh=True)
+                if show is not None:
+                    show(render(progress, title="berth up"))
                 elif looks % LINE_EVERY == 0 and progress.line() != last_line:
                     last_line = progress.line()
                     self._say(last_line)

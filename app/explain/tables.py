@@ -1,11 +1,6 @@
 """The same as a table for people."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from io import StringIO
-
-from rich.console import Console, Group, RenderableType
-from rich.markup import escape
-from rich.table import Table
+from collections.abc import Iterator, Sequence
 
 from app.explain.explanation import (
     Choice,
@@ -18,22 +13,16 @@ from app.explain.explanation import (
     PluginScore,
     Whereabouts,
 )
+from app.tables import Content, Stack, Table
 
 
-def render(explanation: Explanation) -> RenderableType:
+def render(explanation: Explanation) -> Content:
     """Lay *explanation* out for a terminal."""
-    return Group(*_parts(explanation))
+    return Stack(_parts(explanation))
 
 
-def as_text(explanation: Explanation, *, width: int) -> str:
-    """Return the same as plain lines of at most *width* columns, for a pipe or a file."""
-    out = StringIO()
-    Console(file=out, width=width, highlight=False, color_system=None).print(render(explanation))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-
-
-def _parts(explanation: Explanation) -> Iterator[RenderableType]:
-    yield _facts(_head(explanation))
+def _parts(explanation: Explanation) -> Iterator[Content]:
+    yield Table.of_facts(_head(explanation))
     judgement = explanation.judgement
     if judgement is not None:
         if judgement.choice is not None:
@@ -71,27 +60,20 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "nearest miss", judgement.nearest_miss.words
 
 
-def _facts(facts: Iterable[tuple[str, str]]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for name, value in facts:
-        table.add_row(name, escape(value))
-    return table
-
-
-def _scores(choice: Choice, nodes: Sequence[NodeVerdict]) -> Iterator[RenderableType]:
+def _scores(choice: Choice, nodes: Sequence[NodeVerdict]) -> Iterator[Content]:
     """Yield the scores of the chosen node and of the runner-up, plugin by plugin."""
     scored = {verdict.node: verdict.score for verdict in nodes if verdict.score is not None}
     compared = [scored[name] for name in (choice.node, choice.runner_up) if name in scored]
     if not compared or not compared[0].plugins:
         return
-    table = _table("raw > normalised x weight", *(score.node for score in compared))
+    table = Table("raw > normalised x weight", *(score.node for score in compared))
     rows = [
         [plugin, *(_score(score.plugins[plugin]) for score in compared)]
         for plugin in compared[0].plugins
     ]
     rows.append(["total", *(str(score.total) for score in compared)])
     if len(compared) > 1:
-        table.add_column("difference", justify="right")
+        table.add_column("difference", right=True)
         for row in rows:
             difference = choice.differences.get(row[0], compared[0].total - compared[1].total)
             row.append(f"{difference:+}")
@@ -105,22 +87,22 @@ def _score(score: PluginScore) -> str:
     return f"{score.raw} > {score.normalized} x {score.weight} = {score.weighted}"
 
 
-def _nodes(judgement: Judgement) -> Iterator[RenderableType]:
+def _nodes(judgement: Judgement) -> Iterator[Content]:
     if not judgement.nodes:
         return
-    table = _table("node", "verdict", "why")
+    table = Table("node", "verdict", "why")
     for verdict in judgement.nodes:
         if verdict.fits:
             table.add_row(verdict.node, "fits", _total(verdict.score))
             continue
         first = verdict.node
         for obstacle in verdict.obstacles:
-            table.add_row(first, obstacle.plugin, escape(_why(obstacle)))
+            table.add_row(first, obstacle.plugin, _why(obstacle))
             first = ""
         if first:
             table.add_row(first, "not judged", "")
         if verdict.beside:
-            table.add_row("", "", escape(f"with {', '.join(verdict.beside)}, nominated to it"))
+            table.add_row("", "", f"with {', '.join(verdict.beside)}, nominated to it")
     yield ""
     yield table
     left = judgement.num_nodes - len(judgement.nodes)
@@ -137,7 +119,7 @@ def _why(obstacle: Obstacle) -> str:
 
 
 def _history(history: Sequence[PastDecision]) -> Table:
-    table = _table("attempt", "seconds ago", "nodes that fitted", "outcome")
+    table = Table("attempt", "seconds ago", "nodes that fitted", "outcome")
     for past in history:
         outcome = past.message if past.choice is None else past.choice.words
         if past.nominated_node:
@@ -146,13 +128,6 @@ def _history(history: Sequence[PastDecision]) -> Table:
             str(past.attempt),
             f"{past.seconds_ago:.1f}",
             f"{past.num_feasible} of {past.num_nodes}",
-            escape(outcome),
+            outcome,
         )
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, overflow="fold")
     return table

@@ -11,6 +11,7 @@ from typing import IO, Any, cast
 from app.config.errors import ConfigError
 from app.errors import UserError
 from app.offline.scenario import ScenarioError
+from app.printable import printable_json
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ def answer_all(
                 log.exception("scenario not decided", extra={"place": where})
                 problems.append(f"{where}: {exc!r}")
                 answer = {"id": scenario.get("id"), "unsupported": repr(exc)}
-            answers.write(json.dumps(answer, ensure_ascii=False) + "\n")
+            answers.write(printable_json(json.dumps(answer, ensure_ascii=False)) + "\n")
     return problems
 
 

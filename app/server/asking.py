@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from app.addresses import THIS_MACHINE
 from app.errors import UserError
 from app.explain.explanation import Explanation
+from app.printable import printable
 from app.whatif.answer import Answer
 
 TIMEOUT_SECONDS: Final = 30.0
@@ -76,7 +77,7 @@ class RunningScheduler:
         )
 
     def _refusal(self, response: httpx.Response, path: str) -> str:
-        why = _reason(response)
+        why = printable(_reason(response))
         match response.status_code:
             case httpx.codes.UNAUTHORIZED:
                 return (

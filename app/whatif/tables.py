@@ -2,13 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from io import StringIO
 from typing import Final
 
-from rich.console import Console, Group, RenderableType
-from rich.markup import escape
-from rich.table import Table
-
+from app.tables import Content, Stack, Table
 from app.whatif.answer import Answer, NodesNeeded, Outcome, Usage
 
 PODS_NAMED: Final = 3
@@ -18,23 +14,13 @@ _GIB: Final = 2**30
 _BYTES: Final = ("memory", "ephemeral-storage")
 
 
-def render(answer: Answer) -> RenderableType:
+def render(answer: Answer) -> Content:
     """Lay *answer* out for a terminal."""
-    return Group(*_parts(answer))
+    return Stack(_parts(answer))
 
 
-def as_text(answer: Answer, *, width: int) -> str:
-    """Return the same as plain lines of at most *width* columns, for a pipe or a file."""
-    out = StringIO()
-    Console(file=out, width=width, highlight=False, color_system=None).print(render(answer))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-
-
-def _parts(answer: Answer) -> Iterator[RenderableType]:
-    facts = Table.grid(padding=(0, 2))
-    for name, value in _facts(answer):
-        facts.add_row(name, escape(value))
-    yield facts
+def _parts(answer: Answer) -> Iterator[Content]:
+    yield Table.of_facts(_facts(answer))
     yield ""
     yield _usage(answer)
     for label in answer.groups:
@@ -83,9 +69,9 @@ def _needed(needed: NodesNeeded) -> str:
 
 
 def _usage(answer: Answer) -> Table:
-    table = _table("resource", "allocatable", "before", "after", right=(1, 2, 3))
+    table = Table("resource", "allocatable", "before", "after", right=(1, 2, 3))
     if answer.compared is not None:
-        table.add_column("compared", justify="right")
+        table.add_column("compared", right=True)
     for name, after in answer.after.resources.items():
         row = [name, _amount(name, after.allocatable), _taken(answer.before, name)]
         row.append(_taken(answer.after, name))
@@ -102,47 +88,37 @@ def _usage(answer: Answer) -> Table:
 
 
 def _groups(answer: Answer, label: str) -> Table:
-    table = _table(label, "nodes", "placed", "cpu", "memory", "pods", right=(1, 2, 3, 4, 5))
+    table = Table(label, "nodes", "placed", "cpu", "memory", "pods", right=(1, 2, 3, 4, 5))
     for group in answer.groups[label]:
         shares = (_shares(group.before, group.after, name) for name in ("cpu", "memory", "pods"))
         nodes = str(group.after.nodes)
-        table.add_row(escape(group.value or "none"), nodes, str(group.placed), *shares)
+        table.add_row(group.value or "none", nodes, str(group.placed), *shares)
     return table
 
 
-def _placements(answer: Answer) -> Iterator[RenderableType]:
+def _placements(answer: Answer) -> Iterator[Content]:
     count = Counter(answer.placements.values())
-    table = _table("node", "placed", "pods", right=(1,))
+    table = Table("node", "placed", "pods", right=(1,))
     for node, number in count.most_common(NODES_NAMED):
         pods = tuple(pod for pod, where in answer.placements.items() if where == node)
-        table.add_row(node, str(number), escape(_some(pods)))
+        table.add_row(node, str(number), _some(pods))
     yield table
     if len(count) > NODES_NAMED:
         yield f"and {len(count) - NODES_NAMED} more nodes"
 
 
 def _unplaced(answer: Answer) -> Table:
-    table = _table("without a node", "pods", "why", right=(1,))
+    table = Table("without a node", "pods", "why", right=(1,))
     for group in answer.unplaced:
         waited = "" if group.asked else " (waited before)"
-        name = escape(f"{group.template}{waited}")
-        table.add_row(name, str(len(group.pods)), escape(group.message))
+        table.add_row(f"{group.template}{waited}", str(len(group.pods)), group.message)
     return table
 
 
 def _victims(answer: Answer) -> Table:
-    table = _table("evicted", "priority", "node", "for", right=(1,))
+    table = Table("evicted", "priority", "node", "for", right=(1,))
     for victim in answer.victims:
-        table.add_row(
-            escape(victim.pod), str(victim.priority), victim.node, escape(victim.preemptor)
-        )
-    return table
-
-
-def _table(*columns: str, right: tuple[int, ...] = ()) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for index, name in enumerate(columns):
-        table.add_column(escape(name), justify="right" if index in right else "left")
+        table.add_row(victim.pod, str(victim.priority), victim.node, victim.preemptor)
     return table
 
 

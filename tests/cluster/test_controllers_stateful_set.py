@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from app.cluster.actions import Action, Create, Delete, Patch
+from app.cluster.controllers.replica_set import BURST
 from app.cluster.controllers.stateful_set import REVISION, StatefulSetController
 from app.cluster.controllers.table import Table
 from app.cluster.controllers.views import Meta, PodView, ResourceView, WorkloadView
@@ -164,3 +165,18 @@ def test_the_status_counts() -> None:
         "updateRevision": REVISION_NOW,
         "observedGeneration": 1,
     }
+
+
+def test_however_many_are_wanted_a_plan_is_short() -> None:
+    world = World(replicas=2**31 - 1, podManagementPolicy="Parallel")
+    first = world.writes()
+    assert first == [f"create web-{ordinal}" for ordinal in range(BURST)]
+    for ordinal in range(BURST):
+        world.pods.on_add(new(ordinal))
+    assert world.writes()[0] == f"create web-{BURST}"
+
+
+def test_however_many_are_too_many_a_plan_is_short() -> None:
+    pods = tuple(new(ordinal) for ordinal in range(BURST + 2))
+    world = World(replicas=1, podManagementPolicy="Parallel", pods=pods)
+    assert world.writes() == [f"delete web-{ordinal}" for ordinal in range(1, BURST + 1)]

@@ -4,7 +4,7 @@ import pytest
 
 from app.explain.explanation import Whereabouts
 from app.explain.summary import summarize
-from app.explain.tables import as_text
+from app.explain.tables import render
 from app.explain.wakers import ANY_CHANGE, woken_by
 from app.framework.cycle_state import CycleState, Gang
 from app.framework.interface import FilterPlugin, PreFilterPlugin
@@ -12,6 +12,7 @@ from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import Status
 from app.framework.verdict import Verdict
+from app.tables import as_text
 from tests.builders import node, pod, taint
 from tests.explain.asking import explain
 from tests.harness import Harness, with_plugins
@@ -76,7 +77,7 @@ async def test_members_of_a_gang_tell_who_blocks_it() -> None:
         "judged alone; it gets a node only together with 1 other pod of gang pq",
     )
     assert [past.gang for past in fits.history] == ["gang pq"]
-    lines = [line.split(maxsplit=2) for line in as_text(fits, width=200).splitlines()]
+    lines = [line.split(maxsplit=2) for line in as_text(render(fits), width=200).splitlines()]
     assert ["waits", "for", f"{GANG_WAITS.partition(': ')[2]}."] in lines
 
 

@@ -13,9 +13,10 @@ from app.explain.explanation import (
     PodState,
     Whereabouts,
 )
-from app.explain.tables import as_text
+from app.explain.tables import render
 from app.framework.explanation import Detail
 from app.scheduler.decisions import Result
+from app.tables import as_text
 
 MESSAGE = "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint(s)."
 
@@ -90,7 +91,7 @@ PENDING = Explanation(
 
 
 def test_a_pending_pod() -> None:
-    assert as_text(PENDING, width=160).splitlines() == [
+    assert as_text(render(PENDING), width=160).splitlines() == [
         "pod           default/p",
         "profile       default-scheduler",
         "state         waits until something changes",
@@ -153,7 +154,7 @@ PLACED = Explanation(
 
 
 def test_a_pod_that_will_have_a_node() -> None:
-    assert as_text(PLACED, width=160).splitlines() == [
+    assert as_text(render(PLACED), width=160).splitlines() == [
         "pod          default/p",
         "profile      default-scheduler",
         "state        not tried yet: it is next",
@@ -173,7 +174,7 @@ def test_a_pod_that_will_have_a_node() -> None:
 def test_the_chosen_node_alone() -> None:
     assert PLACED.judgement is not None
     cut = PLACED.judgement.model_copy(update={"nodes": PLACED.judgement.nodes[:1]})
-    text = as_text(PLACED.model_copy(update={"judgement": cut}), width=160)
+    text = as_text(render(PLACED.model_copy(update={"judgement": cut})), width=160)
 
     assert text.splitlines()[5:] == [
         "raw > normalised x weight  n1",
@@ -191,7 +192,7 @@ def test_a_pod_of_another_scheduler_has_no_tables() -> None:
     state = PodState(where=Whereabouts.FOREIGN, words="waits for another scheduler")
     told = Explanation(pod="default/p", uid="u", profile="other", state=state)
 
-    assert as_text(told, width=160).splitlines() == [
+    assert as_text(render(told), width=160).splitlines() == [
         "pod      default/p",
         "profile  other",
         "state    waits for another scheduler",

@@ -34,15 +34,22 @@ class DisruptionController:
         self._pods = pods
         self._workloads = workloads
         self._clock = clock
+        self._selectors: dict[str, LabelSelector] = {}
+        """By key of budget. They may be large, and are asked about with every change of a pod."""
 
     def subscribe(self, enqueue: Callable[[str], None]) -> None:
         def budget_changed(old: ResourceView | None, new: ResourceView | None) -> None:
-            enqueue(metadata_of(old, new).key)
+            key = metadata_of(old, new).key
+            self._selectors.pop(key, None)
+            selector = None if new is None else new.spec.get("selector")
+            if selector is not None:
+                self._selectors[key] = msgspec.convert(selector, LabelSelector)
+            enqueue(key)
 
         def pod_changed(old: PodView | None, new: PodView | None) -> None:
             for budget in self._budgets.in_namespace(metadata_of(old, new).namespace):
                 for pod in (old, new):
-                    if pod is not None and _selects(budget, pod):
+                    if pod is not None and self._selects(budget, pod):
                         enqueue(budget.metadata.key)
 
         def workload_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
@@ -61,7 +68,7 @@ class DisruptionController:
         if budget is None or budget.metadata.deletion_timestamp is not None:
             return NOTHING
         namespace = budget.metadata.namespace
-        pods = [pod for pod in self._pods.in_namespace(namespace) if _selects(budget, pod)]
+        pods = [pod for pod in self._pods.in_namespace(namespace) if self._selects(budget, pod)]
         expected, desired = self._wanted(budget.spec, pods)
         healthy = sum(1 for pod in pods if pod.is_active and pod.ready_since is not None)
         allowed = max(healthy - desired, 0) if expected else 0
@@ -82,6 +89,11 @@ class DisruptionController:
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Nothing to remember: what was reported shows in the table."""
+
+    def _selects(self, budget: ResourceView, pod: PodView) -> bool:
+        """Whether the budget is about the pod: an empty selector is, a missing one is not."""
+        selector = self._selectors.get(budget.metadata.key)
+        return selector is not None and matches(selector, pod.metadata.labels or {})
 
     def _wanted(self, spec: Object, pods: list[PodView]) -> tuple[int, int]:
         """Return how many pods there should be, and how many of them have to be healthy.
@@ -133,14 +145,6 @@ class DisruptionController:
             "observedGeneration": budget.metadata.generation,
         }
         return [*(each for each in before if each["type"] != CONDITION), condition]
-
-
-def _selects(budget: ResourceView, pod: PodView) -> bool:
-    """Whether the budget is about the pod; an empty selector is about all, none about nobody."""
-    selector = budget.spec.get("selector")
-    return selector is not None and matches(
-        msgspec.convert(selector, LabelSelector), pod.metadata.labels or {}
-    )
 
 
 def _share(amount: int | str, total: int) -> int:

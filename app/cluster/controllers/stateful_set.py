@@ -10,7 +10,7 @@ from typing import Any, Final
 from app.cluster.actions import Action, Create, Delete
 from app.cluster.controllers.claims import owner_reference
 from app.cluster.controllers.controller import NOTHING, Outcome, Plan
-from app.cluster.controllers.replica_set import pod_path, status_differs, status_patch
+from app.cluster.controllers.replica_set import BURST, pod_path, status_differs, status_patch
 from app.cluster.controllers.revisions import template_hash
 from app.cluster.controllers.table import Table
 from app.cluster.controllers.views import PodView, ResourceView, WorkloadView, metadata_of
@@ -80,12 +80,16 @@ class StatefulSetController:
     ) -> list[Action]:
         """Return what to do first about the lowest ordinal that is not as it should be.
 
-        In parallel all ordinals are seen to at once, but for changes of the template.
+        In parallel all ordinals are seen to at once, BURST of them, but for changes of the
+        template.
         """
         parallel = stateful_set.spec.get("podManagementPolicy") == "Parallel"
-        names = ordinals(stateful_set)
+        wanted = ordinals(stateful_set)
         actions: list[Action] = []
-        for name, ordinal in names.items():
+        for ordinal in wanted:
+            if len(actions) >= BURST:
+                return actions  # what comes of them wakes this controller again
+            name = _name(stateful_set, ordinal)
             pod = pods.get(name)
             if pod is None:
                 actions += self._make(stateful_set, name, ordinal, revision)
@@ -93,14 +97,18 @@ class StatefulSetController:
                 actions.append(_delete(pod))
             if not parallel and not _is_healthy(pod):
                 return actions
-        surplus = [pods[name] for name in sorted(pods, key=_ordinal) if name not in names]
+        surplus = [
+            pods[name]
+            for name in sorted(pods, key=_ordinal)
+            if _ordinal(name) not in wanted or name != _name(stateful_set, _ordinal(name))
+        ]
         if surplus and parallel:
-            actions += [_delete(pod) for pod in surplus if pod.is_active]
+            actions += [_delete(pod) for pod in surplus if pod.is_active][:BURST]
         elif surplus and surplus[-1].is_active:
             actions.append(_delete(surplus[-1]))
-        if actions or surplus or not all(_is_healthy(pods.get(name)) for name in names):
+        if actions or surplus or not all(map(_is_healthy, pods.values())):
             return actions
-        return self._roll_out(stateful_set, names, pods, revision)
+        return self._roll_out(stateful_set, pods, revision)
 
     def _make(
         self, stateful_set: WorkloadView, name: str, ordinal: int, revision: str
@@ -132,7 +140,6 @@ class StatefulSetController:
     def _roll_out(
         self,
         stateful_set: WorkloadView,
-        names: Mapping[str, int],
         pods: Mapping[str, PodView],
         revision: str,
     ) -> list[Action]:
@@ -144,8 +151,8 @@ class StatefulSetController:
         first = _start(stateful_set)
         outdated = [
             pods[name]
-            for name, ordinal in names.items()
-            if ordinal - first >= partition and not _is_of(pods[name], revision)
+            for name in sorted(pods, key=_ordinal)
+            if _ordinal(name) - first >= partition and not _is_of(pods[name], revision)
         ]
         return [_delete(outdated[-1])] if outdated else []
 
@@ -155,13 +162,14 @@ def path_of(stateful_set: WorkloadView) -> str:
     return f"/apis/apps/v1/namespaces/{meta.namespace}/statefulsets/{meta.name}"
 
 
-def ordinals(stateful_set: WorkloadView) -> dict[str, int]:
-    """Return the names of the pods that there should be, and their ordinals, lowest first."""
+def ordinals(stateful_set: WorkloadView) -> range:
+    """Return the ordinals of the pods that there should be. There may be billions."""
     first = _start(stateful_set)
-    return {
-        f"{stateful_set.metadata.name}-{ordinal}": ordinal
-        for ordinal in range(first, first + stateful_set.replicas)
-    }
+    return range(first, first + stateful_set.replicas)
+
+
+def _name(stateful_set: WorkloadView, ordinal: int) -> str:
+    return f"{stateful_set.metadata.name}-{ordinal}"
 
 
 def _start(stateful_set: WorkloadView) -> int:
