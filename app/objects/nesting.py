@@ -50,7 +50,10 @@ def _replaced(
 
 
 def _below(data: bytes, levels: int) -> Iterator[tuple[int, int]]:
-    """Yield where each object and array below *levels* begins, and where it has ended."""
+    """Yield where each object and array below *levels* begins, and where it has ended.
+
+    One that is not closed ends with *data*.
+    """
     depth = begin = 0
     for token in _TOKEN.finditer(data):
         match token[0]:
@@ -62,3 +65,5 @@ def _below(data: bytes, levels: int) -> Iterator[tuple[int, int]]:
                 depth -= 1
                 if depth == levels:
                     yield begin, token.end()
+    if depth > levels:
+        yield begin, len(data)

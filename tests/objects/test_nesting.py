@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.objects.nesting import DEEPEST, is_deep, outline, pruned
@@ -26,6 +26,7 @@ def below(value: Any, levels: int) -> Any:
     return [below(each, levels - 1) for each in value]
 
 
+@settings(max_examples=40)
 @given(document=documents)
 def test_what_is_not_deep_stays_as_it_is(document: object) -> None:
     data = json.dumps(document).encode()
@@ -33,6 +34,7 @@ def test_what_is_not_deep_stays_as_it_is(document: object) -> None:
     assert not is_deep(data)
 
 
+@settings(max_examples=40)
 @given(document=documents)
 def test_what_is_deep_is_cut_off(document: object) -> None:
     shell = b"[" * (DEEPEST - 1) + b"%s" + b"]" * (DEEPEST - 1)
@@ -40,6 +42,7 @@ def test_what_is_deep_is_cut_off(document: object) -> None:
     assert pruned(shell % data) == shell % json.dumps(below(document, 1)).encode()
 
 
+@settings(max_examples=40)
 @given(document=documents, levels=st.integers(0, 3))
 def test_an_outline_and_what_was_taken_out_are_the_whole(document: object, levels: int) -> None:
     data = json.dumps(document).encode()
@@ -57,6 +60,6 @@ def test_broken_json_stays_broken(data: bytes) -> None:
 
 
 def test_depth_is_counted_outside_of_strings() -> None:
-    assert is_deep(b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1))
+    assert is_deep(b"[" * (DEEPEST + 1))
     assert not is_deep(b"[" * DEEPEST + b'"' + b"[" * DEEPEST + b'"' + b"]" * DEEPEST)
     assert pruned(b"[" * 9_999 + b"]" * 9_999).count(b"[") == DEEPEST
