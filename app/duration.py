@@ -19,6 +19,9 @@ _NANOSECONDS = {
 }
 _SECOND = _NANOSECONDS["s"]
 _TERM = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
+_MOST_DIGITS = 19
+"""Of a number that can count: whole ones with more are out of range, and what a fraction has more
+is finer than a nanosecond of any unit."""
 _RANGE = range(-(2**63), 2**63)
 
 
@@ -49,18 +52,21 @@ class Duration:
             return cls(0)
         if not rest:
             raise ValueError(f'time: invalid duration "{text}"')
-        total = 0
-        while rest:
-            term = _TERM.match(rest)
+        total = position = 0
+        while position < len(rest):
+            term = _TERM.match(rest, position)
             if term is None or not (term[1] or term[2]):
                 raise ValueError(f'time: invalid duration "{text}"')
             if not term[3]:
                 raise ValueError(f'time: missing unit in duration "{text}"')
             if term[3] not in _NANOSECONDS:
                 raise ValueError(f'time: unknown unit "{term[3]}" in duration "{text}"')
-            unit, fraction = _NANOSECONDS[term[3]], term[2] or ""
-            total += int(term[1] or "0") * unit + int(fraction or "0") * unit // 10 ** len(fraction)
-            rest = rest[term.end() :]
+            unit, whole = _NANOSECONDS[term[3]], term[1].lstrip("0")
+            fraction = (term[2] or "")[:_MOST_DIGITS]
+            if len(whole) > _MOST_DIGITS:
+                raise ValueError(f'time: invalid duration "{text}"')
+            total += int(whole or "0") * unit + int(fraction or "0") * unit // 10 ** len(fraction)
+            position = term.end()
         total = -total if sign == "-" else total
         if total not in _RANGE:
             raise ValueError(f'time: invalid duration "{text}"')

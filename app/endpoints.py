@@ -130,7 +130,9 @@ def _probes(service: SchedulerService) -> Probes:
 
 def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
     return Debugged(
-        sight=Sight(service.scheduler, service.pods.store, service.clock),
+        sight=Sight(
+            service.scheduler, service.pods.store, service.clock, service.watches.reflectors
+        ),
         explainer=explainer,
         comparison=ClusterComparison(
             service.client,

@@ -10,7 +10,7 @@ from app.errors import UserError
 from plugins.registry import IN_TREE
 
 _NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
-_WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z][a-z0-9]*|[A-Z0-9]+")
+_NEXT_WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FILES: Final = {
     "pyproject.toml": "pyproject.toml",
     "README.md": "README.md",
@@ -35,7 +35,7 @@ def write_package(name: str, parent: Path) -> Path:
         raise ScaffoldError(f"{name!r} must be letters and digits, with a capital first: NodeShare")
     if name in IN_TREE:
         raise ScaffoldError(f"{name!r} is the name of an in-tree plugin")
-    words = [word.lower() for word in _WORD.findall(name)]
+    words = [word.lower() for word in _NEXT_WORD.split(name)]
     package = "_".join(words)
     if package in ("app", "plugins"):
         raise ScaffoldError(f"{name!r}: berth itself has a package {package!r}")

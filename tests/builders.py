@@ -295,9 +295,7 @@ def selector(
     return LabelSelector(match_labels=dict(labels), match_expressions=tuple(expressions))
 
 
-def expression(
-    key: str, operator: Literal["In", "NotIn", "Exists", "DoesNotExist"], *values: str
-) -> LabelSelectorRequirement:
+def expression(key: str, operator: str, *values: str) -> LabelSelectorRequirement:
     """A condition on pod labels."""
     return LabelSelectorRequirement(key=key, operator=operator, values=values)
 

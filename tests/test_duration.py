@@ -53,6 +53,9 @@ def test_go_durations(text: str, nanoseconds: int, written: str) -> None:
         pytest.param("1d", 'time: unknown unit "d" in duration "1d"', id="days"),
         pytest.param("5 s", 'time: unknown unit " s" in duration "5 s"', id="a blank inside"),
         pytest.param("2562048h", 'time: invalid duration "2562048h"', id="more than 64 bits"),
+        pytest.param(
+            "9" * 5000 + "s", f'time: invalid duration "{"9" * 5000}s"', id="more than Python reads"
+        ),
     ],
 )
 def test_what_is_no_duration(text: str, message: str) -> None:

@@ -12,7 +12,8 @@ from app.cluster.field_selectors import FieldSelector, parse_field_selector
 from app.cluster.options import Query, number
 from app.cluster.resources import Object, ResourceType
 from app.cluster.store import ExpiredError, Key, Store, Stored
-from app.objects.selectors import Selector, parse_label_selector
+from app.objects.selector_text import parse_label_selector
+from app.objects.selectors import Selector
 
 TOO_OLD = "The provided continue parameter is too old to display a consistent list result."
 

@@ -6,9 +6,9 @@ no base-60 numbers, keys are strings, and a whole float such as ``1e3`` is an in
 
 import json
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import yaml
 
@@ -36,6 +36,11 @@ _SCALARS = {
 }
 _STRING = "tag:yaml.org,2002:str"
 _MERGE = "tag:yaml.org,2002:merge"
+
+MOST_VALUES: Final = 100_000
+"""In a YAML document, each as often as aliases and merges repeat it."""
+MOST_DUPLICATES: Final = 100
+"""Duplicate fields that are told of."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -90,23 +95,40 @@ class _Fields(list[tuple[str, Any]]):
     """A JSON object before its names are made unique."""
 
 
-def _from_json(content: str) -> Document:
-    duplicates: list[str] = []
+Path: TypeAlias = tuple["Path", str | int] | None
+"""Where a value is: its container's place and the step into it. Written out only for a problem,
+for the names of fields may be long."""
 
-    def plain(value: Any, path: str) -> Any:
+
+class _Duplicates(list[str]):
+    """One problem per duplicate field, up to :data:`MOST_DUPLICATES`."""
+
+    def add(self, path: Path) -> None:
+        if len(self) == MOST_DUPLICATES:
+            return
+        steps = []
+        while path is not None:
+            path, step = path
+            steps.append(step)
+        self.append(errors.duplicate_field(errors.join("", *reversed(steps))))
+
+
+def _from_json(content: str) -> Document:
+    duplicates = _Duplicates()
+
+    def plain(value: Any, path: Path) -> Any:
         if isinstance(value, _Fields):
             fields: dict[str, Any] = {}
             for name, field in value:
-                where = errors.join(path, name)
                 if name in fields:
-                    duplicates.append(errors.duplicate_field(where))
-                fields[name] = plain(field, where)
+                    duplicates.add((path, name))
+                fields[name] = plain(field, (path, name))
             return fields
         if isinstance(value, list):
-            return [plain(item, errors.join(path, i)) for i, item in enumerate(value)]
+            return [plain(item, (path, i)) for i, item in enumerate(value)]
         return value
 
-    value = plain(json.loads(content, object_pairs_hook=_Fields), "")
+    value = plain(json.loads(content, object_pairs_hook=_Fields), None)
     return Document(value, tuple(duplicates))
 
 
@@ -115,7 +137,7 @@ def _from_yaml(content: str) -> Document:
     try:
         root = loader.get_single_node()
         reader = _Reader(loader)
-        value = None if root is None else reader.read(root, "")
+        value = None if root is None else reader.read(root, None)
     finally:
         loader.dispose()
     return Document(value, tuple(reader.duplicates))
@@ -125,48 +147,69 @@ class _Reader:
     """Turns the nodes of one document into values."""
 
     def __init__(self, loader: _Loader) -> None:
-        self.duplicates: list[str] = []
+        self.duplicates = _Duplicates()
         self._loader = loader
-        self._done: dict[int, Any] = {}
-        """Values by the identity of their nodes: an alias is the node of its anchor."""
+        self._done: dict[int, tuple[Any, int]] = {}
+        """Values, and how many are in each, by the identity of their nodes: an alias is the node of
+        its anchor."""
         self._open: set[int] = set()
+        self._count = 0
 
-    def read(self, node: yaml.Node, path: str) -> Any:
+    def read(self, node: yaml.Node, path: Path) -> Any:
         if id(node) in self._open:
-            raise yaml.constructor.ConstructorError(
-                None, None, "found an alias inside of what it stands for", node.start_mark
-            )
-        if id(node) not in self._done:
-            self._open.add(id(node))
-            self._done[id(node)] = self._value(node, path)
-            self._open.remove(id(node))
-        return self._done[id(node)]
+            raise _refusal("found an alias inside of what it stands for", node)
+        if id(node) in self._done:
+            value, size = self._done[id(node)]
+            self._spend(size, node)
+            return value
+        before = self._count
+        self._spend(1, node)
+        self._open.add(id(node))
+        value = self._value(node, path)
+        self._open.remove(id(node))
+        self._done[id(node)] = value, self._count - before
+        return value
 
-    def _value(self, node: yaml.Node, path: str) -> Any:
+    def _spend(self, values: int, node: yaml.Node) -> None:
+        self._count += values
+        if self._count > MOST_VALUES:
+            raise _refusal(f"found more than {MOST_VALUES} values, repeated ones included", node)
+
+    def _value(self, node: yaml.Node, path: Path) -> Any:
         match node:
             case yaml.MappingNode(tag="tag:yaml.org,2002:map"):
                 return self._mapping(node, path)
             case yaml.SequenceNode(tag="tag:yaml.org,2002:seq"):
-                return [self.read(n, errors.join(path, i)) for i, n in enumerate(node.value)]
+                return [self.read(item, (path, i)) for i, item in enumerate(node.value)]
             case yaml.ScalarNode() if node.tag in _SCALARS or node.tag == _STRING:
                 return self._scalar(node)
             case _:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"found a value of the type {node.tag!r}", node.start_mark
-                )
+                raise _refusal(f"found a value of the type {node.tag!r}", node)
 
-    def _mapping(self, node: yaml.MappingNode, path: str) -> dict[str, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        """Read a mapping. What merge keys bring comes before its own fields, which win."""
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "found a field whose name is not a scalar", key.start_mark
-                )
-            if key.value in seen and key.tag != _MERGE:
-                self.duplicates.append(errors.duplicate_field(errors.join(path, key.value)))
-            seen.add(key.value)
-        self._loader.flatten_mapping(node)  # puts the fields of merge keys before its own
-        return {k.value: self.read(v, errors.join(path, k.value)) for k, v in node.value}
+                raise _refusal("found a field whose name is not a scalar", key)
+            if key.tag == _MERGE:
+                for fields in self._merged(value, path):
+                    self._spend(len(fields), value)
+                    merged |= fields
+                continue
+            if key.value in own:
+                self.duplicates.add((path, key.value))
+            own[key.value] = self.read(value, (path, key.value))
+        return merged | own
+
+    def _merged(self, node: yaml.Node, path: Path) -> Iterator[dict[str, Any]]:
+        """Yield the mappings that *node* has merged; of equal fields in a list the first wins."""
+        several = isinstance(node, yaml.SequenceNode)
+        for each in reversed(node.value) if several else (node,):
+            if not isinstance(each, yaml.MappingNode):
+                raise _refusal("found what is no mapping, to be merged", each)
+            yield self.read(each, path)
 
     def _scalar(self, node: yaml.ScalarNode) -> Hashable:
         if node.tag == _MERGE:
@@ -174,7 +217,9 @@ class _Reader:
         try:
             value: Hashable = self._loader.construct_object(node)
         except ValueError as error:  # a tag such as !!int before what is not one
-            raise yaml.constructor.ConstructorError(
-                None, None, str(error), node.start_mark
-            ) from error
+            raise _refusal(str(error), node) from error
         return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _refusal(problem: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from app.objects.meta import KubeStruct
+from app.objects.nesting import pruned
 
 T = TypeVar("T")
 
@@ -59,7 +60,7 @@ decode_bare = msgspec.json.Decoder(BareObject).decode
 def identity_in(raw: bytes) -> Identity:
     """Identify an object that does not decode as what it should be; all "" when even that fails."""
     try:
-        metadata = decode_bare(raw).metadata
+        metadata = decode_bare(pruned(raw)).metadata
     except msgspec.DecodeError:
         return Identity("", "", "")
     key = key_of(metadata.name, metadata.namespace)
@@ -69,6 +70,7 @@ def identity_in(raw: bytes) -> Identity:
 def is_older(version: str, than: str) -> bool:
     """Say whether one resource version certainly precedes another.
 
-    API servers number versions; a version in another form is never called older.
+    API servers number versions, without leading zeros; a version in another form is never called
+    older.
     """
-    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
+    return version.isdecimal() and than.isdecimal() and (len(version), version) < (len(than), than)

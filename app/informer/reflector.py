@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -47,6 +47,15 @@ SHORT_WATCH: Final = 1.0
 """A watch that the server ends sooner, without having said anything, counts as failed."""
 
 
+MOST_REASONS: Final = 5
+LONGEST_REASON: Final = 300
+"""Parts told of an object that cannot be read, and characters of an error about all of it."""
+
+DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]]
+"""Makes an object of what can be read of its JSON and of the last known state, if there is one;
+returns also what could not be read, for people. Raises if too little can be read."""
+
+
 @dataclass(slots=True)
 class Incoming(Generic[T]):
     """A list while it arrives. ``unreadable`` are the keys of objects that did not decode."""
@@ -55,13 +64,26 @@ class Incoming(Generic[T]):
     unreadable: set[str] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object of the API server that did not decode as a whole."""
+
+    reasons: tuple[str, ...]
+    """What could not be read and why; the first few."""
+    counts: bool
+    """Whether the rest of it was taken in; otherwise the state known before stays."""
+
+
 class Reflector(Generic[T]):
     """Lists and watches one kind of object at *path* and tells *handler* what changes.
 
-    *decode* makes an object of its JSON; when it raises, *on_malformed* is told the object's key
-    (``""`` if even that cannot be read), its bytes and the error, and the state known before stays.
-    *params* select what is listed and watched, such as ``fieldSelector``. ``synced`` is set when
-    the handler has been told the whole initial state. ``store`` is for reading only.
+    *decode* makes an object of its JSON. When it raises, *decode_partly* may make one of what can
+    be read, given the state known before. When that raises as well, or is not there, *on_malformed*
+    is told the object's key (``""`` if even that cannot be read), its bytes and the error, and the
+    state known before stays. *params* select what is listed and watched, such as ``fieldSelector``.
+    ``synced`` is set when the handler has been told the whole initial state. ``store`` is for
+    reading only, and so is ``unreadable``: by key, the objects that did not decode when last heard
+    of.
     """
 
     def __init__(
@@ -77,6 +99,7 @@ class Reflector(Generic[T]):
         params: Mapping[str, str] | None = None,
         page_size: int = 500,
         identify: Identify[T] = identity_of,
+        decode_partly: DecodePartly[T] | None = None,
     ) -> None:
         self.synced = asyncio.Event()
         self.lists = 0
@@ -84,7 +107,9 @@ class Reflector(Generic[T]):
         self._client = client
         self._path = path
         self._params = dict(params or {})
+        self.unreadable: dict[str, Unreadable] = {}
         self._decode = decode
+        self._decode_partly = decode_partly
         self._identify = identify
         self._on_malformed = on_malformed
         self._clock = clock
@@ -112,7 +137,7 @@ class Reflector(Generic[T]):
                 self._note_failure(exc)
                 if isinstance(exc, TooManyRequestsError):
                     asked_to_wait = exc.retry_after or 0.0
-            except msgspec.DecodeError as exc:
+            except (msgspec.DecodeError, RecursionError) as exc:
                 log.warning("watch is garbled", extra={"path": self._path, "error": str(exc)})
             else:
                 lasted = self._clock.monotonic() - started
@@ -233,6 +258,7 @@ class Reflector(Generic[T]):
         if identity.resource_version:
             self._version = identity.resource_version
         if event.type == "DELETED":
+            self.unreadable.pop(identity.key, None)
             self._store.remove(identity.key, obj)
         elif obj is not None:
             self._store.put(identity, obj)
@@ -240,6 +266,7 @@ class Reflector(Generic[T]):
     def _collect(self, event: WatchEvent, incoming: Incoming[T]) -> None:
         identity, obj = self._decoded(event)
         if event.type == "DELETED":
+            self.unreadable.pop(identity.key, None)
             incoming.objects.pop(identity.key, None)
             incoming.unreadable.discard(identity.key)
         elif obj is not None:
@@ -252,15 +279,48 @@ class Reflector(Generic[T]):
         raw = bytes(event.object)
         try:
             obj = self._decode(raw)
-            return self._identify(obj), obj
+            identity = self._identify(obj)
         except Exception as exc:  # noqa: BLE001 - one bad object must not hide the others
-            self.malformed += 1
-            identity = identity_in(raw)
-            self._on_malformed(identity.key, raw, exc)
-            return identity, None
+            return self._decoded_partly(raw, exc)
+        if self.unreadable:
+            self.unreadable.pop(identity.key, None)
+        return identity, obj
+
+    def _decoded_partly(self, raw: bytes, error: Exception) -> tuple[Identity, T | None]:
+        """Return what can be read of an object that raised *error*, as :meth:`_decoded` does."""
+        identity = identity_in(raw)
+        if identity.key and self._decode_partly is not None:
+            try:
+                obj, unread = self._decode_partly(raw, self.store.get(identity.key))
+                identity = self._identify(obj)
+            except Exception as exc:  # noqa: BLE001 - see above
+                error = exc
+            else:
+                self._note_unread(identity.key, unread)
+                return identity, obj
+        self.malformed += 1
+        if identity.key:
+            reason = str(error)[:LONGEST_REASON]
+            self.unreadable[identity.key] = Unreadable((reason,), counts=False)
+        self._on_malformed(identity.key, raw, error)
+        return identity, None
+
+    def _note_unread(self, key: str, unread: Sequence[object]) -> None:
+        """Keep, and tell once, what could not be read of an object."""
+        if not unread:
+            self.unreadable.pop(key, None)
+            return
+        self.malformed += 1
+        found = Unreadable(tuple(map(str, unread[:MOST_REASONS])), counts=True)
+        if self.unreadable.get(key) != found:
+            self.unreadable[key] = found
+            extra = {"path": self._path, "object": key, "unread": "; ".join(found.reasons)}
+            log.error("only parts of an object can be read, and count", extra=extra)
 
     async def _replace(self, incoming: Incoming[T]) -> None:
         """Make the store equal to a list, and say so."""
+        for key in self.unreadable.keys() - incoming.objects.keys() - incoming.unreadable:
+            del self.unreadable[key]
         steps = self._store.replace(incoming.objects, keep=incoming.unreadable)
         for number, _ in enumerate(steps, 1):
             if number % BATCH == 0:

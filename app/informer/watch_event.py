@@ -1,10 +1,12 @@
 """What a watch sends, as far as it must be understood before the object is decoded."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from app.objects.meta import KubeStruct, ListHead
+from app.objects.nesting import outline
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """Annotation of the bookmark that ends the initial state of a streamed list."""
@@ -32,6 +34,32 @@ class Bookmark(KubeStruct, frozen=True, gc=False):
         return self.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
-decode_watch_event = msgspec.json.Decoder(WatchEvent).decode
+_decode_event = msgspec.json.Decoder(WatchEvent).decode
+_decode_list = msgspec.json.Decoder(ListHead).decode
 decode_bookmark = msgspec.json.Decoder(Bookmark).decode
-decode_list = msgspec.json.Decoder(ListHead).decode
+
+
+def decode_watch_event(line: bytes) -> WatchEvent:
+    """Decode one line of a watch, however deeply its object is nested."""
+    try:
+        return _decode_event(line)
+    except RecursionError:
+        shell, inner = outline(line, levels=1)
+        event = _decode_event(shell)
+        return WatchEvent(event.type, _taken(event.object, inner))
+
+
+def decode_list(data: bytes) -> ListHead:
+    """Decode a list, however deeply its items are nested."""
+    try:
+        return _decode_list(data)
+    except RecursionError:
+        shell, inner = outline(data, levels=2)
+        head = _decode_list(shell)
+        return ListHead(head.metadata, tuple(_taken(item, inner) for item in head.items))
+
+
+def _taken(value: msgspec.Raw, inner: Sequence[bytes]) -> msgspec.Raw:
+    """Return what *value* stands for in an outline; scalars stand for themselves."""
+    text = bytes(value)
+    return msgspec.Raw(inner[int(text)]) if text.isdigit() and int(text) < len(inner) else value

@@ -57,8 +57,14 @@ LISTS: Final = counter(
 MALFORMED_OBJECTS: Final = counter(
     name="berth_malformed_objects_total",
     stability=ALPHA,
-    text="Objects that could not be read and were skipped.",
+    text="How often an object could not be read as a whole when it was heard of.",
     labels=("path",),
+)
+UNREADABLE_OBJECTS: Final = gauge(
+    name="berth_unreadable_objects",
+    stability=ALPHA,
+    text="Objects that cannot be read as a whole; of those that count, parts are left out.",
+    labels=("path", "counts"),
 )
 HANDLER_FAILURES: Final = counter(
     name="berth_event_handler_failures_total",

@@ -173,6 +173,13 @@ class LaneCollector(Collector):
         )
 
 
+class Unreadable(Protocol):
+    """An object that could not be read as a whole."""
+
+    @property
+    def counts(self) -> bool: ...
+
+
 class Reflector(Protocol):
     """What keeps a kind of object known, as far as it is counted."""
 
@@ -182,6 +189,8 @@ class Reflector(Protocol):
     def lists(self) -> int: ...
     @property
     def malformed(self) -> int: ...
+    @property
+    def unreadable(self) -> Mapping[str, Unreadable]: ...
     @property
     def handler_failures(self) -> int: ...
 
@@ -197,6 +206,14 @@ class ReflectorCollector(Collector):
         yield numbers(own_families.WATCHED_OBJECTS, {(p,): len(r.store) for p, r in found.items()})
         yield numbers(own_families.LISTS, {(p,): r.lists for p, r in found.items()})
         yield numbers(own_families.MALFORMED_OBJECTS, {(p,): r.malformed for p, r in found.items()})
+        unreadable = {
+            (path, str(counts).lower()): sum(
+                each.counts is counts for each in reflector.unreadable.values()
+            )
+            for path, reflector in found.items()
+            for counts in (True, False)
+        }
+        yield numbers(own_families.UNREADABLE_OBJECTS, unreadable)
         yield numbers(
             own_families.HANDLER_FAILURES, {(p,): r.handler_failures for p, r in found.items()}
         )

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from app.objects.meta import KubeStruct, ObjectMeta
+from app.objects.nesting import is_deep
 from app.objects.node import Taint
 from app.objects.pod import NodeSelector, Toleration
 from app.objects.quantity import Quantities, Quantity, check_quantities
@@ -313,7 +314,13 @@ _decode_claim = msgspec.json.Decoder(ResourceClaim).decode
 
 
 def decode_claim(data: bytes) -> ResourceClaim:
-    """Decode a claim and keep its JSON in ``raw``: an update must send all of it."""
+    """Decode a claim and keep its JSON in ``raw``: an update must send all of it.
+
+    Raises msgspec.DecodeError, also for parameters of drivers that are nested too deeply to be
+    handled later.
+    """
+    if is_deep(data):
+        raise msgspec.DecodeError("nested too deeply")
     return msgspec.structs.replace(_decode_claim(data), raw=bytes(data))
 
 

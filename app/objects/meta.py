@@ -1,7 +1,5 @@
 """What all Kubernetes objects share: metadata, conditions, selectors as written."""
 
-from typing import Literal
-
 import msgspec
 
 
@@ -50,12 +48,15 @@ class ListMeta(KubeStruct, frozen=True, gc=False):
 
 class LabelSelectorRequirement(KubeStruct, frozen=True, gc=False):
     key: str
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    operator: str
     values: tuple[str, ...] = ()
 
 
 class LabelSelector(KubeStruct, frozen=True, gc=False):
-    """A ``metav1.LabelSelector`` as written; :mod:`app.objects.selectors` compiles it."""
+    """A ``metav1.LabelSelector`` as written; :mod:`app.objects.selectors` compiles it.
+
+    Operators that we do not know are kept: what compiles the selector refuses them.
+    """
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()

@@ -1,7 +1,5 @@
 """Pod, as far as scheduling reads it."""
 
-from typing import Literal
-
 import msgspec
 
 from app.objects.meta import Condition, KubeStruct, LabelSelector, ObjectMeta
@@ -113,7 +111,7 @@ class Affinity(KubeStruct, frozen=True, gc=False):
 class TopologySpreadConstraint(KubeStruct, frozen=True, gc=False):
     max_skew: int = 1
     topology_key: str = ""
-    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
+    when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelector | None = None
     min_domains: int | None = None
     node_affinity_policy: str | None = None

@@ -20,7 +20,8 @@ MAX_INT64: Final = 2**63 - 1
 _NANO_DIGITS: Final = 9
 _MAX_NANOS: Final = MAX_INT64 * NANO
 _NANOS_CAP_DIGITS: Final = len(str(_MAX_NANOS))
-_MAX_DIGITS: Final = 1000  # far beyond sense, and below what int() takes
+_LONGEST: Final = 256
+"""Characters: far beyond sense. What was read before is kept by its text, so this bounds it."""
 
 _DECIMAL_SUFFIXES: Final = {
     "n": -9,
@@ -49,9 +50,11 @@ def parse(quantity: Quantity) -> int:
 
     Follows ``resource.ParseQuantity``: every notation with a decimal or binary suffix or an
     exponent, and bare JSON numbers. Amounts are capped at 2**63-1 units on either side of zero.
-    Raises ``ValueError`` naming the value.
+    Raises ``ValueError`` naming the value, also if it is longer than 256 characters.
     """
     text = quantity if isinstance(quantity, str) else repr(quantity)
+    if len(text) > _LONGEST:
+        raise ValueError(f"quantity {text[:40]!r}...: longer than {_LONGEST} characters")
     match = _NOTATION.fullmatch(text.strip())
     if match is None:
         raise ValueError(
@@ -59,8 +62,6 @@ def parse(quantity: Quantity) -> int:
         )
     sign, whole, fraction, exponent, suffix = match.groups(default="")
     digits = whole + fraction
-    if len(digits) + len(exponent) > _MAX_DIGITS:
-        raise ValueError(f"quantity {text[:40]!r}...: more than {_MAX_DIGITS} digits")
     scale = _NANO_DIGITS - len(fraction)  # value = mantissa * 10**scale
     mantissa = int(digits)
     if suffix in _BINARY_SUFFIXES:
@@ -92,11 +93,15 @@ def check_quantities(field: str, quantities: Mapping[str, Quantity]) -> None:
     """
     for name, quantity in quantities.items():
         try:
-            nanos = parse(quantity)
+            check_quantity(quantity)
         except ValueError as exc:
-            raise ValueError(f"{field}[{name}]: {exc}") from None
-        if nanos < 0:
-            raise ValueError(f"{field}[{name}]: quantity {quantity!r}: must not be negative")
+            raise ValueError(f"{field}[{name:.63}]: {exc}") from None
+
+
+def check_quantity(quantity: Quantity) -> None:
+    """Raise ``ValueError`` naming *quantity* if it is malformed or negative."""
+    if parse(quantity) < 0:
+        raise ValueError(f"quantity {quantity!r}: must not be negative")
 
 
 def _times_power_of_ten(mantissa: int, scale: int) -> int:

@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeAlias
 from app.objects.names import is_qualified_name
 from app.objects.node import Node
 from app.objects.pod import Container, Pod, ResourceRequirements
-from app.objects.quantity import NANO, Quantities, milli_value, parse, value
+from app.objects.quantity import MAX_INT64, NANO, Quantities, milli_value, parse, value
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -26,6 +26,14 @@ NON_ZERO_DEFAULTS: Final[Mapping[str, int]] = {
     MEMORY: 200 * 1024**2 * NANO,
 }
 """What a container without such a request is taken to need, in nano units (spec §4.4)."""
+
+MOST: Final = 2**52
+"""What a pod counts for at most, of any resource: four pebibytes, or trillions of cores.
+
+Whoever may create pods may also bind them, and kube-scheduler's sums over a node's pods wrap around
+in int64: two pods that ask for all there can be would make it look empty. With this it takes two
+thousand, more than any node has.
+"""
 
 _HUGEPAGES: Final = "hugepages-"
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
@@ -75,13 +83,18 @@ def is_scalar(name: str) -> bool:
     )
 
 
-def to_resources(nanos: Mapping[str, int]) -> Resources:
-    """Round *nanos* up to the units of scheduling; names that mean nothing to it are dropped."""
+def to_resources(nanos: Mapping[str, int], *, most: int = MAX_INT64) -> Resources:
+    """Round *nanos* up to the units of scheduling; names that mean nothing to it are dropped.
+
+    No amount is beyond *most*.
+    """
     return Resources(
-        milli_cpu=milli_value(nanos.get(CPU, 0)),
-        memory=value(nanos.get(MEMORY, 0)),
-        ephemeral_storage=value(nanos.get(EPHEMERAL_STORAGE, 0)),
-        scalars={name: value(amount) for name, amount in nanos.items() if is_scalar(name)},
+        milli_cpu=min(milli_value(nanos.get(CPU, 0)), most),
+        memory=min(value(nanos.get(MEMORY, 0)), most),
+        ephemeral_storage=min(value(nanos.get(EPHEMERAL_STORAGE, 0)), most),
+        scalars={
+            name: min(value(amount), most) for name, amount in nanos.items() if is_scalar(name)
+        },
     )
 
 
@@ -93,18 +106,18 @@ def node_allocatable(node: Node) -> Resources:
 
 def requested(pod: Pod) -> Resources:
     """Return what *pod* takes from its node: ``NodeInfo.Requested``."""
-    return to_resources(pod_requests(pod, use_status=True, pod_level=True))
+    return to_resources(pod_requests(pod, use_status=True, pod_level=True), most=MOST)
 
 
 def non_zero_requested(pod: Pod) -> tuple[int, int]:
     """Return milli-CPU and bytes, with defaults for what is not requested."""
     nanos = pod_requests(pod, use_status=True, pod_level=True, non_zero=True)
-    return milli_value(nanos.get(CPU, 0)), value(nanos.get(MEMORY, 0))
+    return min(milli_value(nanos.get(CPU, 0)), MOST), min(value(nanos.get(MEMORY, 0)), MOST)
 
 
 def incoming_requested(pod: Pod) -> Resources:
     """Return what NodeResourcesFit's Filter asks for *pod*; the status of a waiting pod is void."""
-    return to_resources(pod_requests(pod, use_status=False, pod_level=True))
+    return to_resources(pod_requests(pod, use_status=False, pod_level=True), most=MOST)
 
 
 def fit_score_requests(pod: Pod) -> Resources:
@@ -112,7 +125,8 @@ def fit_score_requests(pod: Pod) -> Resources:
 
     As kube-scheduler does, it leaves out pod-level requests and always applies the defaults.
     """
-    return to_resources(pod_requests(pod, use_status=False, pod_level=False, non_zero=True))
+    requests = pod_requests(pod, use_status=False, pod_level=False, non_zero=True)
+    return to_resources(requests, most=MOST)
 
 
 def pod_requests(pod: Pod, *, use_status: bool, pod_level: bool, non_zero: bool = False) -> Nanos:

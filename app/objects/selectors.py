@@ -113,8 +113,13 @@ class Selector:
         """Return the selector of what both match."""
         if self.is_nothing or other.is_nothing:
             return NOTHING
-        return _canonical((*self.requirements, *other.requirements))
+        return all_of((*self.requirements, *other.requirements))
 
+
+_OF_LABELS: Final = frozenset(
+    {Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST}
+)
+"""The operators of label selectors as objects write them."""
 
 EVERYTHING: Final = Selector()
 NOTHING: Final = Selector(is_nothing=True)
@@ -129,76 +134,26 @@ def compile_selector(selector: LabelSelector | None) -> Selector:
         return NOTHING
     requirements = [_equals(key, value) for key, value in selector.match_labels.items()]
     for expression in selector.match_expressions:
+        if expression.operator not in _OF_LABELS:
+            raise ValueError(f"{expression.operator!r} is not a valid label selector operator")
         operator = Operator(expression.operator)
         requirements.append(Requirement(expression.key, operator, expression.values))
     for requirement in requirements:
         check_requirement(requirement)
-    return _canonical(requirements)
+    return all_of(requirements)
 
 
 def selector_from_map(labels: Mapping[str, str] | None) -> Selector:
     """Compile ``key: value`` pairs that must all be there, unchecked; no pairs match everything."""
-    return _canonical(_equals(key, value) for key, value in (labels or {}).items())
-
-
-_PART: Final = re.compile(
-    r"""\s*(?:
-        !\s*(?P<absent>[^\s,()=!<>]+)
-      | (?P<key>[^\s,()=!<>]+) \s* (?:
-            (?P<comparison>==?|!=|>|<) \s* (?P<value>[^\s,()=!<>]*)
-          | (?<=\s)(?P<membership>in|notin) \s* \((?P<values>[^()=!<>]*)\)
-        )?
-    )\s*(?P<end>,|\Z)""",
-    re.VERBOSE,
-)
-_COMPARISONS: Final = {
-    "=": Operator.IN,
-    "==": Operator.IN,
-    "!=": Operator.NOT_IN,
-    ">": Operator.GT,
-    "<": Operator.LT,
-    "in": Operator.IN,
-    "notin": Operator.NOT_IN,
-}
-
-
-def parse_label_selector(text: str) -> Selector:
-    """Compile the ``labelSelector`` of a query: ``a=b,c!=d,e in (x,y),f notin (z),!g,h,i>5``.
-
-    Raises ``ValueError`` naming the part that cannot be read.
-    """
-    requirements: list[Requirement] = []
-    position, is_open = 0, bool(text.strip())
-    while is_open:
-        part = _PART.match(text, position)
-        if part is None:
-            raise ValueError(f"labelSelector {text!r}: cannot read {text[position:]!r}")
-        requirement = _parsed(part)
-        try:
-            check_requirement(requirement)
-        except ValueError as exc:
-            raise ValueError(f"labelSelector {text!r}: {exc}") from None
-        requirements.append(requirement)
-        position, is_open = part.end(), part["end"] == ","
-    return _canonical(requirements)
-
-
-def _parsed(part: re.Match[str]) -> Requirement:
-    if part["absent"]:
-        return Requirement(part["absent"], Operator.DOES_NOT_EXIST)
-    if part["comparison"]:
-        return Requirement(part["key"], _COMPARISONS[part["comparison"]], (part["value"],))
-    if part["membership"]:
-        values = tuple(value.strip() for value in part["values"].split(","))
-        return Requirement(part["key"], _COMPARISONS[part["membership"]], values)
-    return Requirement(part["key"], Operator.EXISTS)
+    return all_of(_equals(key, value) for key, value in (labels or {}).items())
 
 
 def _equals(key: str, value: str) -> Requirement:
     return Requirement(key, Operator.IN, (value,))
 
 
-def _canonical(requirements: Iterable[Requirement]) -> Selector:
+def all_of(requirements: Iterable[Requirement]) -> Selector:
+    """Return the selector of what meets all *requirements*, which are not checked."""
     distinct = {Requirement(r.key, r.operator, tuple(sorted(set(r.values)))) for r in requirements}
     return Selector(tuple(sorted(distinct, key=lambda r: (r.key, r.operator, r.values))))
 

@@ -8,7 +8,7 @@ import msgspec
 from app.framework.events import ActionType, ClusterEvent, EventResource
 from app.framework.listers import Listers
 from app.informer.store import Handler
-from app.objects.devices import DeviceClass, ResourceSlice, decode_claim
+from app.objects.devices import DeviceClass, ResourceClaim, ResourceSlice, decode_claim
 from app.queue.scheduling_queue import SchedulingQueue
 
 _GROUP: Final = "/apis/resource.k8s.io/v1"
@@ -18,6 +18,7 @@ class DeviceWatch(NamedTuple):
     """One kind: where it is, how it is read, who is told, and what its events are called."""
 
     path: str
+    kind: type[msgspec.Struct]
     decode: Callable[[bytes], Any]
     handler: Handler[Any]
     resource: EventResource
@@ -71,24 +72,25 @@ def device_watches(listers: Listers, queue: SchedulingQueue) -> list[DeviceWatch
         Waker(queue, EventResource.DEVICE_CLASS),
     )
     listers.resource_claims.tell(claims)
-    decode_slice = msgspec.json.Decoder(ResourceSlice).decode
-    decode_class = msgspec.json.Decoder(DeviceClass).decode
     return [
         DeviceWatch(
             f"{_GROUP}/resourceclaims",
+            ResourceClaim,
             decode_claim,
             listers.resource_claims,
             EventResource.RESOURCE_CLAIM,
         ),
         DeviceWatch(
             f"{_GROUP}/resourceslices",
-            decode_slice,
+            ResourceSlice,
+            msgspec.json.Decoder(ResourceSlice).decode,
             Relay(listers.resource_slices, slices),
             EventResource.RESOURCE_SLICE,
         ),
         DeviceWatch(
             f"{_GROUP}/deviceclasses",
-            decode_class,
+            DeviceClass,
+            msgspec.json.Decoder(DeviceClass).decode,
             Relay(listers.device_classes, classes),
             EventResource.DEVICE_CLASS,
         ),

@@ -12,6 +12,8 @@ from app.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
 )
@@ -26,6 +28,7 @@ class StorageWatch(NamedTuple):
     """One kind: where it is, how it is read, who is told, and what its events are called."""
 
     path: str
+    kind: type[msgspec.Struct]
     decode: Callable[[bytes], Any]
     handler: ObjectHandler[Any]
     resource: EventResource
@@ -36,53 +39,55 @@ def storage_watches(listers: Listers, queue: SchedulingQueue) -> list[StorageWat
 
     def watch(
         path: str,
-        decode: Callable[[bytes], Any],
+        kind: type[msgspec.Struct],
         lister: Lister[Any],
         resource: EventResource,
         wakes: ActionType = _CHANGED,
+        *,
+        decode: Callable[[bytes], Any] | None = None,
     ) -> StorageWatch:
         handler = ObjectHandler(lister, queue=queue, resource=resource, wakes=wakes)
-        return StorageWatch(path, decode, handler, resource)
-
-    def of(kind: type[msgspec.Struct]) -> Callable[[bytes], Any]:
-        return msgspec.json.Decoder(kind).decode
+        decode = decode or msgspec.json.Decoder(kind).decode
+        return StorageWatch(path, kind, decode, handler, resource)
 
     return [
         watch(
             "/api/v1/persistentvolumes",
-            decode_volume,
+            PersistentVolume,
             listers.persistent_volumes,
             EventResource.PERSISTENT_VOLUME,
+            decode=decode_volume,
         ),
         watch(
             "/api/v1/persistentvolumeclaims",
-            decode_claim,
+            PersistentVolumeClaim,
             listers.persistent_volume_claims,
             EventResource.PERSISTENT_VOLUME_CLAIM,
+            decode=decode_claim,
         ),
         watch(
             f"{_STORAGE}/storageclasses",
-            of(StorageClass),
+            StorageClass,
             listers.storage_classes,
             EventResource.STORAGE_CLASS,
         ),
-        watch(f"{_STORAGE}/csinodes", of(CSINode), listers.csi_nodes, EventResource.CSI_NODE),
+        watch(f"{_STORAGE}/csinodes", CSINode, listers.csi_nodes, EventResource.CSI_NODE),
         watch(
             f"{_STORAGE}/csidrivers",
-            of(CSIDriver),
+            CSIDriver,
             listers.csi_drivers,
             EventResource.CSI_DRIVER,
             ActionType.UPDATE,
         ),
         watch(
             f"{_STORAGE}/csistoragecapacities",
-            of(CSIStorageCapacity),
+            CSIStorageCapacity,
             listers.csi_storage_capacities,
             EventResource.CSI_STORAGE_CAPACITY,
         ),
         watch(
             f"{_STORAGE}/volumeattachments",
-            of(VolumeAttachment),
+            VolumeAttachment,
             listers.volume_attachments,
             EventResource.VOLUME_ATTACHMENT,
             ActionType.DELETE,

@@ -22,6 +22,7 @@ from app.objects.policy import PodDisruptionBudget
 from app.queue.scheduling_queue import SchedulingQueue
 from app.scheduler.device_watches import device_watches
 from app.scheduler.event_handlers import NodeHandler, PodHandler
+from app.scheduler.partial_objects import partly
 from app.scheduler.storage_watches import storage_watches
 from app.scheduler.timed_handler import EventTimer, TimedHandler
 from app.tasks import forever
@@ -62,6 +63,7 @@ class Watches:
 
         def watch(
             path: str,
+            kind: type[msgspec.Struct],
             decode: Callable[[bytes], Any],
             handler: Any,
             params: Mapping[str, str] | None = None,
@@ -70,6 +72,7 @@ class Watches:
                 client,
                 path,
                 decode=decode,
+                decode_partly=partly(kind),
                 handler=handler,
                 params=params,
                 clock=clock,
@@ -78,7 +81,7 @@ class Watches:
             )
 
         self._listed: dict[str, Reflector[Any]] = {
-            path: watch(path, msgspec.json.Decoder(kind).decode, lister)
+            path: watch(path, kind, msgspec.json.Decoder(kind).decode, lister)
             for path, kind, lister in (
                 ("/api/v1/namespaces", Namespace, listers.namespaces),
                 ("/api/v1/services", Service, listers.services),
@@ -97,14 +100,14 @@ class Watches:
             )
         }
         self._listed |= {
-            path: watch(path, decode, TimedHandler(handler, resource=resource, timer=timer))
-            for path, decode, handler, resource in (
+            path: watch(path, kind, decode, TimedHandler(handler, resource=resource, timer=timer))
+            for path, kind, decode, handler, resource in (
                 *storage_watches(listers, queue),
                 *device_watches(listers, queue),
             )
         }
-        self.pods: Reflector[Pod] = watch(PODS, extenders.decode_pod, pods, UNFINISHED_PODS)
-        self.nodes: Reflector[Node] = watch(NODES, extenders.decode_node, nodes)
+        self.pods: Reflector[Pod] = watch(PODS, Pod, extenders.decode_pod, pods, UNFINISHED_PODS)
+        self.nodes: Reflector[Node] = watch(NODES, Node, extenders.decode_node, nodes)
         self.reflectors: Mapping[str, Reflector[Any]] = {
             **self._listed,
             NODES: self.nodes,

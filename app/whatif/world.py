@@ -11,7 +11,8 @@ from app.framework.pod_info import PodInfo
 from app.objects.meta import KubeStruct
 from app.objects.node import Node
 from app.objects.pod import Pod, PodStatus
-from app.objects.selectors import Selector, parse_label_selector
+from app.objects.selector_text import parse_label_selector
+from app.objects.selectors import Selector
 from app.objects.storage import BETA_CLASS, PersistentVolumeClaim
 from app.offline.scenario import Scenario
 from app.whatif.manifests import (

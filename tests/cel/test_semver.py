@@ -40,9 +40,17 @@ def test_what_is_no_version(text: str) -> None:
         parse_version(text)
 
 
+@pytest.mark.parametrize("text", [f"1.{2**64}.0", f"1.0.0-{2**64}", "9" * 5000 + ".0.0"])
+def test_numbers_have_64_bits(text: str) -> None:
+    assert parse_version(f"1.{2**64 - 1}.0-{2**64 - 1}") > parse_version("1.2.0")
+    with pytest.raises(ValueError, match=r"^version: number [0-9]{20,}: does not fit"):
+        parse_version(text)
+
+
 @pytest.mark.parametrize(
     ("text", "want"),
     [
+        ("0" * 5000 + "7", "7.0.0"),
         ("v1", "1.0.0"),
         ("1.02", "1.2.0"),
         ("V1.2.3-rc.1", "1.2.3-rc.1"),

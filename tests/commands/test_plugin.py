@@ -129,3 +129,16 @@ def test_a_plugin_that_cannot_be_used_ends_the_command(
         f"berth plugin: {tmp_path}/mine.py: cannot be imported: ModuleNotFoundError:"
         " No module named 'no_such_module'\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("NodeShare", "berth-node-share"),
+        ("GPUShare2", "berth-gpu-share2"),
+        ("A1B", "berth-a1-b"),
+        ("GPU", "berth-gpu"),
+    ],
+)
+def test_words_of_a_name(tmp_path: Path, name: str, folder: str) -> None:
+    assert write_package(name, tmp_path).name == folder

@@ -1,6 +1,7 @@
 """YAML and JSON: values as Kubernetes sees them, duplicates, and text that is neither."""
 
 import json
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -39,6 +40,11 @@ from app.config.errors import ConfigError
             {"a": {"b": 1}, "c": {"d": 1}, "e": {"b": 1, "d": 1}},
             id="several merge keys are no duplicates",
         ),
+        pytest.param(
+            "a: &x {b: 1}\nc: &y {b: 2, d: 3}\ne: {<<: [*x, *y]}",
+            {"a": {"b": 1}, "c": {"b": 2, "d": 3}, "e": {"b": 1, "d": 3}},
+            id="of merged mappings the first wins",
+        ),
         pytest.param("a: <<", {"a": "<<"}, id="a merge key's sign as a value"),
     ],
 )
@@ -70,6 +76,10 @@ def test_duplicate_fields_are_reported_with_their_paths(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        pytest.param(
+            "<<: {[1]: 2}", "x: not YAML: line 1, column 6: ", id="merged, with odd names"
+        ),
+        pytest.param("<<: [{a: 1}, 2]", "x: not YAML: line 1, column 14: ", id="merged text"),
         pytest.param("a: [", "x: not YAML: line 1, column 5: ", id="an open list"),
         pytest.param('{"a": 1', "x: not YAML: line 1, column 8: ", id="an open object"),
         pytest.param("a: 1\n---\nb: 2", "x: not YAML: line 2, column 1: ", id="two documents"),
@@ -111,3 +121,24 @@ json_values = st.recursive(
 @given(st.dictionaries(st.text(), json_values))
 def test_json_reads_as_json(value: dict[str, object]) -> None:
     assert document(json.dumps(value), source="x") == Document(value, ())
+
+
+NINES: Final = "a0: &a0 {x: 1}\n" + "\n".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)
+)
+MERGED_NINES: Final = "a0: &a0 {x: 1}\n" + "\n".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 9)
+)
+
+
+@pytest.mark.parametrize("text", [NINES, MERGED_NINES], ids=["aliases", "merge keys"])
+def test_what_repeats_itself_without_end_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="more than 100000 values, repeated ones included"):
+        document(text, source="x")
+
+
+@pytest.mark.parametrize("text", ["%s", "{%s}"], ids=["YAML", "JSON"])
+def test_so_many_duplicates_are_told(text: str) -> None:
+    separator = ", " if "{" in text else "\n"
+    fields = separator.join(['"a": 1'] * 1000)
+    assert len(document(text % fields, source="x").duplicates) == 100

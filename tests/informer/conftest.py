@@ -2,14 +2,15 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 import pytest
 
 from app.clock import FakeClock
-from app.informer.reflector import Reflector
+from app.informer.reflector import DecodePartly, Reflector
 from tests.informer.scripted import Object, Recorder, ScriptedApi
 
 decode = msgspec.json.Decoder(dict).decode
@@ -48,7 +49,12 @@ class Rig:
         }
 
 
-Start = Callable[[ScriptedApi], Rig]
+class Start(Protocol):
+    """Starts a reflector on *api*."""
+
+    def __call__(
+        self, api: ScriptedApi, *, decode_partly: DecodePartly[Object] | None = None
+    ) -> Rig: ...
 
 
 @pytest.fixture
@@ -56,13 +62,14 @@ async def start() -> AsyncIterator[Start]:
     """Start a reflector on a scripted API."""
     tasks: list[asyncio.Task[None]] = []
 
-    def started(api: ScriptedApi) -> Rig:
+    def started(api: ScriptedApi, *, decode_partly: DecodePartly[Object] | None = None) -> Rig:
         clock, handler = FakeClock(), Recorder()
         malformed: list[str] = []
         reflector: Reflector[Object] = Reflector(
             api,
             "/things",
             decode=decode_strictly,
+            decode_partly=decode_partly,
             handler=handler,
             clock=clock,
             rng=random.Random(1),

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from app.client.lanes import Lane, LaneStats, WriteLanes
 from app.clock import FakeClock
+from app.informer.reflector import Unreadable
 from app.metrics.leader_metrics import LeaderMetrics
 from app.metrics.loop_lag import measure_lag
 from app.metrics.owners import LaneCollector, ReflectorCollector, TaskCollector
@@ -98,12 +99,20 @@ def test_all_that_is_known_of_a_lane(registry: CollectorRegistry) -> None:
 
 
 def test_reflectors(registry: CollectorRegistry) -> None:
-    reflector = FakeReflector(store={"n1": 1}, lists=2, malformed=3, handler_failures=4)
+    unreadable = {
+        "n1": Unreadable(("spec: odd",), counts=True),
+        "n2": Unreadable(("odd",), counts=False),
+        "n3": Unreadable(("odd",), counts=False),
+    }
+    reflector = FakeReflector(
+        store={"n1": 1}, lists=2, malformed=3, unreadable=unreadable, handler_failures=4
+    )
     registry.register(ReflectorCollector({"/api/v1/nodes": reflector}))
     assert {name: counted(registry, name) for name in exported(registry)} == {
         "berth_watched_objects": {("/api/v1/nodes",): 1},
         "berth_lists_total": {("/api/v1/nodes",): 2},
         "berth_malformed_objects_total": {("/api/v1/nodes",): 3},
+        "berth_unreadable_objects": {("true", "/api/v1/nodes"): 1, ("false", "/api/v1/nodes"): 2},
         "berth_event_handler_failures_total": {("/api/v1/nodes",): 4},
     }
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from prometheus_client import CollectorRegistry
 
 from app.client.lanes import Lane, LaneStats
+from app.informer.reflector import Unreadable
 from app.metrics.leader_metrics import LeaderMetrics
 from app.metrics.owners import (
     CacheCollector,
@@ -24,6 +25,7 @@ class FakeReflector:
     store: dict[str, object] = field(default_factory=dict)
     lists: int = 0
     malformed: int = 0
+    unreadable: dict[str, Unreadable] = field(default_factory=dict)
     handler_failures: int = 0
 
 

@@ -71,7 +71,7 @@ def test_nonsense_is_refused_by_name(quantity: Quantity) -> None:
 
 @pytest.mark.parametrize("quantity", ["1" * 5000, "1e" + "9" * 5000], ids=["digits", "exponent"])
 def test_endless_digits_are_refused(quantity: str) -> None:
-    with pytest.raises(ValueError, match=r"^quantity '1\S{39}'\.\.\.: more than 1000 digits$"):
+    with pytest.raises(ValueError, match=r"^quantity '1\S{39}'\.\.\.: longer than 256 characters$"):
         parse(quantity)
 
 

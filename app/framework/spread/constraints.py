@@ -14,6 +14,7 @@ from app.objects.pod import TopologySpreadConstraint
 from app.objects.selectors import Selector, compile_selector, selector_from_map
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
+SCHEDULE_ANYWAY = "ScheduleAnyway"
 HONOR = "Honor"
 
 
@@ -72,16 +73,22 @@ def compile_constraints(
     *,
     selector: Selector | None = None,
 ) -> SpreadConstraints:
-    """Compile constraints for pods of *template*; *selector* takes the place of theirs."""
+    """Compile constraints for pods of *template*; *selector* takes the place of theirs.
+
+    As in kube-scheduler, one that says neither DoNotSchedule nor ScheduleAnyway is passed over.
+    """
     hard: list[SpreadConstraint] = []
     soft: list[SpreadConstraint] = []
+    lists = {DO_NOT_SCHEDULE: hard, SCHEDULE_ANYWAY: soft}
     for constraint in written:
+        if constraint.when_unsatisfiable not in lists:
+            continue
         try:
             compiled = _compile(constraint, template, selector)
         except ValueError as exc:
             key = constraint.topology_key
             return SpreadConstraints(error=f"topology spread constraint on {key!r}: {exc}")
-        (hard if constraint.when_unsatisfiable == DO_NOT_SCHEDULE else soft).append(compiled)
+        lists[constraint.when_unsatisfiable].append(compiled)
     return SpreadConstraints(tuple(hard), tuple(soft))
 
 

@@ -1,7 +1,8 @@
 """Asks the API server for everything, and compares it with the cache."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, TypeVar
 
 import msgspec
@@ -10,9 +11,10 @@ from app.cache.cache import Cache
 from app.cache.comparer import Comparison, Counted, Placed, compare, placed
 from app.client.api import Api
 from app.clock import Clock, rfc3339
-from app.objects.meta import ListHead
+from app.informer.watch_event import decode_list
 from app.objects.node import Node
 from app.objects.pod import Pod
+from app.scheduler.partial_objects import partly
 from app.server.debug.models import ComparisonReport, Difference, DifferenceKind
 
 PAGE_SIZE: Final = 500
@@ -21,16 +23,12 @@ SECOND_LOOK: Final = 1.0
 
 T = TypeVar("T", Node, Pod)
 
-_decode_list = msgspec.json.Decoder(ListHead).decode
-_decode_node = msgspec.json.Decoder(Node).decode
-_decode_pod = msgspec.json.Decoder(Pod).decode
-
 
 class ClusterComparison:
     """Compares *cache* with the API server that *client* speaks to, one comparison at a time.
 
-    *pod_params* select the pods that the scheduler watches. What cannot be read by us is left out,
-    on both sides: the watches cannot read it either.
+    *pod_params* select the pods that the scheduler watches. What cannot be read as a whole is read
+    as the watches read it.
     """
 
     def __init__(
@@ -77,9 +75,9 @@ class ClusterComparison:
         nodes: list[str] = []
         pods: list[Placed] = []
         pod_count = 0
-        async for node_page in self._pages(self._node_path, {}, _decode_node):
+        async for node_page in self._pages(self._node_path, {}, Node):
             nodes += [node.metadata.name for node in node_page]
-        async for pod_page in self._pages(self._pod_path, self._pod_params, _decode_pod):
+        async for pod_page in self._pages(self._pod_path, self._pod_params, Pod):
             pod_count += len(pod_page)
             pods += placed(pod_page)
         # In a thread, for among 50,000 pods it takes long enough to miss a lease.
@@ -87,24 +85,28 @@ class ClusterComparison:
         return len(nodes), pod_count, list(_differences(found))
 
     async def _pages(
-        self, path: str, params: Mapping[str, str], decode: Callable[[bytes], T]
+        self, path: str, params: Mapping[str, str], kind: type[T]
     ) -> AsyncIterator[list[T]]:
         """List by pages; others get a turn after each."""
         asked = {**params, "limit": str(PAGE_SIZE)}
         while True:
-            page = _decode_list(await self._client.request("GET", path, params=asked))
-            yield list(_readable(page.items, decode))
+            page = decode_list(await self._client.request("GET", path, params=asked))
+            yield list(_readable(page.items, kind))
             if not page.metadata.continue_:
                 return
             asked["continue"] = page.metadata.continue_
 
 
-def _readable(items: Sequence[msgspec.Raw], decode: Callable[[bytes], T]) -> Iterator[T]:
+def _readable(items: Sequence[msgspec.Raw], kind: type[T]) -> Iterator[T]:
+    decode, decode_partly = msgspec.json.Decoder(kind).decode, partly(kind)
     for item in items:
+        data = bytes(item)
         try:
-            yield decode(bytes(item))
-        except msgspec.MsgspecError:
-            continue  # the watches have told of it already
+            yield decode(data)
+        except (msgspec.MsgspecError, RecursionError):
+            # What cannot be read in part either, the watches have told of already.
+            with suppress(msgspec.MsgspecError, ValueError):
+                yield decode_partly(data, None)[0]
 
 
 def _differences(found: Comparison) -> Iterator[Difference]:

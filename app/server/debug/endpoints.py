@@ -10,7 +10,8 @@ from fastapi.responses import Response
 from app.client.errors import ApiError
 from app.explain.explainer import Explainer
 from app.explain.explanation import Told
-from app.objects.selectors import Selector, parse_label_selector
+from app.objects.selector_text import parse_label_selector
+from app.objects.selectors import Selector
 from app.scheduler.decisions import Result
 from app.server.debug import models
 from app.server.debug.claims import in_flight_pods, nominated_pods, permitted_pods

@@ -122,6 +122,19 @@ class CacheCounts(Told):
     assumed_pods: int
 
 
+class UnreadableObject(Told):
+    """An object of the API server that could not be read as a whole."""
+
+    path: str
+    """Of its kind, as the API server has it."""
+    object: str
+    """As in namespace/name."""
+    counts: bool
+    """Whether the rest of it counts; otherwise its last known state does, if there is one."""
+    reasons: tuple[str, ...]
+    """What could not be read, and why; the first few parts."""
+
+
 class CachedNodes(Page):
     """Nodes in the order of the table."""
 
@@ -129,6 +142,8 @@ class CachedNodes(Page):
     counts: CacheCounts
     unknown_nodes: dict[str, tuple[str, ...]]
     """Pods that are bound to nodes which the scheduler does not know, by node."""
+    unreadable: tuple[UnreadableObject, ...]
+    """The first hundred, whatever is asked for; a metric counts them all."""
 
 
 class NominatedPod(Told):

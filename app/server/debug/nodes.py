@@ -2,14 +2,25 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 from app.cache.node_tree import region_and_zone
 from app.framework.node_table import EPHEMERAL_STORAGE, NodeTable
 from app.framework.pod_info import PodInfo
 from app.objects.selectors import Selector
-from app.server.debug.models import CacheCounts, CachedNode, CachedNodes, CachedPod, Room
+from app.server.debug.models import (
+    CacheCounts,
+    CachedNode,
+    CachedNodes,
+    CachedPod,
+    Room,
+    UnreadableObject,
+)
 from app.server.debug.sight import Sight
 from app.server.pagination import ordered
+
+MOST_UNREADABLE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +49,16 @@ def cached_nodes(
             name: tuple(sorted(pod.key for pod in pods))
             for name, pods in sorted(cache.ghosts().items())
         },
+        unreadable=tuple(islice(_unreadable(sight), MOST_UNREADABLE)),
     )
+
+
+def _unreadable(sight: Sight) -> Iterator[UnreadableObject]:
+    for path, reflector in sight.reflectors.items():
+        for key, found in reflector.unreadable.items():
+            yield UnreadableObject(
+                path=path, object=key, counts=found.counts, reasons=found.reasons
+            )
 
 
 def _matching(table: NodeTable, wanted: NodeFilter, first: int) -> Iterator[int]:

@@ -1,21 +1,27 @@
 """What the views look at."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from app.clock import Clock, rfc3339
 from app.framework.pod_info import PodInfo
+from app.informer.reflector import Reflector
 from app.objects.pod import Pod
 from app.scheduler.scheduler import Scheduler
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A scheduler, to be looked at on its event loop; *pods* is the informer's store, by key."""
+    """A scheduler, to be looked at on its event loop; *pods* is the informer's store, by key.
+
+    *reflectors* are what keeps it informed, by path.
+    """
 
     scheduler: Scheduler
     pods: Mapping[str, Pod]
     clock: Clock
+    reflectors: Mapping[str, Reflector[Any]] = field(default_factory=dict)
 
     def age(self, monotonic: float) -> float:
         """Return how many seconds ago a time of the scheduler's monotonic clock was."""

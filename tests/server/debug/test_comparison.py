@@ -41,6 +41,17 @@ async def ask(harness: Harness, lists: Lists, path: str = "/debug/compare") -> h
         return await answer
 
 
+async def test_what_is_read_in_part_is_compared_too(harness: Harness, lists: Lists) -> None:
+    half = {"name": "half", "namespace": "default", "uid": "half"}
+    lists.objects[PODS] += [{"metadata": half, "spec": {"nodeName": "n1", "containers": 7}}]
+
+    told = (await ask(harness, lists)).json()
+
+    assert [each["words"] for each in told["differences"]] == [
+        "pod default/half is missing in the cache"
+    ]
+
+
 async def test_all_pages_are_compared_once_if_nothing_differs(
     harness: Harness, lists: Lists
 ) -> None:

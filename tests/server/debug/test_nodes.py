@@ -1,10 +1,19 @@
 """``/debug/cache``: nodes as they are counted."""
 
+import random
+from typing import Any
+
+import msgspec
 import pytest
 
+from app.informer.reflector import Reflector, Unreadable
+from app.objects.pod import Pod
+from app.server.debug.nodes import NodeFilter, cached_nodes
+from app.server.debug.sight import Sight
 from tests.builders import node, pod, taint
 from tests.harness import Harness
-from tests.server.debug.world import START, all_pages, get, permitted
+from tests.informer.scripted import Recorder
+from tests.server.debug.world import START, Lists, all_pages, get, permitted
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 GI = 1 << 30
@@ -62,6 +71,34 @@ async def test_a_node_with_everything() -> None:
     }
     assert told["counts"] == {"nodes": 2, "pods": 2, "assumedPods": 0}
     assert told["unknownNodes"] == {"gone": ["default/lost"]}
+    assert told["unreadable"] == []
+
+
+def test_what_could_not_be_read_is_shown() -> None:
+    harness = Harness()
+    reflector: Reflector[Any] = Reflector(
+        Lists({}),
+        "/api/v1/pods",
+        decode=msgspec.json.Decoder(Pod).decode,
+        handler=Recorder(),
+        clock=harness.clock,
+        rng=random.Random(1),
+        on_malformed=lambda *_: None,
+    )
+    reflector.unreadable |= {
+        f"ns/p{i}": Unreadable(("spec.volumes: odd",), counts=True) for i in range(101)
+    }
+    sight = Sight(harness.scheduler, {}, harness.clock, {"/api/v1/pods": reflector})
+
+    told = cached_nodes(sight, NodeFilter(), with_pods=False, after=None, limit=1)
+
+    assert len(told.unreadable) == 100
+    assert told.unreadable[0].model_dump(mode="json") == {
+        "path": "/api/v1/pods",
+        "object": "ns/p0",
+        "counts": True,
+        "reasons": ["spec.volumes: odd"],
+    }
 
 
 async def test_an_assumed_pod_has_an_age() -> None:

@@ -1,0 +1,43 @@
+"""Field selectors, as apimachinery reads them."""
+
+import pytest
+
+from app.cluster.field_selectors import FieldRequirement, parse_field_selector
+
+NAME = "metadata.name"
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param("", (), id="nothing"),
+        pytest.param(",,", (), id="only commas"),
+        pytest.param(f"{NAME}=a", ((True, "a"),), id="="),
+        pytest.param(f"{NAME}==a", ((True, "a"),), id="=="),
+        pytest.param(f"{NAME}!=a,{NAME}=b", ((False, "a"), (True, "b")), id="!= and another"),
+        pytest.param(f"{NAME}=a,{NAME}=a", ((True, "a"),), id="the same twice"),
+        pytest.param(f"{NAME}=", ((True, ""),), id="no value"),
+        pytest.param(f"{NAME}=" + r"\\\,\=", ((True, r"\,="),), id="escaped"),
+        pytest.param(f"{NAME}=a!b", ((True, "a!b"),), id="a mark that is none in values"),
+    ],
+)
+def test_parse(text: str, want: tuple[tuple[bool, str], ...]) -> None:
+    found = parse_field_selector(text, [NAME])
+    assert found.requirements == tuple(FieldRequirement(NAME, *each) for each in want)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        pytest.param(NAME, "can't understand 'metadata.name'", id="no operator"),
+        pytest.param("spec.x=1", "field label not supported: spec.x", id="another field"),
+        pytest.param(f"{NAME}=a\\", "invalid escape sequence: \\", id="escaped end"),
+        pytest.param(f"{NAME}=a\\x", "invalid escape sequence: \\x", id="escaped letter"),
+        pytest.param(f"{NAME}=a=b", "unescaped character in value: =", id="a second ="),
+        pytest.param("x" * 70_000, "longer than 65536 characters", id="too long"),
+    ],
+)
+def test_what_is_no_selector(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=r"selector|field label") as refusal:
+        parse_field_selector(text, [NAME])
+    assert str(refusal.value).endswith(complaint)

@@ -1,0 +1,1 @@
+"""What strangers can write, made to hurt: every parser of it neither crashes nor slows down."""
