@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from app import log
+from app import log, redaction
+from app.cel import semver
 from app.cluster import patch
 from app.cluster.errors import StatusError
 from app.cluster.field_selectors import parse_field_selector
@@ -23,7 +24,6 @@ from app.config.errors import ConfigError
 from app.config.feature_gates import effective_gates
 from app.config.plugin_references import references
 from app.duration import Duration
-from app.framework.devices import semver
 from app.informer.identity import is_older
 from app.informer.watch_event import decode_list, decode_watch_event
 from app.objects import names, nesting
@@ -248,7 +248,7 @@ PARSERS: Final = (
     ),
     Parser(
         "lines of the log",
-        log.redacted,
+        redaction.redacted,
         ("authorization: Bearer abcdefghijkl",),
         (
             *_REPEATED,
