@@ -1,11 +1,13 @@
 """From manifests to what a cluster would have: pods of templates, nodes of types.
 
-What an API server fills in and scheduling reads is filled in here: namespace, priority of a class,
-requests from limits, claims of a StatefulSet. Webhooks and LimitRanges are not known.
+What an API server and controllers fill in and scheduling reads is filled in here: namespace,
+priority of a class, claims of a StatefulSet, and all of :mod:`app.objects.pod_defaults`. Webhooks
+and LimitRanges are not known, nor the labels that a controller adds to its pods.
 """
 
 from collections.abc import Container as Names
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -16,23 +18,12 @@ from app.errors import UserError
 from app.objects.cluster import ReplicaSet, ReplicationController, StatefulSet
 from app.objects.meta import KubeStruct, OwnerReference
 from app.objects.node import Node
-from app.objects.pod import (
-    Container,
-    PersistentVolumeClaimSource,
-    Pod,
-    PodSpec,
-    PodStatus,
-    ResourceRequirements,
-    Volume,
-)
+from app.objects.pod import PersistentVolumeClaimSource, Pod, PodSpec, PodStatus, Volume
+from app.objects.pod_defaults import SYSTEM_PRIORITIES, default_pod, merge_match_label_keys
 from app.objects.storage import PersistentVolumeClaim
 from app.offline.scenario import ScenarioError, read
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-SYSTEM_PRIORITIES: Final[Mapping[str, int]] = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-}
 _CONDITION_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 _OWNERS: Final[Mapping[str, tuple[str, type[KubeStruct]]]] = {
     # pods of a Deployment belong to a ReplicaSet of it
@@ -130,7 +121,7 @@ def _pod(
     at: str,
     priorities: Mapping[str, int],
 ) -> Pod:
-    made = _read(template, Pod, at=at)
+    made = _defaulted(template, at=at)
     written = _section(template, "spec", at=at)
     namespace = made.metadata.namespace
     if not namespace:
@@ -139,9 +130,6 @@ def _pod(
         made.spec,
         node_name="",
         priority=_priority(written, at=at, priorities=priorities),
-        containers=tuple(map(_requesting_limits, made.spec.containers)),
-        init_containers=tuple(map(_requesting_limits, made.spec.init_containers)),
-        resources=None if made.spec.resources is None else _with_requests(made.spec.resources),
     )
     meta = _replace(
         made.metadata, namespace=namespace, deletion_timestamp=None, creation_timestamp=None
@@ -162,13 +150,17 @@ def _priority(spec: Mapping[str, Any], *, at: str, priorities: Mapping[str, int]
     return known[name]
 
 
-def _requesting_limits(container: Container) -> Container:
-    return _replace(container, resources=_with_requests(container.resources))
-
-
-def _with_requests(resources: ResourceRequirements) -> ResourceRequirements:
-    """Ask for what is the limit where nothing is asked for, as the API server does."""
-    return _replace(resources, requests={**resources.limits, **resources.requests})
+def _defaulted(template: Mapping[str, Any], *, at: str) -> Pod:
+    """Read the pod of *template* with what the API server fills in."""
+    _read(template, Pod, at=at)  # what is filled in follows from fields that can be read
+    written = {name: deepcopy(template[name]) for name in ("metadata", "spec") if name in template}
+    default_pod(written.setdefault("spec", {}))
+    try:
+        merge_match_label_keys(written)
+    except ValueError as exc:
+        raise QuestionError(f"{at}: {exc}") from exc
+    made: Pod = _read(written, Pod, at=at)
+    return made
 
 
 def _called(pod: Pod, name: str) -> Pod:
