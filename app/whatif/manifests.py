@@ -17,6 +17,7 @@ import msgspec
 from app.errors import UserError
 from app.objects.cluster import ReplicaSet, ReplicationController, StatefulSet
 from app.objects.meta import KubeStruct, OwnerReference
+from app.objects.names import MAX_SUBDOMAIN
 from app.objects.node import Node
 from app.objects.pod import PersistentVolumeClaimSource, Pod, PodSpec, PodStatus, Volume
 from app.objects.pod_defaults import SYSTEM_PRIORITIES, default_pod, merge_match_label_keys
@@ -59,9 +60,10 @@ def pod(manifest: Mapping[str, Any], *, at: str, priorities: Mapping[str, int]) 
     if manifest.get("kind", "Pod") != "Pod":
         raise QuestionError(f"{at}.kind: {manifest['kind']!r}: must be Pod")
     made = _pod(manifest, manifest, at=at, priorities=priorities)
-    if not made.metadata.name:
+    name = _name(manifest, at=at)
+    if not name:
         raise QuestionError(f"{at}.metadata.name: needed")
-    return Made(f"Pod {made.key}", (_called(made, made.metadata.name),))
+    return Made(f"Pod {made.key}", (_called(made, name),))
 
 
 def replicas(
@@ -91,7 +93,7 @@ def replicas(
     wanted = _number(manifest, at=at) if number is None else number
     if wanted > most:
         raise QuestionError(f"{at}.replicas: {wanted}: must be at most {most}, with the others")
-    name = str(_section(manifest, "metadata", at=at).get("name") or "what-if")
+    name = _name(manifest, at=at) or "what-if"
     namespace = base.metadata.namespace
     names = (f"{name}-{i}" for i in count())
     free = (each for each in names if f"{namespace}/{each}" not in taken)
@@ -126,6 +128,8 @@ def _pod(
     namespace = made.metadata.namespace
     if not namespace:
         namespace = str(_section(manifest, "metadata", at=at).get("namespace") or "default")
+    if len(namespace) > MAX_SUBDOMAIN:
+        raise QuestionError(f"{at}.metadata.namespace: no more than {MAX_SUBDOMAIN} characters")
     spec = _replace(
         made.spec,
         node_name="",
@@ -177,7 +181,7 @@ def _owned(pod: Pod, manifest: Mapping[str, Any], *, at: str) -> Pod:
         return pod
     kind, _ = owner
     api_version = "v1" if kind == "ReplicationController" else "apps/v1"
-    name = str(_section(manifest, "metadata", at=at).get("name") or "")
+    name = _name(manifest, at=at)
     reference = OwnerReference(api_version, kind, name, f"what-if:{name}", controller=True)
     return _replace(pod, metadata=_replace(pod.metadata, owner_references=(reference,)))
 
@@ -231,6 +235,7 @@ def node(manifest: Mapping[str, Any], *, at: str) -> Node:
     if manifest.get("kind", "Node") != "Node":
         raise QuestionError(f"{at}.kind: {manifest['kind']!r}: must be Node")
     made: Node = _read(manifest, Node, at=at)
+    _name(manifest, at=at)
     if not made.status.allocatable:
         if not made.status.capacity:
             raise QuestionError(f"{at}.status.allocatable: needed: what the node has to give")
@@ -268,6 +273,14 @@ def _read(manifest: Any, kind: type[Any], *, at: str) -> Any:
         return read(manifest, kind)
     except ScenarioError as exc:
         raise QuestionError(f"{at}: {exc}") from exc
+
+
+def _name(manifest: Mapping[str, Any], *, at: str) -> str:
+    """Return the name of an object, empty if it has none; it is repeated in every replica's."""
+    name = str(_section(manifest, "metadata", at=at).get("name") or "")
+    if len(name) > MAX_SUBDOMAIN:
+        raise QuestionError(f"{at}.metadata.name: must be no more than {MAX_SUBDOMAIN} characters")
+    return name
 
 
 def _section(obj: Mapping[str, Any], name: str, *, at: str) -> Mapping[str, Any]:
