@@ -10,6 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import NonNegativeInt
 
 from app.explain.explanation import Explanation
+from app.objects.names import MAX_SUBDOMAIN
 from app.server.parameters import ONLY_KNOWN
 from app.server.refusal import Refusal
 from app.tasks import in_turns
@@ -17,6 +18,7 @@ from app.tasks import in_turns
 NODES_TOLD: Final = 20
 NODES_ENCODED: Final = 100
 """In one turn of the event loop."""
+LONGEST_KEY: Final = 2 * MAX_SUBDOMAIN + 1
 MOST_WAITING: Final = 16
 """Questions that wait for their turn; there is one at a time."""
 RETRY_SECONDS: Final = 1
@@ -51,11 +53,11 @@ def explain_endpoints(answers: Answers) -> APIRouter:
         ] = NODES_TOLD,
     ) -> Response:
         async with queue.turn():
-            found = await answers.explain_in_turns(
-                f"{namespace}/{name}", limit=None if nodes == "all" else nodes
-            )
+            key = f"{namespace}/{name}"
+            limit = None if nodes == "all" else nodes
+            found = await answers.explain_in_turns(key, limit=limit)
             if found is None:
-                reason = f"pod {namespace}/{name}: there is none, or it has finished"
+                reason = f"pod {key[:LONGEST_KEY]}: there is none, or it has finished"
                 raise HTTPException(404, reason)
             return Response(await _encoded(found), media_type="application/json")
 
