@@ -1,10 +1,13 @@
 """Bodies of requests: of a known type, up to a limit, and read once."""
 
+import asyncio
 from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
 
 JSON: Final = "application/json"
+BODY_SECONDS: Final = 20.0
+"""How long a client may take to send a body, the largest included."""
 LONGEST_TOLD: Final = 100
 """Characters of a header that get into an answer."""
 
@@ -29,18 +32,24 @@ def require_json(request: Request) -> None:
         raise BodyError(415, f"Content-Type: {told!r}: must be {JSON}")
 
 
-async def read_body(request: Request, *, limit: int) -> bytes:
-    """Return the body as it was sent, of at most *limit* bytes. Raises BodyError."""
+async def read_body(request: Request, *, limit: int, seconds: float = BODY_SECONDS) -> bytes:
+    """Return the body as it was sent, of at most *limit* bytes, within *seconds*.
+
+    Raises BodyError.
+    """
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > len(str(limit)) or int(declared) > limit):
         raise too_large(limit)
     pieces, size = [], 0
     try:
-        async for piece in request.stream():
-            size += len(piece)
-            if size > limit:
-                raise too_large(limit)
-            pieces.append(piece)
+        async with asyncio.timeout(seconds):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > limit:
+                    raise too_large(limit)
+                pieces.append(piece)
+    except TimeoutError as exc:
+        raise BodyError(408, f"the body has not come within {seconds:g} s") from exc
     except ClientDisconnect as exc:
         raise BodyError(400, "the request ends too early") from exc
     return b"".join(pieces)

@@ -24,6 +24,7 @@ NOT_READY: Final = "the state of the cluster is not known yet"
 REFUSALS: Final = {
     400: "the body cannot be read",
     404: "there is no such profile",
+    408: "the body does not come in time",
     413: "the body is too large",
     415: "the body is not JSON, or compressed in another way than by gzip",
     503: NOT_READY,

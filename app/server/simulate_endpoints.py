@@ -130,6 +130,7 @@ def simulate_endpoints(
         openapi_extra={"requestBody": _BODY},
         responses={
             400: {"model": Refusal, "description": "The request ends too early"},
+            408: {"model": Refusal, "description": "The request does not come in time"},
             413: {"model": Refusal, "description": "The request is too large"},
             415: {"model": Refusal, "description": "The request is not JSON"},
             422: {"model": Refusal, "description": "The question cannot be answered"},
