@@ -1,5 +1,13 @@
 """What a person did wrong, whichever part of berth finds it."""
 
+from typing import Final
+
+import msgspec
+
+UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for JSON that is not as it should be: also for bytes that are no text, and
+for brackets within brackets within brackets."""
+
 
 class UserError(Exception):
     """Input that cannot be used; the message says which and why. Ends a command with status 2."""

@@ -1,6 +1,10 @@
-"""How this process treats its memory: two settings that were measured to matter."""
+"""How this process treats its memory: settings that were measured to matter, and limits."""
 
 import gc
+import resource
+import sys
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -28,3 +32,37 @@ def keep_objects() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+_CONTROL_GROUP: Final = Path("/sys/fs/cgroup")
+_OF_THIS_PROCESS: Final = Path("/proc/self")
+
+
+def room_in_container(group: Path = _CONTROL_GROUP) -> int:
+    """Return how many bytes more the container may take, very many without a limit.
+
+    By cgroup v2, which shows a container its own *group* there. At the limit the kernel kills, and
+    under Kubernetes all processes of the container at once.
+    """
+    try:
+        limit = int((group / "memory.max").read_text("ascii"))  # "max" is no number
+        return max(limit - int((group / "memory.current").read_text("ascii")), 0)
+    except (OSError, ValueError):
+        return sys.maxsize
+
+
+def limit_memory(most: int) -> None:
+    """Let this process take *most* bytes more than it has; what asks for more gets a MemoryError.
+
+    Should the kernel run out of memory nevertheless, it takes this process first. Linux only; does
+    nothing elsewhere.
+    """
+    try:
+        pages = int((_OF_THIS_PROCESS / "statm").read_text("ascii").split()[0])
+        (_OF_THIS_PROCESS / "oom_score_adj").write_text("1000", "ascii")
+    except (OSError, ValueError):
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * resource.getpagesize() + most
+    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from types import FrameType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+Steps: TypeAlias = Generator[None, None, T]
+"""Work that can be interrupted after each step, and what it comes to."""
 
 PIECE: Final = 4096
 """Items that cost a microsecond each are looked at in one turn of the event loop."""
@@ -37,9 +40,31 @@ def awaited_frames(coroutine: Any) -> Iterator[FrameType]:
         coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
 
 
-async def in_turns(items: Sequence[T]) -> AsyncIterator[Sequence[T]]:
+async def in_turns(items: Sequence[T], *, piece: int = PIECE) -> AsyncIterator[Sequence[T]]:
     """Yield all *items*, piece by piece; between two pieces others on the event loop get a turn."""
-    for begin in range(0, len(items), PIECE):
+    for begin in range(0, len(items), piece):
         if begin:
             await asyncio.sleep(0)
-        yield items[begin : begin + PIECE]
+        yield items[begin : begin + piece]
+
+
+def at_once(steps: Steps[T]) -> T:
+    """Do all *steps*, and return what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+async def step_by_step(steps: Steps[T], *, per_turn: int) -> T:
+    """Do the same, so many of them in one turn of the event loop."""
+    while True:
+        try:
+            for _ in range(per_turn):
+                next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await asyncio.sleep(0)

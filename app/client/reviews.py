@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from app.client.api import Api
+from app.errors import UNREADABLE
 
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -52,7 +53,7 @@ async def review_token(api: Api, token: str) -> User | None:
     )
     try:
         status = msgspec.json.decode(answer, type=_TokenReview).status
-    except msgspec.MsgspecError as exc:
+    except UNREADABLE as exc:
         raise ReviewError(f"{TOKEN_REVIEWS}: {exc}") from exc
     return status.user if status.authenticated and status.user.username else None
 
@@ -76,7 +77,7 @@ async def review_access(api: Api, user: User, *, path: str, verb: str) -> bool:
     )
     try:
         status = msgspec.json.decode(answer, type=_AccessReview).status
-    except msgspec.MsgspecError as exc:
+    except UNREADABLE as exc:
         raise ReviewError(f"{ACCESS_REVIEWS}: {exc}") from exc
     return status.allowed and not status.denied
 

@@ -31,6 +31,7 @@ from app.cluster.resources import Object, ResourceType
 from app.cluster.store import Store
 from app.cluster.writes import Admission, Writes
 from app.http_server import HttpServer
+from app.same_machine import SameMachine
 from app.tasks import forever
 
 TICK_SECONDS = 1.0
@@ -116,7 +117,8 @@ class ApiServer:
 
         *tls* makes it HTTPS. Raises OSError when the address cannot be had.
         """
-        server = HttpServer(self.app, tls=tls)
+        # Plain HTTP is for this machine, all of which may do everything.
+        server = HttpServer(SameMachine(self.app) if tls is None else self.app, tls=tls)
         await server.start(host, port)
         self._server = server
         self._ticking = asyncio.create_task(

@@ -18,6 +18,7 @@ from app.commands.terminal import UsageError, naming_port, port, positive, say
 from app.config.options import Options
 from app.errors import UserError
 from app.http_server import HttpServer
+from app.same_machine import SameMachine
 from app.server.extender_access import ExtenderAccess
 from app.server.extender_bodies import MAX_BODY_BYTES
 from app.server.secure_serving import SecureServer, guarded
@@ -51,6 +52,12 @@ class Serving:
     @property
     def is_encrypted(self) -> bool:
         return self.tls_cert_file is not None or self.authenticates
+
+    @property
+    def trusts_this_machine(self) -> bool:
+        """Whether who may ask is a matter of being on this machine."""
+        asks_nobody = not (self.authenticates or self.allow_unauthenticated)
+        return asks_nobody and ipaddress.ip_address(self.bind_address).is_loopback
 
     def as_options(self) -> Options:
         """Return this as the flags of the main port. Of the cluster's authorities none counts."""
@@ -108,7 +115,7 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
     )  # fmt: skip
     flag(
         "allow-unauthenticated", action="store_true",
-        help="Do without both: whoever reaches the port can have pods bound.",
+        help="Do without both: whoever reaches the port, by whatever name, can have pods bound.",
     )  # fmt: skip
     flag(
         "max-body-mib", type=positive, metavar="MIB", default=MAX_BODY_BYTES // _MEBIBYTE,
@@ -155,12 +162,13 @@ async def listening(
     """
     assert asked.port is not None, "a port is asked for"
     server: ExtenderPort
+    application = SameMachine(app) if asked.trusts_this_machine else app
     with naming_port(asked.port, flag=f"--{prefix}port"), _naming_flags(prefix):
         if asked.is_encrypted:
-            server = _secure(asked, app, reviews, clock)
+            server = _secure(asked, application, reviews, clock)
             await server.start()
         else:
-            server = HttpServer(app)
+            server = HttpServer(application)
             await server.start(asked.bind_address, asked.port)
     say(f"extender at {server.url}")
     try:
@@ -169,11 +177,11 @@ async def listening(
         await server.stop()
 
 
-def _secure(asked: Serving, app: FastAPI, reviews: Api, clock: Clock) -> SecureServer:
+def _secure(asked: Serving, app: ASGIApp, reviews: Api, clock: Clock) -> SecureServer:
     options = asked.as_options()
     delegated = guarded(app, options, tokens=reviews, permissions=reviews, clock=clock)
     authenticator = delegated.authenticator
-    access: ASGIApp = app
+    access = app
     if asked.authenticates:
         access = ExtenderAccess(
             app,

@@ -34,6 +34,7 @@ from app.http_server import HttpServer
 from app.main import SchedulerService
 from app.plugin_sources import KnownPlugins
 from app.queue.sub_queues import SubQueue
+from app.same_machine import SameMachine
 from app.server.secure_serving import guarded
 from app.tables import shown_live
 from app.tasks import forever
@@ -160,7 +161,7 @@ class Up:
         """
         pair = self._cluster.certificate
         if pair is None:
-            return HttpServer(application)
+            return HttpServer(SameMachine(application))
         access = guarded(
             application, Options(), tokens=reviews, permissions=reviews, clock=self._clock
         )

@@ -1,6 +1,6 @@
 """Why this node and not the next best: scores side by side."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from app.explain.explanation import Choice, NodeScore, PluginScore
@@ -14,22 +14,18 @@ EXTENDERS: Final = "extenders"
 
 def scores_of(
     table: ScoreTable, nodes: NodeTable, *, weights: Mapping[str, int], limit: int
-) -> list[NodeScore]:
+) -> Iterator[NodeScore]:
     """Put the *limit* best scores of a decision into words, best first, equal ones by name."""
     totals, rows = table.total.tolist(), table.rows.tolist()
     best = sorted(range(len(rows)), key=lambda i: (-totals[i], nodes.name(rows[i])))[:limit]
-    return [
-        node_score(
-            RankedNode(
-                nodes.name(rows[i]),
-                totals[i],
-                {plugin: int(column[i]) for plugin, column in table.raw.items()},
-                {plugin: int(column[i]) for plugin, column in table.weighted.items()},
-            ),
-            weights=weights,
+    for i in best:
+        ranked = RankedNode(
+            nodes.name(rows[i]),
+            totals[i],
+            {plugin: int(column[i]) for plugin, column in table.raw.items()},
+            {plugin: int(column[i]) for plugin, column in table.weighted.items()},
         )
-        for i in best
-    ]
+        yield node_score(ranked, weights=weights)
 
 
 def node_score(ranked: RankedNode, *, weights: Mapping[str, int]) -> NodeScore:

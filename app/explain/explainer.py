@@ -6,7 +6,7 @@ from typing import Final
 from app.clock import Clock, rfc3339
 from app.explain.choice import choose, node_score
 from app.explain.explanation import Explanation, Judgement, PastDecision, Whereabouts
-from app.explain.judge import judge
+from app.explain.judge import judging
 from app.explain.pod_state import pod_state
 from app.explain.summary import summarize
 from app.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
@@ -15,18 +15,20 @@ from app.objects.pod import Pod
 from app.profile.profile import Profile
 from app.scheduler.decisions import DecisionRecord
 from app.scheduler.scheduler import Scheduler
+from app.tasks import Steps, at_once, step_by_step
 
 HISTORY_TOLD: Final = 10
 """Attempts of one pod; there may be more among all decisions."""
+NODES_PER_TURN: Final = 20
+"""A node takes a tenth of a millisecond or two."""
 AS_IF_UNGATED = "judged as if it were not gated"
 WITHOUT_EXTENDERS = "judged without the extenders, which have a say, too"
 
 
 class Explainer:
-    """Looks at a scheduler between two attempts.
+    """Looks at a scheduler between two attempts; to be used on its event loop only.
 
-    Every answer is made in one go, without awaiting, so it is true of one moment; it is linear in
-    the number of nodes. To be used on the scheduler's event loop only.
+    Every answer is true of one moment, and linear in the number of nodes.
     """
 
     def __init__(
@@ -51,18 +53,25 @@ class Explainer:
 
         None if there is no such pod, or it has finished.
         """
+        return at_once(self._explaining(key, limit))
+
+    async def explain_in_turns(self, key: str, *, limit: int | None) -> Explanation | None:
+        """Do the same, and let others have a turn between nodes; it is true of its beginning."""
+        return await step_by_step(self._explaining(key, limit), per_turn=NODES_PER_TURN)
+
+    def _explaining(self, key: str, limit: int | None) -> Steps[Explanation | None]:
         pod = self._pods.get(key)
         if pod is None:
             return None
         state = pod_state(
             pod, scheduler=self._scheduler, clock=self._clock, schedules=self._schedules
         )
+        history = self.decisions(key, limit=HISTORY_TOLD)
         profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
         will_be_tried = pod.metadata.deletion_timestamp is None or bool(state.node)
-        judgement = (
-            self._judge(profile, pod, state.where, limit) if profile and will_be_tried else None
-        )
-        history = self.decisions(key, limit=HISTORY_TOLD)
+        judgement = None
+        if profile and will_be_tried:
+            judgement = yield from self._judging(profile, pod, state.where, limit)
         return Explanation(
             pod=key,
             uid=pod.metadata.uid,
@@ -79,22 +88,21 @@ class Explainer:
         records = kept.all() if pod is None else kept.of(pod)
         return [self.told(record) for record in records[::-1][:limit]]
 
-    def _judge(
+    def _judging(
         self, profile: Profile, pod: Pod, where: Whereabouts, limit: int | None
-    ) -> Judgement:
+    ) -> Steps[Judgement]:
         cache, nominator = self._scheduler.cache, self._scheduler.queue.nominator
-        cache.refresh_order()
-        nodes, notes = cache.table, []
+        nodes, notes = cache.table.detached(), []
         asked = PodInfo(pod)
         placed = cache.pod(asked.uid)
         if placed is not None:
             notes.append(AS_IF_UNPLACED)
-            asked, nodes = as_if_unplaced(pod, placed, nodes)
+            asked = as_if_unplaced(pod, placed, nodes)
         elif where is Whereabouts.GATED:
             notes.append(AS_IF_UNGATED)
         if self._scheduler.asks_extenders_about(asked):
             notes.append(WITHOUT_EXTENDERS)
-        return judge(
+        return judging(
             profile,
             asked,
             nodes,

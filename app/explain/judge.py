@@ -13,6 +13,7 @@ from app.profile.attempt_filters import NominatedPods
 from app.profile.profile import Profile
 from app.scheduler.decision import Decision
 from app.scheduler.find_node import NodeFinder
+from app.tasks import Steps, at_once
 
 
 def judge(
@@ -29,6 +30,22 @@ def judge(
     Of equally good nodes the one with the smallest name is taken for the chosen one. PostFilter is
     not asked.
     """
+    return at_once(judging(profile, pod, nodes, nominated=nominated, limit=limit, notes=notes))
+
+
+def judging(
+    profile: Profile,
+    pod: PodInfo,
+    nodes: NodeTable,
+    *,
+    nominated: NominatedPods,
+    limit: int | None,
+    notes: Iterable[str] = (),
+) -> Steps[Judgement]:
+    """Do the same in steps, one for each node that there is something to tell of.
+
+    *nodes* must not change meanwhile.
+    """
 
     def smallest_name(rows: Sequence[int]) -> int:
         return min(rows, key=nodes.name)
@@ -36,11 +53,19 @@ def judge(
     finder = NodeFinder(nodes, select=smallest_name)
     state = CycleState()
     decision = finder.find(profile, pod, state=state, nominated=nominated, look_at_all=True)
+    yield
     obstacles = Obstacles(decision, profile, state=state, nodes=nodes, nominated=nominated)
+    yield
     wanted = len(nodes) if limit is None else limit
     num_feasible = int(decision.feasible.sum())
-    fitting = list(_fitting(decision, profile, nodes, wanted))
-    rejected = obstacles.nearest(max(wanted - num_feasible, 1))
+    told: list[NodeVerdict] = []
+    for verdict in _fitting(decision, profile, nodes, wanted):
+        told.append(verdict)
+        yield
+    rejected = yield from obstacles.nearest(max(wanted - num_feasible, 1))
+    for row, held_against in rejected[: max(wanted - len(told), 0)]:
+        told.append(_rejected(decision, nodes, row, held_against, obstacles.beside(row)))
+        yield
     is_refused = decision.status is not None
     return Judgement(
         message=decision.message,
@@ -51,21 +76,13 @@ def judge(
         notes=(*notes, *_notes(decision, state.gang)),
         choice=_choice(decision, profile, nodes) if not is_refused else None,
         nearest_miss=obstacles.miss(*rejected[0]) if is_refused and rejected else None,
-        nodes=tuple(
-            [
-                *fitting,
-                *(
-                    _rejected(decision, nodes, row, held_against, obstacles.beside(row))
-                    for row, held_against in rejected
-                ),
-            ][:wanted]
-        ),
+        nodes=tuple(told[:wanted]),
     )
 
 
 def _choice(decision: Decision, profile: Profile, nodes: NodeTable) -> Choice:
     scores = decision.scores
-    best = scores_of(scores, nodes, weights=profile.weights, limit=2) if scores else []
+    best = list(scores_of(scores, nodes, weights=profile.weights, limit=2)) if scores else []
     return choose(decision.node_name, best, equals=len(decision.best) - 1)
 
 
@@ -74,10 +91,10 @@ def _fitting(
 ) -> Iterator[NodeVerdict]:
     """Yield *limit* nodes that fit, those that were scored first."""
     scores = decision.scores
-    scored = scores_of(scores, nodes, weights=profile.weights, limit=limit) if scores else []
-    for score in scored:
+    told = set()
+    for score in scores_of(scores, nodes, weights=profile.weights, limit=limit) if scores else ():
+        told.add(score.node)
         yield NodeVerdict(node=score.node, fits=True, score=score)
-    told = {score.node for score in scored}
     others = set(nodes.names(decision.feasible.nonzero()[0].tolist())) - told
     for name in sorted(others)[: limit - len(told)]:
         yield NodeVerdict(node=name, fits=True)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from app.framework.verdict import Ints
 from app.profile.attempt_filters import NominatedPods
 from app.profile.profile import Profile
 from app.scheduler.decision import Decision
+from app.tasks import Steps
 
 log = logging.getLogger(__name__)
 
@@ -67,20 +69,26 @@ class Obstacles:
             )
         return tuple(found)
 
-    def nearest(self, count: int) -> list[tuple[int, tuple[Obstacle, ...]]]:
+    def nearest(self, count: int) -> Steps[list[tuple[int, tuple[Obstacle, ...]]]]:
         """Return the *count* rejected rows that miss by least, nearest first, with obstacles.
 
-        Details are asked for only where they can matter.
+        A step for each row whose details are asked for: only where they can matter, which may be
+        everywhere.
         """
         nodes, decision = self._nodes, self._decision
         rejected = np.flatnonzero(nodes.exists & ~decision.feasible)
         if not len(rejected) or count < 1:
             return []
-        coarse = self._coarse_ranks()[rejected]
+        ranks = yield from self._coarse_ranks()
+        coarse = ranks[rejected]
         worst = np.partition(coarse, min(count, len(coarse)) - 1)[min(count, len(coarse)) - 1]
-        candidates = [(row, self.of(row)) for row in rejected[coarse <= worst].tolist()]
-        candidates.sort(key=lambda found: (*_distance(found[1]), nodes.name(found[0])))
-        return candidates[:count]
+        found = []
+        for row in rejected[coarse <= worst].tolist():
+            obstacles = self.of(row)
+            found.append((*_distance(obstacles), nodes.name(row), row, obstacles))
+            yield
+        found.sort(key=itemgetter(0, 1, 2, 3))
+        return [(row, obstacles) for *_, row, obstacles in found[:count]]
 
     def miss(self, row: int, obstacles: tuple[Obstacle, ...]) -> NearestMiss | None:
         """Say what the nearest node would need; None if no change of a node would help."""
@@ -101,7 +109,7 @@ class Obstacles:
     def _pod(self) -> PodInfo:
         return self._decision.pod
 
-    def _coarse_ranks(self) -> Ints:
+    def _coarse_ranks(self) -> Steps[Ints]:
         """Return, by row, twice the number of reasons, one more if some are unresolvable.
 
         The same order as :func:`_distance` up to its last part, without a word being said.
@@ -119,6 +127,7 @@ class Obstacles:
         for row in (*diagnosis.statuses, *np.flatnonzero(absent).tolist()):
             number, is_unresolvable, _ = _distance(self.of(row))
             ranks[row] = 2 * number + is_unresolvable
+            yield
         return ranks
 
     def _beside_nominated(self, row: int) -> Iterator[Obstacle]:

@@ -11,19 +11,18 @@ from app.objects.pod import Pod
 AS_IF_UNPLACED: Final = "judged on the cluster as it is now, as if the pod had no node yet"
 
 
-def as_if_unplaced(pod: Pod, placed: PodInfo, nodes: NodeTable) -> tuple[PodInfo, NodeTable]:
-    """Return *pod* without its node, and a copy of *nodes* without it.
+def as_if_unplaced(pod: Pod, placed: PodInfo, nodes: NodeTable) -> PodInfo:
+    """Take *pod* off *nodes*, which may be changed, and return it without its node.
 
     *placed* is how *nodes* counts it.
     """
-    copy = nodes.take(nodes.row_of.values())
-    row = copy.row_of.get(placed.node_name)
+    row = nodes.row_of.get(placed.node_name)
     if row is not None:
-        copy.remove_pod(row, placed)
+        nodes.remove_pod(row, placed)
     replace = msgspec.structs.replace
     waiting = replace(
         pod,
         spec=replace(pod.spec, node_name=""),
         status=replace(pod.status, nominated_node_name=""),
     )
-    return PodInfo(waiting), copy
+    return PodInfo(waiting)

@@ -14,6 +14,7 @@ from app.extender_server.asked_nodes import (
     AskedNodes,
     SentNodes,
     listed,
+    most_nodes,
     overlaid,
     read_nodes,
     remember,
@@ -110,6 +111,9 @@ class Answers:
 
     async def preempt(self, profile: Profile, body: bytes) -> Answer:
         question = wire.read_preemption_question(body)
+        most = most_nodes(self._cache.table)
+        if len(question.victims) > most:
+            raise wire.QuestionError(f"victims on more than {most} nodes")
         self._cache.refresh_order()
         agreed = preempt(
             profile,

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from app.errors import UNREADABLE
 from app.extender_server.wire import QuestionError, read_names
 from app.framework.label_columns import LabelColumns
 from app.framework.node_table import NodeTable
@@ -21,6 +22,9 @@ LISTS_KEPT: Final = 4
 """The other scheduler looks for one node at a time. More would not stay in the CPU's caches."""
 MANY: Final = 100
 """So many names are worth a dictionary of their own."""
+MORE: Final = 10_000
+"""So many nodes more than twice ours may be asked about: the other scheduler may be ahead of us,
+but a question must not cost much more than an honest one."""
 NO_ROW: Final = -1
 
 
@@ -83,7 +87,12 @@ def _row_of(nodes: NodeTable) -> dict[str, int]:
 def listed(nodes: NodeTable, names: bytes) -> AskedNodes:
     """Find the nodes of a JSON array of names in *nodes*. Raises QuestionError."""
     found = _lists(nodes).get(names)
-    return named(nodes, read_names(names)) if found is None else found
+    return named(nodes, read_names(names, most=most_nodes(nodes))) if found is None else found
+
+
+def most_nodes(known: NodeTable) -> int:
+    """Return how many nodes one question may be about."""
+    return 2 * len(known) + MORE
 
 
 def remember(asked: AskedNodes, names: bytes) -> None:
@@ -108,6 +117,9 @@ async def read_nodes(known: NodeTable, sent: Sequence[msgspec.Raw]) -> SentNodes
 
     Lets other work run in between. Raises QuestionError.
     """
+    most = most_nodes(known)
+    if len(sent) > most:
+        raise QuestionError(f"Nodes.items: more than {most} nodes")
     names: list[str] = []
     different: dict[str, Node] = {}
     for start in range(0, len(sent), AT_ONCE):
@@ -119,7 +131,7 @@ async def read_nodes(known: NodeTable, sent: Sequence[msgspec.Raw]) -> SentNodes
                 names.append(meta.name)
                 if not _is_known(known, meta):
                     different[meta.name] = _decode_node(raw)
-            except msgspec.DecodeError as exc:
+            except UNREADABLE as exc:
                 raise QuestionError(f"Nodes.items[{i}]: {exc}") from exc
         await asyncio.sleep(0)
     return SentNodes(names, different)

@@ -6,11 +6,13 @@ them is looked at that is not needed: thousands of nodes may be in one question.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
+from app.errors import UNREADABLE
 from app.extender.wire import MetaVictims
+from app.objects.names import MAX_SUBDOMAIN, is_subdomain
 from app.objects.pod import Pod
 
 T = TypeVar("T")
@@ -19,7 +21,11 @@ encode = msgspec.json.Encoder().encode
 
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
 
+LARGEST_POD: Final = 3 * 2**20
+"""Bytes; no API server takes more in one request."""
 _NULL = b"null"
+_LONGEST_ENTRY: Final = MAX_SUBDOMAIN + 16
+"""Bytes of a name in an array, with quotes, a comma and some space."""
 
 
 class QuestionError(Exception):
@@ -98,8 +104,10 @@ def read_question(body: bytes) -> Question:
     )
 
 
-def read_names(names: bytes) -> list[str]:
-    """Read the node names of a question. Raises QuestionError."""
+def read_names(names: bytes, *, most: int) -> list[str]:
+    """Read the node names of a question, of which there may be *most*. Raises QuestionError."""
+    if len(names) > most * _LONGEST_ENTRY or names.count(b",") >= most:
+        raise QuestionError(f"NodeNames: more than {most} nodes")
     return _value("NodeNames", names, list[str])
 
 
@@ -110,7 +118,9 @@ def read_preemption_question(body: bytes) -> PreemptionQuestion:
         raw = said.get(name.lower())
         if raw is not None:
             of_node = _value(name, raw, dict[str, msgspec.Raw])
-            victims = {node: _uids(f"{name}[{node!r}]", each) for node, each in of_node.items()}
+            victims = {
+                node: _uids(f"{name}[{node!r:.100}]", each) for node, each in of_node.items()
+            }
             return PreemptionQuestion(_pod(said), victims)
     raise QuestionError("neither NodeNameToVictims nor NodeNameToMetaVictims is given")
 
@@ -123,6 +133,8 @@ def read_binding_question(body: bytes) -> BindingQuestion:
         value = _value(name, said[name.lower()], str) if name.lower() in said else ""
         if not value:
             raise QuestionError(f"{name} is missing")
+        if name != "PodUID" and not is_subdomain(value):  # it becomes a part of a path
+            raise QuestionError(f"{name}: {value!r:.100}: not a name")
         values.append(value)
     return BindingQuestion(*values)
 
@@ -130,6 +142,8 @@ def read_binding_question(body: bytes) -> BindingQuestion:
 def _pod(said: Mapping[str, msgspec.Raw]) -> Pod:
     if "pod" not in said:
         raise QuestionError("Pod is missing")
+    if len(memoryview(said["pod"])) > LARGEST_POD:
+        raise QuestionError(f"Pod: larger than {LARGEST_POD} bytes")
     pod = _value("Pod", said["pod"], Pod)
     if not pod.metadata.name:
         raise QuestionError("Pod.metadata.name is missing")
@@ -162,7 +176,7 @@ def _fields(where: str, raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
     """Return the fields of an object that are not ``null``, by name in lower case."""
     try:
         said = _decode_object(raw) or {}
-    except msgspec.DecodeError as exc:
+    except UNREADABLE as exc:
         raise QuestionError(f"{where}: {exc}") from exc
     return {name.lower(): value for name, value in said.items() if memoryview(value)[:4] != _NULL}
 
@@ -170,6 +184,6 @@ def _fields(where: str, raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
 def _value(where: str, raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     try:
         value: T = msgspec.json.decode(raw, type=kind)
-    except msgspec.DecodeError as exc:
+    except UNREADABLE as exc:
         raise QuestionError(f"{where}: {exc}") from exc
     return value

@@ -401,6 +401,16 @@ class NodeTable:
         part._generation = self._generation[index]
         return part
 
+    def detached(self) -> "NodeTable":
+        """Return a copy of all nodes that stays as it is when this table changes.
+
+        But for the sizes of images, and without a row for what does not exist.
+        """
+        whole = self.take(self.row_of.values())
+        whole.labels = LabelColumns(whole.nodes)
+        whole._taint_sets, whole._shares_taint_sets = self._taint_sets.copy(), False
+        return whole
+
     def resource_rows(self, name: str) -> tuple[Ints, Ints] | None:
         """Return (allocatable, requested) of one resource, or None if no node or pod names it."""
         index = self.resources.get(name)

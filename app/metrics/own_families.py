@@ -123,6 +123,31 @@ EXTENDER_BREAKERS: Final = gauge(
     text="Whether calls to an extender go through: 0 yes, 1 one that decides, 2 no.",
     labels=("extender",),
 )
+EXTENDER_SERVER_CALLS: Final = histogram(
+    name="berth_extender_server_duration_seconds",
+    stability=ALPHA,
+    text="Seconds that calls took from their first byte to the answer, by HTTP status.",
+    labels=("verb", "profile", "code"),
+    buckets=exponential(0.0005, 2, 15),
+)
+EXTENDER_SERVER_NODES_ASKED: Final = counter(
+    name="berth_extender_server_nodes_asked_total",
+    stability=ALPHA,
+    text="Nodes that calls were about.",
+    labels=("verb", "profile"),
+)
+EXTENDER_SERVER_NODES_PASSED: Final = counter(
+    name="berth_extender_server_nodes_passed_total",
+    stability=ALPHA,
+    text="Nodes that were left in answers.",
+    labels=("verb", "profile"),
+)
+EXTENDER_SERVER_ERRORS: Final = counter(
+    name="berth_extender_server_errors_total",
+    stability=ALPHA,
+    text="Calls that were answered with what went wrong.",
+    labels=("verb", "profile"),
+)
 CONFIG_GENERATION: Final = gauge(
     name="berth_config_generation",
     stability=ALPHA,

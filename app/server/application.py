@@ -3,18 +3,27 @@
 from importlib.metadata import version
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI
-from fastapi.responses import PlainTextResponse
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.routing import APIRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.server.refusal import problems
 
 DESCRIPTION: Final = "/openapi.json"
 """Has what ``/`` leaves out: the paths with parameters."""
+
+LONGEST_TARGET: Final = 8 * 2**10
+"""Bytes of a path and its query, as customary. Each of the parameters costs microseconds."""
+LARGEST_HEAD: Final = 64 * 2**10
+"""Bytes of all header fields; a token and the names of a user's groups take some thousand."""
 
 
 class Application(FastAPI):
     """Has nothing but ``/``, which lists the paths that are included in it.
 
+    Heads of requests have limits, and what is wrong with parameters is told without repeating them.
     What can be asked for with GET can be with HEAD, as of Go's servers: some probes do.
     """
 
@@ -33,6 +42,7 @@ class Application(FastAPI):
             redoc_url=None,
         )
         self.router.default = _not_found
+        self.add_exception_handler(RequestValidationError, _wrong_parameters)
         self.paths: set[str] = set()
         """What is served, but for paths with parameters."""
 
@@ -43,7 +53,8 @@ class Application(FastAPI):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}  # the server, which has the original, sends no body
-        await super().__call__(scope, receive, send)
+        refusal = _too_large(scope) if scope["type"] == "http" else None
+        await (refusal or super().__call__)(scope, receive, send)
 
     def include_router(self, router: APIRouter, *args: Any, **kwargs: Any) -> None:
         super().include_router(router, *args, **kwargs)
@@ -54,3 +65,17 @@ class Application(FastAPI):
 async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
     """Say that nothing is served at a path, in the words of Go's servers."""
     await PlainTextResponse("404 page not found\n", 404)(scope, receive, send)
+
+
+def _too_large(scope: Scope) -> ASGIApp | None:
+    """Return what to answer to a request whose head is larger than any that makes sense."""
+    if len(scope["path"]) + len(scope["query_string"]) > LONGEST_TARGET:
+        return PlainTextResponse("414 URI too long\n", 414)
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
+        return PlainTextResponse("431 request header fields too large\n", 431)
+    return None
+
+
+async def _wrong_parameters(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return JSONResponse({"detail": problems(error.errors())}, 422)

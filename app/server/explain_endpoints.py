@@ -1,31 +1,48 @@
 """``/explain``: why a pod is pending, or why it is where it is."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Final, Literal, Protocol
 
-from fastapi import APIRouter, HTTPException, Query
+import msgspec
+from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import NonNegativeInt
 
 from app.explain.explanation import Explanation
+from app.objects.names import MAX_SUBDOMAIN
 from app.server.parameters import ONLY_KNOWN
 from app.server.refusal import Refusal
+from app.tasks import in_turns
 
 NODES_TOLD: Final = 20
+NODES_ENCODED: Final = 100
+"""In one turn of the event loop."""
+LONGEST_KEY: Final = 2 * MAX_SUBDOMAIN + 1
+MOST_WAITING: Final = 16
+"""Questions that wait for their turn; there is one at a time."""
+RETRY_SECONDS: Final = 1
 
 
 class Answers(Protocol):
     """Who knows; :class:`app.explain.explainer.Explainer` for a running scheduler."""
 
-    def explain(self, key: str, *, limit: int | None) -> Explanation | None: ...
+    async def explain_in_turns(self, key: str, *, limit: int | None) -> Explanation | None: ...
 
 
 def explain_endpoints(answers: Answers) -> APIRouter:
     """Return the endpoints that ask *answers*."""
     router = APIRouter(tags=["explain"], dependencies=[ONLY_KNOWN])
+    queue = _Queue()
 
     @router.get(
         "/explain/pods/{namespace}/{name}",
         summary="Why a pod is pending, or why it is where it is",
-        responses={404: {"model": Refusal}},
+        response_model=Explanation,
+        responses={
+            404: {"model": Refusal},
+            429: {"model": Refusal, "description": "Too many questions at once"},
+        },
     )
     async def explain_pod(
         namespace: str,
@@ -34,11 +51,49 @@ def explain_endpoints(answers: Answers) -> APIRouter:
             NonNegativeInt | Literal["all"],
             Query(description="about how many nodes to tell, the best first"),
         ] = NODES_TOLD,
-    ) -> Explanation:
-        found = answers.explain(f"{namespace}/{name}", limit=None if nodes == "all" else nodes)
-        if found is None:
-            reason = f"pod {namespace}/{name}: there is none, or it has finished"
-            raise HTTPException(404, reason)
-        return found
+    ) -> Response:
+        async with queue.turn():
+            key = f"{namespace}/{name}"
+            limit = None if nodes == "all" else nodes
+            found = await answers.explain_in_turns(key, limit=limit)
+            if found is None:
+                reason = f"pod {key[:LONGEST_KEY]}: there is none, or it has finished"
+                raise HTTPException(404, reason)
+            return Response(await _encoded(found), media_type="application/json")
 
     return router
+
+
+class _Queue:
+    """One explanation at a time, and not too many that wait: together they would take all turns."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        if self._waiting >= MOST_WAITING:
+            headers = {"Retry-After": str(RETRY_SECONDS)}
+            raise HTTPException(429, f"{self._waiting} questions wait already", headers=headers)
+        self._waiting += 1
+        try:
+            await self._lock.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+async def _encoded(found: Explanation) -> bytes:
+    """Return the JSON of *found*, whose nodes may be many: others get a turn between them."""
+    if found.judgement is None:
+        return found.model_dump_json(by_alias=True).encode()
+    pieces = []
+    async for some in in_turns(found.judgement.nodes, piece=NODES_ENCODED):
+        pieces += [verdict.model_dump_json(by_alias=True).encode() for verdict in some]
+    told = found.model_dump(mode="json", by_alias=True, exclude={"judgement": {"nodes"}})
+    told["judgement"]["nodes"] = msgspec.Raw(b"[" + b",".join(pieces) + b"]")
+    return msgspec.json.encode(told)

@@ -12,17 +12,21 @@ from app.extender_server import wire
 from app.extender_server.answers import Answer
 from app.metrics.extender_server_metrics import ExtenderServerMetrics
 from app.profile.profile import Profile
-from app.server.extender_bodies import MAX_BODY_BYTES, BodyError, json_answer, read_body
+from app.server.bodies import BodyError
+from app.server.extender_bodies import MAX_BODY_BYTES, json_answer, read_question
 from app.server.extender_schemas import described
-from app.server.refusal import Refusal
+from app.server.refusal import Refusal, cut
 
 PREFIX: Final = "/extender"
+MAX_BINDING_BYTES: Final = 64 * 2**10
+"""Of a question to bind, which is four names."""
 NOT_READY: Final = "the state of the cluster is not known yet"
 REFUSALS: Final = {
     400: "the body cannot be read",
     404: "there is no such profile",
+    408: "the body does not come in time",
     413: "the body is too large",
-    415: "the body is compressed in another way than by gzip",
+    415: "the body is not JSON, or compressed in another way than by gzip",
     503: NOT_READY,
 }
 
@@ -113,7 +117,8 @@ class ExtenderEndpoints:
         if not self._is_ready():
             return _refusal(503, NOT_READY)
         try:
-            body = await read_body(request, limit=self._limit)
+            limit = min(self._limit, MAX_BINDING_BYTES) if verb == "bind" else self._limit
+            body = await read_question(request, limit=limit)
             answer = await ask(profile, body)
         except BodyError as exc:
             return _refusal(exc.status, str(exc))
@@ -130,4 +135,4 @@ class ExtenderEndpoints:
 
 
 def _refusal(status: int, reason: str) -> Response:
-    return JSONResponse({"detail": reason}, status)
+    return JSONResponse({"detail": cut(reason)}, status)

@@ -5,8 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from app.extender_server import wire
-
-Schema = dict[str, Any]
+from app.server.json_schema import Schema, inlined
 
 _STRING: Final[Schema] = {"type": "string", "minLength": 1}
 _OBJECT: Final[Schema] = {"type": "object"}
@@ -61,7 +60,7 @@ def described(verb: str) -> Schema:
         "responses": {
             "200": {
                 "description": "the answer; problems with the pod are in Error, where there is one",
-                "content": _json(_inlined(msgspec.json.schema(_ANSWERS[verb]))),
+                "content": _json(inlined(msgspec.json.schema(_ANSWERS[verb]))),
             }
         },
     }
@@ -69,20 +68,3 @@ def described(verb: str) -> Schema:
 
 def _json(schema: Schema) -> Schema:
     return {"application/json": {"schema": schema}}
-
-
-def _inlined(schema: Schema) -> Schema:
-    """Put every definition where it is referred to; none refers to itself."""
-    definitions = schema.pop("$defs", {})
-
-    def resolved(part: Any) -> Any:
-        if isinstance(part, list):
-            return [resolved(each) for each in part]
-        if not isinstance(part, dict):
-            return part
-        if "$ref" in part:
-            return resolved(definitions[part["$ref"].removeprefix("#/$defs/")])
-        return {key: resolved(value) for key, value in part.items()}
-
-    found: Schema = resolved(schema)
-    return found

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app.clock import Clock
 from app.metrics.exposition import metrics_text
 from app.metrics.health_metrics import HealthMetrics
+from app.server.refusal import LONGEST_WORD, MOST_PROBLEMS
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +151,8 @@ def _include(
             lines.append(f"[-]{name} failed: reason withheld" if problem else f"[+]{name} ok")
         unknown = sorted(set(excluded) - checks.keys())
         if unknown:
-            names = ", ".join(json.dumps(name, ensure_ascii=False) for name in unknown)
+            told = [name[:LONGEST_WORD] for name in unknown[:MOST_PROBLEMS]]
+            names = ", ".join(json.dumps(name, ensure_ascii=False) for name in told)
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
         if failed:
             log.debug("health check failed", extra={"probe": probe, "failed": failed})

@@ -16,6 +16,7 @@ from fastapi import Depends, HTTPException, Query
 from pydantic import Field
 
 from app.explain.explanation import Told
+from app.server.refusal import LONGEST_WORD
 from app.tasks import in_turns
 
 DEFAULT_LIMIT: Final = 100
@@ -119,7 +120,7 @@ def _decode(token: str, read: Callable[[bytes], T]) -> T:
     try:
         return read(urlsafe_b64decode(token.encode()))
     except (ValueError, msgspec.MsgspecError) as exc:
-        raise PageError(f"continue: {token!r} was not given by this list") from exc
+        raise PageError(f"continue: {token[:LONGEST_WORD]!r} was not given by this list") from exc
 
 
 async def _after_names(token: Continue = "") -> tuple[str, str] | None:

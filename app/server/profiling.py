@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import PlainTextResponse
 
+from app.server.bodies import BodyError, read_body
 from app.tasks import awaited_frames
 
 SAMPLE_INTERVAL: Final = 0.01
@@ -22,6 +23,7 @@ DEFAULT_SECONDS: Final = 30
 MOST_SECONDS: Final = 300
 LONGEST_VERBOSITY: Final = 9
 """Digits of a number for ``-v``, which is a 32-bit one in Go."""
+LARGEST_BODY: Final = 100
 NAMES_TOLD: Final = 5
 """Tasks that are named of those that wait at the same place."""
 
@@ -72,9 +74,13 @@ def profiling_endpoints(*, set_verbosity: Callable[[int], None]) -> APIRouter:
 
     @router.put("/debug/flags/v")
     async def verbosity(request: Request) -> PlainTextResponse:
-        text = (await request.body()).decode("utf-8", "replace").strip()
+        try:
+            body = await read_body(request, limit=LARGEST_BODY)
+        except BodyError as exc:
+            return PlainTextResponse(f"error setting -v: {exc}\n", exc.status)
+        text = body.decode("utf-8", "replace").strip()
         if not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_VERBOSITY):
-            return PlainTextResponse(f"error setting -v to {text[:100]!r}: not a number\n", 400)
+            return PlainTextResponse(f"error setting -v to {text!r}: not a number\n", 400)
         set_verbosity(int(text))
         return PlainTextResponse(f"successfully set klog.logging.verbosity to {text}")
 

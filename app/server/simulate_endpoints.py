@@ -1,34 +1,46 @@
-"""``/simulate``: what would be, on the cluster as it is or on a snapshot that comes along."""
+"""``/simulate``: what would be, on the cluster as it is or on a snapshot that comes along.
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Annotated, Any, Final
+A question may be large, or hostile. Nothing of it is read here: it goes as it came to a process of
+its own, which asks for the state of the cluster if the question brings none.
+"""
 
-import msgspec
-from fastapi import APIRouter, Body, HTTPException, Request, Response
-from fastapi.routing import APIRoute
-from pydantic import BaseModel, Field
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any, Final, Protocol
 
+from fastapi import APIRouter, HTTPException, Request, Response
+from pydantic import Field
+
+from app.server.bodies import JSON, BodyError, read_body, require_json
+from app.server.json_schema import inlined
 from app.server.refusal import Refusal
 from app.server.simulation_process import (
+    MEMORY_STATUS,
     SimulationError,
     SimulationFailedError,
+    SimulationTooLargeError,
     TooManySimulationsError,
 )
 from app.whatif.answer import Answer
 from app.whatif.question import Question
 from app.whatif.snapshot import Snapshot
 
-Simulate = Callable[[bytes, Iterable[bytes]], Awaitable[bytes]]
-"""Answers a question, one line of JSON, about a snapshot; raises SimulationError."""
-
 MOST_BYTES: Final = 32 * 2**20
-"""Of a request. A cluster of 5,000 nodes and 50,000 pods is half of that. To find where the
-snapshot ends takes a millisecond for each megabyte."""
-MOST_QUESTION_BYTES: Final = 2 * 2**20
-"""Of all but the snapshot."""
-PIECE: Final = 2**18
+"""Of a request. A cluster of 5,000 nodes and 50,000 pods is half of that."""
 RETRY_SECONDS: Final = 1
-JSON: Final = "application/json"
+
+
+class Simulate(Protocol):
+    """Who simulates; :meth:`app.server.simulation_process.SimulationProcesses.simulate`."""
+
+    async def __call__(
+        self, ask: Callable[[], Awaitable[bytes]], live: Callable[[], Iterable[bytes]]
+    ) -> bytes:
+        """Answer what *ask* returns, on *live* unless it brings a snapshot.
+
+        Raises SimulationError.
+        """
+        ...
 
 
 class SimulationRequest(Question):
@@ -39,12 +51,6 @@ class SimulationRequest(Question):
         description="What `GET /snapshot` answered, or a List of Kubernetes objects; without it,"
         " the question is about the cluster as it is now",
     )
-
-
-class Unanswerable(BaseModel):
-    """What is wrong with a question."""
-
-    detail: str | list[dict[str, Any]]
 
 
 POD: Final = {
@@ -96,11 +102,24 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+_BODY: Final[dict[str, Any]] = {
+    "required": True,
+    "content": {
+        JSON: {"schema": inlined(SimulationRequest.model_json_schema()), "examples": EXAMPLES}
+    },
+}
+
+
 def simulate_endpoints(
     take: Callable[[], Snapshot], simulate: Simulate, *, is_synced: Callable[[], bool]
 ) -> APIRouter:
     """Return the endpoint that has questions answered by *simulate*."""
-    router = APIRouter(route_class=_SnapshotApart, tags=["what if"])
+    router = APIRouter(tags=["what if"])
+
+    def live() -> Iterable[bytes]:
+        if not is_synced():
+            raise HTTPException(503, "the state of the cluster is not known yet")
+        return take().encode()
 
     @router.post(
         "/simulate",
@@ -108,28 +127,30 @@ def simulate_endpoints(
         description="Nothing is changed: pods are placed on a copy of the cluster, by all plugins"
         " of the configuration, in the order of the queue. The same question has the same answer.",
         response_model=Answer,
+        openapi_extra={"requestBody": _BODY},
         responses={
+            400: {"model": Refusal, "description": "The request ends too early"},
+            408: {"model": Refusal, "description": "The request does not come in time"},
             413: {"model": Refusal, "description": "The request is too large"},
             415: {"model": Refusal, "description": "The request is not JSON"},
-            422: {"model": Unanswerable, "description": "The question cannot be answered"},
+            422: {"model": Refusal, "description": "The question cannot be answered"},
             429: {"model": Refusal, "description": "Too many simulations at once"},
             500: {"model": Refusal, "description": "The simulation has failed"},
             503: {"model": Refusal, "description": "The state of the cluster is not known yet"},
+            MEMORY_STATUS: {"model": Refusal, "description": "It takes too much memory"},
         },
     )
-    async def what_if(
-        asked: Annotated[SimulationRequest, Body(openapi_examples=EXAMPLES)], request: Request
-    ) -> Response:
-        snapshot: msgspec.Raw | None = request.state.snapshot
-        if snapshot is None and not is_synced():
-            raise HTTPException(503, "the state of the cluster is not known yet")
-        question = asked.model_dump_json(by_alias=True, exclude={"snapshot"}).encode()
-        pieces = take().encode() if snapshot is None else _pieces(snapshot)
+    async def what_if(request: Request) -> Response:
         try:
-            found = await simulate(question, pieces)
+            require_json(request)
+            found = await simulate(partial(read_body, request, limit=MOST_BYTES), live)
+        except BodyError as exc:
+            raise HTTPException(exc.status, str(exc)) from exc
         except TooManySimulationsError as exc:
             headers = {"Retry-After": str(RETRY_SECONDS)}
             raise HTTPException(429, str(exc), headers=headers) from exc
+        except SimulationTooLargeError as exc:
+            raise HTTPException(MEMORY_STATUS, str(exc)) from exc
         except SimulationFailedError as exc:
             raise HTTPException(500, str(exc)) from exc
         except SimulationError as exc:
@@ -137,62 +158,3 @@ def simulate_endpoints(
         return Response(found, media_type=JSON)
 
     return router
-
-
-def _pieces(data: msgspec.Raw) -> Iterator[bytes]:
-    view = memoryview(data)
-    for start in range(0, len(view), PIECE):
-        yield bytes(view[start : start + PIECE])
-
-
-# The snapshot of a request can be large. It is left as it came, for another process to read.
-
-
-class _SnapshotApart(APIRoute):
-    """Reads requests as :class:`_LargeRequest`."""
-
-    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]  # a coroutine is awaitable
-        handle = super().get_route_handler()
-
-        async def handle_large(request: Request) -> Response:
-            content_type = request.headers.get("Content-Type", JSON)
-            if content_type.partition(";")[0].strip() != JSON:
-                raise HTTPException(415, f"Content-Type: {content_type!r}: must be {JSON}")
-            return await handle(_LargeRequest(request.scope, request.receive))
-
-        return handle_large
-
-
-_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-
-
-class _LargeRequest(Request):
-    async def body(self) -> bytes:
-        """Return the body; 413 if it is too large, as soon as that is known."""
-        if not hasattr(self, "_body"):
-            pieces, size = [], 0
-            async for piece in self.stream():
-                size += len(piece)
-                if size > MOST_BYTES:
-                    raise HTTPException(413, f"the request has more than {MOST_BYTES} bytes")
-                pieces.append(piece)
-            self._body = b"".join(pieces)
-        return self._body
-
-    async def json(self) -> Any:
-        """Return the question; its snapshot goes to ``request.state``, an empty one stands in."""
-        self.state.snapshot = None
-        try:
-            fields = _decode_fields(await self.body())
-            snapshot = fields.pop("snapshot", None)
-            if sum(len(memoryview(value)) for value in fields.values()) > MOST_QUESTION_BYTES:
-                reason = f"all but the snapshot has more than {MOST_QUESTION_BYTES} bytes"
-                raise HTTPException(413, reason)
-            question = {name: msgspec.json.decode(value) for name, value in fields.items()}
-            if snapshot is not None:
-                is_object = bytes(memoryview(snapshot)[:1]) == b"{"
-                question["snapshot"] = {} if is_object else msgspec.json.decode(snapshot)
-                self.state.snapshot = snapshot if is_object else None
-        except (msgspec.MsgspecError, RecursionError) as exc:
-            raise HTTPException(422, f"not a JSON object: {exc}") from exc
-        return question

@@ -1,11 +1,13 @@
 """From manifests to what a cluster would have: pods of templates, nodes of types.
 
-What an API server fills in and scheduling reads is filled in here: namespace, priority of a class,
-requests from limits, claims of a StatefulSet. Webhooks and LimitRanges are not known.
+What an API server and controllers fill in and scheduling reads is filled in here: namespace,
+priority of a class, claims of a StatefulSet, and all of :mod:`app.objects.pod_defaults`. Webhooks
+and LimitRanges are not known, nor the labels that a controller adds to its pods.
 """
 
 from collections.abc import Container as Names
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -15,24 +17,14 @@ import msgspec
 from app.errors import UserError
 from app.objects.cluster import ReplicaSet, ReplicationController, StatefulSet
 from app.objects.meta import KubeStruct, OwnerReference
+from app.objects.names import MAX_SUBDOMAIN
 from app.objects.node import Node
-from app.objects.pod import (
-    Container,
-    PersistentVolumeClaimSource,
-    Pod,
-    PodSpec,
-    PodStatus,
-    ResourceRequirements,
-    Volume,
-)
+from app.objects.pod import PersistentVolumeClaimSource, Pod, PodSpec, PodStatus, Volume
+from app.objects.pod_defaults import SYSTEM_PRIORITIES, default_pod, merge_match_label_keys
 from app.objects.storage import PersistentVolumeClaim
 from app.offline.scenario import ScenarioError, read
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-SYSTEM_PRIORITIES: Final[Mapping[str, int]] = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-}
 _CONDITION_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 _OWNERS: Final[Mapping[str, tuple[str, type[KubeStruct]]]] = {
     # pods of a Deployment belong to a ReplicaSet of it
@@ -68,9 +60,10 @@ def pod(manifest: Mapping[str, Any], *, at: str, priorities: Mapping[str, int]) 
     if manifest.get("kind", "Pod") != "Pod":
         raise QuestionError(f"{at}.kind: {manifest['kind']!r}: must be Pod")
     made = _pod(manifest, manifest, at=at, priorities=priorities)
-    if not made.metadata.name:
+    name = _name(manifest, at=at)
+    if not name:
         raise QuestionError(f"{at}.metadata.name: needed")
-    return Made(f"Pod {made.key}", (_called(made, made.metadata.name),))
+    return Made(f"Pod {made.key}", (_called(made, name),))
 
 
 def replicas(
@@ -100,7 +93,7 @@ def replicas(
     wanted = _number(manifest, at=at) if number is None else number
     if wanted > most:
         raise QuestionError(f"{at}.replicas: {wanted}: must be at most {most}, with the others")
-    name = str(_section(manifest, "metadata", at=at).get("name") or "what-if")
+    name = _name(manifest, at=at) or "what-if"
     namespace = base.metadata.namespace
     names = (f"{name}-{i}" for i in count())
     free = (each for each in names if f"{namespace}/{each}" not in taken)
@@ -130,18 +123,17 @@ def _pod(
     at: str,
     priorities: Mapping[str, int],
 ) -> Pod:
-    made = _read(template, Pod, at=at)
+    made = _defaulted(template, at=at)
     written = _section(template, "spec", at=at)
     namespace = made.metadata.namespace
     if not namespace:
         namespace = str(_section(manifest, "metadata", at=at).get("namespace") or "default")
+    if len(namespace) > MAX_SUBDOMAIN:
+        raise QuestionError(f"{at}.metadata.namespace: no more than {MAX_SUBDOMAIN} characters")
     spec = _replace(
         made.spec,
         node_name="",
         priority=_priority(written, at=at, priorities=priorities),
-        containers=tuple(map(_requesting_limits, made.spec.containers)),
-        init_containers=tuple(map(_requesting_limits, made.spec.init_containers)),
-        resources=None if made.spec.resources is None else _with_requests(made.spec.resources),
     )
     meta = _replace(
         made.metadata, namespace=namespace, deletion_timestamp=None, creation_timestamp=None
@@ -162,13 +154,17 @@ def _priority(spec: Mapping[str, Any], *, at: str, priorities: Mapping[str, int]
     return known[name]
 
 
-def _requesting_limits(container: Container) -> Container:
-    return _replace(container, resources=_with_requests(container.resources))
-
-
-def _with_requests(resources: ResourceRequirements) -> ResourceRequirements:
-    """Ask for what is the limit where nothing is asked for, as the API server does."""
-    return _replace(resources, requests={**resources.limits, **resources.requests})
+def _defaulted(template: Mapping[str, Any], *, at: str) -> Pod:
+    """Read the pod of *template* with what the API server fills in."""
+    _read(template, Pod, at=at)  # what is filled in follows from fields that can be read
+    written = {name: deepcopy(template[name]) for name in ("metadata", "spec") if name in template}
+    default_pod(written.setdefault("spec", {}))
+    try:
+        merge_match_label_keys(written)
+    except ValueError as exc:
+        raise QuestionError(f"{at}: {exc}") from exc
+    made: Pod = _read(written, Pod, at=at)
+    return made
 
 
 def _called(pod: Pod, name: str) -> Pod:
@@ -185,7 +181,7 @@ def _owned(pod: Pod, manifest: Mapping[str, Any], *, at: str) -> Pod:
         return pod
     kind, _ = owner
     api_version = "v1" if kind == "ReplicationController" else "apps/v1"
-    name = str(_section(manifest, "metadata", at=at).get("name") or "")
+    name = _name(manifest, at=at)
     reference = OwnerReference(api_version, kind, name, f"what-if:{name}", controller=True)
     return _replace(pod, metadata=_replace(pod.metadata, owner_references=(reference,)))
 
@@ -239,6 +235,7 @@ def node(manifest: Mapping[str, Any], *, at: str) -> Node:
     if manifest.get("kind", "Node") != "Node":
         raise QuestionError(f"{at}.kind: {manifest['kind']!r}: must be Node")
     made: Node = _read(manifest, Node, at=at)
+    _name(manifest, at=at)
     if not made.status.allocatable:
         if not made.status.capacity:
             raise QuestionError(f"{at}.status.allocatable: needed: what the node has to give")
@@ -276,6 +273,14 @@ def _read(manifest: Any, kind: type[Any], *, at: str) -> Any:
         return read(manifest, kind)
     except ScenarioError as exc:
         raise QuestionError(f"{at}: {exc}") from exc
+
+
+def _name(manifest: Mapping[str, Any], *, at: str) -> str:
+    """Return the name of an object, empty if it has none; it is repeated in every replica's."""
+    name = str(_section(manifest, "metadata", at=at).get("name") or "")
+    if len(name) > MAX_SUBDOMAIN:
+        raise QuestionError(f"{at}.metadata.name: must be no more than {MAX_SUBDOMAIN} characters")
+    return name
 
 
 def _section(obj: Mapping[str, Any], name: str, *, at: str) -> Mapping[str, Any]:

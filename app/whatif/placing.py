@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from app.config.types import KubeSchedulerConfiguration
+from app.framework.pod_class import PodClass, class_of
 from app.framework.pod_info import PodInfo, QueuedPodInfo
 from app.framework.preemption.candidate import Candidate
 from app.framework.status import Status
@@ -19,6 +20,7 @@ from app.offline.scenario import OfflineHandle, Scenario, smallest_name
 from app.offline.simulate import Simulation
 from app.profile.build import Registry, build_profiles
 from app.profile.profile import Profile
+from app.scheduler.alike import alike_profiles
 from app.whatif.answer import Victim
 
 LAST: Final = float("inf")
@@ -46,8 +48,10 @@ class Placing:
     seed: int
     dice: tuple[Random, ...]
     """What chance decides by; thrown anew whenever pods are placed."""
-    hopeless: dict[tuple[object, ...], tuple[int, str]] = field(default_factory=dict)
-    """Of pods that fit nowhere, by all that decides about them: when that was, and why."""
+    alike: frozenset[str]
+    """The profiles for which the pods of one class are alike."""
+    hopeless: dict[PodClass, tuple[int, str]] = field(default_factory=dict)
+    """Of classes of pods that fit nowhere: when that was, and why."""
 
     @classmethod
     def on(
@@ -67,7 +71,9 @@ class Placing:
         profiles = build_profiles(config, registry, handle)
         select = smallest_name(nodes) if seed is None else ties.choice
         simulation = Simulation(cluster, profiles, (), select=select)
-        return cls(cluster, profiles, simulation, seed or 0, (ties, others))
+        return cls(
+            cluster, profiles, simulation, seed or 0, (ties, others), alike_profiles(profiles)
+        )
 
     def place(self, pods: Iterable[PodInfo], *, preempting: bool = False) -> Placed:
         """Place *pods*, the first in the queue first.
@@ -128,7 +134,7 @@ class Placing:
         Who has one leaves *waiting*.
         """
         table = self.cluster.cache.table
-        alike = _all_that_decides(pod)
+        alike = class_of(pod) if pod.pod.spec.scheduler_name in self.alike else None
         known = self.hopeless.get(alike) if alike else None
         if known is not None and known[0] == table.last_generation:
             placed.refusals[pod.key] = known[1]
@@ -190,21 +196,6 @@ class Placing:
         self.cluster.end_nomination(pod)
         self.cluster.pods[pod.key] = nominated
         return PodInfo(nominated)
-
-
-def _all_that_decides(pod: PodInfo) -> tuple[object, ...] | None:
-    """Return what the answer for *pod* depends on beside the cluster; None if that is itself.
-
-    Replicas that fit nowhere need not be judged one by one. Claims are a pod's own, and a plugin
-    from elsewhere that goes by the names of pods would be told wrong here.
-    """
-    spec = pod.pod.spec
-    if spec.resource_claims or any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes):
-        return None
-    nominated = pod.pod.status.nominated_node_name
-    if nominated:
-        return None
-    return (pod.template, pod.priority, spec.scheduler_name, spec.preemption_policy)
 
 
 def _is_about(budget: PodDisruptionBudget, pod: PodInfo) -> bool:

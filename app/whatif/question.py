@@ -11,7 +11,9 @@ from pydantic.alias_generators import to_camel
 MOST_PODS: Final = 20_000
 """Pods that one question may ask about, those that wait in the snapshot not counted."""
 MOST_NODES: Final = 10_000
-"""Nodes that one question may add."""
+"""Nodes that one question may add, remove or cordon."""
+MOST_ENTRIES: Final = 1_000
+"""Of lists of templates, types of nodes and priority classes."""
 
 Manifest = Annotated[
     dict[str, Any],
@@ -19,7 +21,8 @@ Manifest = Annotated[
         description="A Kubernetes object as in YAML; fields that berth does not read are ignored"
     ),
 ]
-Names = list[str]
+NodeNames = Annotated[list[str], Field(max_length=MOST_NODES)]
+PodNames = Annotated[list[str], Field(max_length=MOST_PODS)]
 
 ZONE: Final = "topology.kubernetes.io/zone"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
@@ -79,14 +82,14 @@ class FindNodes(NodeType):
 class NodeChoice(Asked):
     """Nodes by name, and those that a label selector matches."""
 
-    names: Names = []
+    names: NodeNames = []
     selector: str = Field(default="", description="As kubectl takes it, as in pool=spot,zone!=a")
 
 
 class PodChoice(Asked):
     """Pods by name, and those that a label selector matches."""
 
-    names: Names = Field(default=[], description="namespace/name; without namespace in default")
+    names: PodNames = Field(default=[], description="namespace/name; without namespace in default")
     selector: str = Field(default="", description="As kubectl takes it")
     namespace: str = Field(default="", description="Where the selector looks; everywhere if empty")
 
@@ -100,16 +103,17 @@ class Question(Asked):
     """
 
     pods: list[Manifest] = Field(default=[], max_length=MOST_PODS, description="Pods")
-    templates: list[Replicas] = []
+    templates: list[Replicas] = Field(default=[], max_length=MOST_ENTRIES)
     priority_classes: dict[str, int] = Field(
         default={},
+        max_length=MOST_ENTRIES,
         description="Values of the classes that the manifests name; system-cluster-critical and"
         " system-node-critical are known",
     )
     include_pending: bool = Field(
         default=True, description="Whether pods that wait in the snapshot are placed, too"
     )
-    add_nodes: list[AddedNodes] = []
+    add_nodes: list[AddedNodes] = Field(default=[], max_length=MOST_ENTRIES)
     remove_nodes: NodeChoice = Field(
         default=NodeChoice(),
         description="Their pods need another node, as after a drain, except those of DaemonSets",

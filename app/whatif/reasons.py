@@ -29,7 +29,8 @@ def explain_pod(
     placed = cluster.cache.pod(asked.uid)
     if placed is not None:
         notes.append(AS_IF_UNPLACED)
-        asked, nodes = as_if_unplaced(pod, placed, nodes)
+        nodes = nodes.detached()
+        asked = as_if_unplaced(pod, placed, nodes)
     judgement = None
     if profile is not None:
         judgement = judge(

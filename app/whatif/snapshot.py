@@ -27,7 +27,7 @@ from typing import Any, Final
 import msgspec
 
 from app.cache.cache import CacheError
-from app.errors import UserError
+from app.errors import UNREADABLE, UserError
 from app.objects.meta import KubeStruct
 from app.offline.scenario import KINDS, Scenario
 
@@ -153,7 +153,7 @@ def decode(data: bytes, *, source: str) -> Snapshot:
     """
     try:
         document = _decode_document(_unpacked(data))
-    except (OSError, EOFError, zlib.error, msgspec.MsgspecError) as exc:
+    except (OSError, EOFError, zlib.error, *UNREADABLE) as exc:
         raise SnapshotError(f"{source}: no snapshot: {exc}") from exc
     is_ours = (document.api_version, document.kind) == (API_VERSION, KIND)
     if not is_ours and not document.kind.endswith("List"):
@@ -191,5 +191,5 @@ def _read_all(document: _Document, source: str) -> Iterator[tuple[str, Iterable[
                 yield kind, _decode_many[kind](item.items) or ()
             else:
                 yield kind, [_decode_one[kind](raw)]
-        except msgspec.MsgspecError as exc:
+        except UNREADABLE as exc:
             raise SnapshotError(f"{where}: {exc}") from exc

@@ -100,7 +100,10 @@ async def test_what_somebody_may_do(status: Any, want: bool) -> None:
     ]
 
 
-@pytest.mark.parametrize("answer", [b"<html>", b"{}", b'{"status": {"allowed": 1}}'])
+@pytest.mark.parametrize(
+    "answer",
+    [b"<html>", b"{}", b'{"status": {"allowed": 1}}', b'{"\xff": 1}', b'{"x": ' + b"[" * 20_000],
+)
 async def test_an_answer_that_is_none(answer: bytes) -> None:
     with pytest.raises(ReviewError, match=ACCESS_REVIEWS):
         await review_access(FakeApi(lambda _: answer), JANE, path="/", verb="get")

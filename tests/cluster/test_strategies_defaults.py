@@ -10,12 +10,12 @@ from app.cluster.strategies.deployment import DEPLOYMENT
 from app.cluster.strategies.namespace import NAMESPACE
 from app.cluster.strategies.node import NODE
 from app.cluster.strategies.pod import POD
-from app.cluster.strategies.pod_defaults import pull_policy, qos_class
 from app.cluster.strategies.priority_class import PRIORITY_CLASS
 from app.cluster.strategies.replica_set import REPLICA_SET
 from app.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
 from app.cluster.strategies.service import SERVICE
 from app.cluster.strategies.stateful_set import STATEFUL_SET
+from app.objects.pod_defaults import pull_policy, qos_class
 from tests.cluster.bodies import complaints, node, pod, stored, workload
 
 DEFAULT_CONTAINER = {

@@ -5,6 +5,8 @@ from the specification (§7, §8, §12.2) and the recorded metrics.
 """
 
 import ast
+import importlib
+import pkgutil
 import random
 import typing
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
+import app.metrics
 from app.client.connect import Endpoint, client_of
 from app.clock import FakeClock
 from app.config.feature_gates import ELSEWHERE, FEATURE_GATES, TURNABLE
@@ -24,6 +27,7 @@ from app.config.types import KubeSchedulerConfiguration, PluginSet
 from app.endpoints import scheduler_application
 from app.main import SchedulerService
 from app.metrics.absent import ABSENT
+from app.metrics.family import Family
 from app.metrics.process import declared
 from app.profile.build import args_models
 from app.server.application import Application
@@ -177,6 +181,16 @@ def test_feature_gates() -> None:
 
 def covers(pattern: str, name: str) -> bool:
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+def test_every_family_is_declared_where_it_is_looked_for() -> None:
+    made = {
+        thing.name
+        for module in pkgutil.iter_modules(app.metrics.__path__, "app.metrics.")
+        for thing in vars(importlib.import_module(module.name)).values()
+        if isinstance(thing, Family)
+    }
+    assert made - ELSEWHERE_SERVED == {family.name for family in declared()}
 
 
 def test_metrics() -> None:

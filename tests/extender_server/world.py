@@ -25,6 +25,8 @@ class FakeApi:
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
         self.bound: list[tuple[str, str]] = []
+        self.requests: list[str] = []
+        """Paths that were read."""
         self.bind_error: ApiError | None = None
         self.read_error: ApiError | None = None
         self.tells_watches = True
@@ -51,6 +53,7 @@ class FakeApi:
         content_type: str = "application/json",
         timeout: float | None = None,
     ) -> bytes:
+        self.requests.append(path)
         if self.read_error is not None:
             raise self.read_error
         *_, namespace, _, name = path.split("/")

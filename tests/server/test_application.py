@@ -13,7 +13,7 @@ def client() -> httpx.AsyncClient:
 
     @router.get("/things")
     @router.get("/things/{name}")
-    async def things(name: str = "") -> str:
+    async def things(name: str = "", number: int = 0) -> str:
         return name
 
     app.include_router(router)
@@ -43,3 +43,27 @@ async def test_the_head_of_whatever_can_be_got(client: httpx.AsyncClient) -> Non
     answer = await client.head("/things/x")
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param("9" * 5_000, id="digits"), pytest.param("x" * 5_000, id="letters")]
+)
+async def test_what_is_wrong_is_told_but_not_repeated(
+    client: httpx.AsyncClient, number: str
+) -> None:
+    answer = await client.get("/things", params={"number": number})
+    assert answer.status_code == 422
+    (problem,) = answer.json()["detail"]
+    assert (problem["loc"], problem.keys()) == (["query", "number"], {"loc", "msg", "type"})
+    assert len(answer.content) < 500
+
+
+async def test_a_path_has_an_end(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/things?" + "&".join(f"n{i}" for i in range(5_000)))
+    assert (answer.status_code, answer.text) == (414, "414 URI too long\n")
+    assert (await client.get("/things/" + "x" * 10_000)).status_code == 414
+
+
+async def test_a_head_has_an_end(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/things", headers={"Accept": "text/html," * 10_000})
+    assert (answer.status_code, answer.text) == (431, "431 request header fields too large\n")

@@ -96,7 +96,8 @@ class Scene:
 
     async def ask(self, url: str, *, token: str = "", pair: KeyPair | None = None) -> list[int]:
         """Return the statuses of the answers at PATHS."""
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {"Content-Type": "application/json"}
+        headers |= {"Authorization": f"Bearer {token}"} if token else {}
         async with httpx.AsyncClient(base_url=url, verify=self.shown(pair)) as client:
             return [(await client.request(*each, headers=headers)).status_code for each in PATHS]
 
@@ -191,3 +192,27 @@ async def test_connections_outlive_certificates(at: float, is_answered: bool) ->
         answer = await client.post("/extender/filter")
     assert answer.status_code == (200 if is_answered else 401)
     assert is_answered or answer.json()["message"] == "Unauthorized"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({"Content-Type": "application/json"}, 200, id="a program"),
+        pytest.param({"Host": "evil.example"}, 421, id="a page that calls us its own"),
+        pytest.param({"Content-Type": "text/plain"}, 415, id="a page that posts elsewhere"),
+    ],
+)
+async def test_who_trusts_this_machine_does_not_trust_its_browsers(
+    scene: Scene, headers: dict[str, str], status: int
+) -> None:
+    async with scene.port() as url, httpx.AsyncClient(base_url=url) as client:
+        assert (await client.post("/extender/filter", headers=headers)).status_code == status
+
+
+async def test_who_lets_anybody_ask_may_be_called_anything(scene: Scene) -> None:
+    headers = {"Host": "berth.mesh:10262", "Content-Type": "application/json"}
+    async with (
+        scene.port("--allow-unauthenticated") as url,
+        httpx.AsyncClient(base_url=url) as client,
+    ):
+        assert (await client.post("/extender/filter", headers=headers)).status_code == 200

@@ -58,6 +58,7 @@ class Served:
 
     async def post(self, path: str, content: bytes, **headers: str) -> httpx.Response:
         said = {name.replace("_", "-"): value for name, value in headers.items()}
+        said.setdefault("content-type", "application/json")
         return await self.client.post(path, content=content, headers=said)
 
     def metrics(self) -> list[str]:

@@ -46,7 +46,10 @@ class World:
 
     async def ask(self, verb: str, question: Any) -> Any:
         answer = await self._http.post(
-            f"/extender/{verb}", content=msgspec.json.encode(question), timeout=LIMIT_SECONDS
+            f"/extender/{verb}",
+            content=msgspec.json.encode(question),
+            headers={"Content-Type": "application/json"},
+            timeout=LIMIT_SECONDS,
         )
         assert answer.status_code == httpx.codes.OK, answer.text
         return answer.json()

@@ -104,3 +104,11 @@ async def test_one_profile_at_a_time() -> None:
     )
     assert sorted(answer.status_code for answer in answers) == [200, 409]
     assert (await client.get("/debug/pprof/profile?seconds=0")).status_code == 422
+
+
+async def test_a_verbosity_is_a_short_body() -> None:
+    answer = await Asking().client.put("/debug/flags/v", content=b"1" * 1_000)
+    assert (answer.status_code, answer.text) == (
+        413,
+        "error setting -v: body is larger than 100 bytes\n",
+    )

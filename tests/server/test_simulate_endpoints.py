@@ -1,7 +1,7 @@
 """``/snapshot`` and ``/simulate``, asked in process; the worker is a function here."""
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from io import BytesIO
 from typing import Any
 
@@ -11,15 +11,18 @@ import pytest
 from fastapi import FastAPI
 
 from app.commands.simulation_worker import work
+from app.server.bodies import JSON
 from app.server.simulate_endpoints import (
     EXAMPLES,
     MOST_BYTES,
-    MOST_QUESTION_BYTES,
     simulate_endpoints,
 )
 from app.server.simulation_process import (
+    SIZE,
+    WANTS_SNAPSHOT,
     SimulationError,
     SimulationFailedError,
+    SimulationTooLargeError,
     TooManySimulationsError,
 )
 from app.server.snapshot_endpoints import snapshot_endpoints
@@ -27,10 +30,29 @@ from app.whatif.answer import Answer
 from app.whatif.snapshot import decode
 from plugins.registry import IN_TREE
 from tests.builders import node, pod
+from tests.loop_turns import watched_loop
 from tests.whatif.asking import ask, deployment, manifest, snapshot
 
 LIVE = snapshot(node("live", cpu="1"), pod("waiting", cpu="1"))
 OTHER = snapshot(node("uploaded", cpu="1"))
+
+
+class Asking(BytesIO):
+    """Gives the worker the live cluster when it has asked for it."""
+
+    def __init__(self, question: bytes, live: Callable[[], Iterable[bytes]]) -> None:
+        super().__init__(SIZE.pack(len(question)) + question)
+        self._live = live
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return b"".join(self._live()) if size == -1 else super().read(size)
+
+
+def asked_of_worker(question: bytes, live: Callable[[], Iterable[bytes]]) -> tuple[int, bytes]:
+    """Return the worker's exit status, and what it says but for its wish for the cluster."""
+    target = BytesIO()
+    status = work(Asking(question, live), target, IN_TREE)
+    return status, target.getvalue().removeprefix(WANTS_SNAPSHOT)
 
 
 class World:
@@ -40,15 +62,16 @@ class World:
         self.is_synced = True
         self.fails_with: SimulationError | None = None
 
-    async def simulate(self, question: bytes, pieces: Iterable[bytes]) -> bytes:
-        assert b"\n" not in question
+    async def simulate(
+        self, ask: Callable[[], Awaitable[bytes]], live: Callable[[], Iterable[bytes]]
+    ) -> bytes:
+        question = await ask()
         if self.fails_with is not None:
             raise self.fails_with
-        target = BytesIO()
-        status = work(BytesIO(question + b"\n" + b"".join(pieces)), target, IN_TREE)
+        status, said = asked_of_worker(question, live)
         if status:
-            raise SimulationError(target.getvalue().decode())
-        return target.getvalue()
+            raise SimulationError(said.decode())
+        return said
 
 
 @pytest.fixture
@@ -138,25 +161,90 @@ async def test_what_is_wrong_is_named(client: httpx.AsyncClient, body: bytes, sa
     assert says in str(answer.json()["detail"])
 
 
-async def test_another_type_of_content_is_refused(client: httpx.AsyncClient) -> None:
-    answer = await client.post("/simulate", content=b"\xff", headers={"Content-Type": "text/plain"})
+@pytest.mark.parametrize("given", ["", "text/plain", "application/json, text/plain"])
+async def test_another_type_of_content_is_refused(client: httpx.AsyncClient, given: str) -> None:
+    """Among them all that web pages may send to other places without being asked."""
+    headers = {"Content-Type": given} if given else {}
+    answer = await client.post("/simulate", content=b"{}", headers=headers)
     assert (answer.status_code, answer.json()) == (
         415,
-        {"detail": "Content-Type: 'text/plain': must be application/json"},
+        {"detail": f"Content-Type: {given!r}: must be application/json"},
     )
 
 
+async def test_a_charset_may_be_named(client: httpx.AsyncClient) -> None:
+    headers = {"Content-Type": "application/json; charset=utf-8"}
+    assert (await client.post("/simulate", content=b"{}", headers=headers)).status_code == 200
+
+
+async def test_too_much_is_refused(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/simulate", json={"snapshot": {"x": "x" * MOST_BYTES}})
+    assert (answer.status_code, answer.json()) == (
+        413,
+        {"detail": f"body is larger than {MOST_BYTES} bytes"},
+    )
+
+
+def wrong(number: int) -> bytes:
+    return b'{"templates": [' + b",".join([b'{"x": "secret"}'] * number) + b"]}"
+
+
 @pytest.mark.parametrize(
-    "size",
+    ("body", "says"),
     [
-        pytest.param({"pods": [{"x": "x" * MOST_QUESTION_BYTES}]}, id="a question"),
-        pytest.param({"snapshot": {"x": "x" * MOST_BYTES}}, id="a snapshot"),
+        pytest.param(
+            wrong(500),
+            "templates[0].manifest: Field required; templates[0].x: Extra inputs are not permitted;"
+            " templates[1].manifest: Field required;",
+            id="many problems",
+        ),
+        pytest.param(wrong(5_000), "templates: List should have at most 1000 items", id="a list"),
+        pytest.param(
+            b'{"snapshot": [' + b'"secret",' * 200_000 + b"0]}", "snapshot: not an obj",
+            id="a long snapshot that is no object",
+        ),
+        pytest.param(b'{"' + b"x" * 100_000 + b'": 0}', "xxx…: Extra inputs", id="a long name"),
+        pytest.param(
+            b'{"removeNodes": {"selector": "' + b"-" * 100_000 + b'"}}', "removeNodes.selector: '-",
+            id="a long selector",
+        ),
+        pytest.param(
+            b'{"config": {"kind": "' + b"x" * 100_000 + b'"}}', "xxx", id="a long kind"
+        ),
+        pytest.param(
+            b'{"pods": [{"metadata": {"name": "' + b"x" * 1_000 + b'"}}]}',
+            "pods[0].metadata.name: must be no more than 253 characters",
+            id="a long name of a pod",
+        ),
     ],
-)
-async def test_too_much_is_refused(client: httpx.AsyncClient, size: dict[str, Any]) -> None:
-    answer = await client.post("/simulate", json=size)
-    assert answer.status_code == 413
-    assert " bytes" in answer.json()["detail"]
+)  # fmt: skip
+async def test_a_refusal_has_an_end_and_no_input(
+    client: httpx.AsyncClient, body: bytes, says: str
+) -> None:
+    answer = await client.post("/simulate", content=body, headers={"Content-Type": JSON})
+    assert answer.status_code == 422
+    detail = answer.json()["detail"]
+    assert says in detail
+    assert len(answer.content) < 5_000
+    assert "secret" not in detail
+
+
+@pytest.mark.parametrize("body", [wrong(8_000), b'{"snapshot": [' + b"0," * 1_000_000 + b"0]}"])
+async def test_a_wrong_question_keeps_nobody_waiting(
+    client: httpx.AsyncClient, world: World, body: bytes
+) -> None:
+    """The worker, which would be another process, is left out."""
+
+    async def longest(content: bytes) -> float:
+        async with watched_loop() as turns:
+            await client.post("/simulate", content=content, headers={"Content-Type": JSON})
+        return turns.longest
+
+    ordinary = json.dumps({"templates": [{"manifest": deployment(), "replicas": 2}]}).encode()
+    world.fails_with = SimulationFailedError("left out")
+    await longest(ordinary)
+    usual = max([await longest(ordinary) for _ in range(5)])
+    assert min([await longest(body) for _ in range(3)]) < 10 * usual
 
 
 @pytest.mark.parametrize(
@@ -164,6 +252,7 @@ async def test_too_much_is_refused(client: httpx.AsyncClient, size: dict[str, An
     [
         pytest.param(TooManySimulationsError("busy"), 429, id="too many at once"),
         pytest.param(SimulationError("too long"), 422, id="it takes too long"),
+        pytest.param(SimulationTooLargeError("huge"), 507, id="it takes too much memory"),
         pytest.param(SimulationFailedError("died"), 500, id="the worker dies"),
     ],
 )

@@ -105,6 +105,48 @@ def test_what_is_limited_and_not_requested_is_requested() -> None:
     assert only.spec.containers[0].resources.requests == {"cpu": "1", "memory": "1Gi"}
 
 
+def test_ports_of_the_host_network_are_ports_of_the_host() -> None:
+    container = {"name": "c", "ports": [{"containerPort": 80}, {"containerPort": 81}]}
+    spec = {"hostNetwork": True, "containers": [container], "initContainers": [container]}
+    (only,) = made({"kind": "Pod", **template(**spec)}).pods
+    for each in (*only.spec.containers, *only.spec.init_containers):
+        assert [port.host_port for port in each.ports] == [80, 81]
+
+
+def term(**keys: Any) -> dict[str, Any]:
+    selector = {"matchLabels": {"tier": "web"}}
+    return {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector, **keys}
+
+
+def test_label_keys_become_part_of_the_selector() -> None:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    spec = {
+        "affinity": {
+            "podAffinity": {required: [term(matchLabelKeys=["app", "not-a-label"])]},
+            "podAntiAffinity": {required: [term(mismatchLabelKeys=["app"])]},
+        },
+        "topologySpreadConstraints": [term(matchLabelKeys=["app"])],
+    }
+    (only,) = made({"kind": "Pod", **template(**spec)}).pods
+    affinity = only.spec.affinity
+    for selector, operator in (
+        (affinity.pod_affinity.required[0].label_selector, "In"),
+        (affinity.pod_anti_affinity.required[0].label_selector, "NotIn"),
+        (only.spec.topology_spread_constraints[0].label_selector, "In"),
+    ):
+        (expression,) = selector.match_expressions
+        assert (expression.key, expression.operator, expression.values) == ("app", operator, ("x",))
+    assert "matchExpressions" not in str(spec), "what was asked stays as it was"
+
+
+@pytest.mark.parametrize("keys", [5, "app", [["app"]], {"app": 1}])
+def test_label_keys_that_are_no_list_of_names_are_named(keys: Any) -> None:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    spec = {"affinity": {"podAffinity": {required: [term(matchLabelKeys=keys)]}}}
+    with pytest.raises(QuestionError, match=r"^t: matchLabelKeys: "):
+        made({"kind": "Deployment", "spec": {"template": template(**spec)}})
+
+
 def test_a_pod_is_asked_about_as_if_it_had_no_node() -> None:
     running = {"metadata": {"name": "p"}, "spec": {"nodeName": "n"}, "status": {"phase": "Failed"}}
     (only,) = pod(running, at="t", priorities={}).pods

@@ -4,8 +4,17 @@ from typing import Any
 
 import pytest
 
+from app.framework.cycle_state import CycleState
+from app.framework.interface import FilterPlugin
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import Status
+from app.framework.verdict import Verdict
 from app.objects.meta import OwnerReference
 from app.whatif.answer import Unplaced, Victim
+from app.whatif.engine import answer
+from app.whatif.question import Question
+from plugins.registry import IN_TREE
 from tests.builders import disruption_budget, node, pod, selector, taint
 from tests.whatif.asking import ask, deployment, manifest, snapshot
 
@@ -281,3 +290,28 @@ def test_a_seed_draws_the_same_every_time() -> None:
     assert drawn(seed=7) == drawn(seed=7)
     assert len({tuple(drawn(seed=seed).values()) for seed in range(5)}) > 1
     assert list(drawn().values()) == ["n0", "n1", "n2", "n3", "n4"]
+
+
+class EvenOnly(FilterPlugin):
+    """Goes by the name of a pod, which replicas do not share."""
+
+    NAME = "EvenOnly"
+
+    def filter(self, _state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        if int(pod.name[-1]) % 2 == 0:
+            return Verdict()
+        return Verdict.reject(Status.unschedulable("odd"), where=nodes.exists)
+
+
+def test_replicas_are_judged_one_by_one_where_a_plugin_may_tell_them_apart() -> None:
+    enabled = {"multiPoint": {"enabled": [{"name": "EvenOnly"}]}}
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": enabled}],
+    }
+    asked = Question.model_validate(
+        {"config": config, "pods": [manifest(pod(f"p-{i}")) for i in (1, 2, 3, 4)]}
+    )
+    found = answer(asked, snapshot(node("one")), {**IN_TREE, "EvenOnly": EvenOnly})
+    assert found.placements == {"default/p-2": "one", "default/p-4": "one"}

@@ -1,11 +1,12 @@
 """Pods: born Pending, and once created all but carved in stone."""
 
 from app.cluster.resources import FieldError, Object, Strategy
-from app.cluster.strategies import field_errors, metadata, pod_defaults, pod_spec
+from app.cluster.strategies import field_errors, metadata, pod_spec
 from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from app.cluster.strategies.pod_update import validate_spec_update
 from app.cluster.strategies.shape import Int64, Shape, drop_nulls, fits, judged, section, when_fit
+from app.objects import pod_defaults
 
 SCHEDULING_GATED = {
     "type": "PodScheduled",

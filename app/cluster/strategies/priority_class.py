@@ -5,18 +5,19 @@ from app.cluster.strategies import field_errors, metadata
 from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.pod_spec import PREEMPTION_POLICIES
 from app.cluster.strategies.shape import Int32, Shape, drop_nulls, fits, judged
+from app.objects.pod_defaults import SYSTEM_PRIORITIES
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 """What is above belongs to the system classes."""
 
 SYSTEM_CLASSES = {
     "system-cluster-critical": (
-        2_000_000_000,
+        SYSTEM_PRIORITIES["system-cluster-critical"],
         "Used for system critical pods that must run in the cluster, but can be moved to another "
         "node if necessary.",
     ),
     "system-node-critical": (
-        2_000_001_000,
+        SYSTEM_PRIORITIES["system-node-critical"],
         "Used for system critical pods that must not be moved from their current node.",
     ),
 }

@@ -4,11 +4,12 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from app.cluster.resources import FieldError, Object
-from app.cluster.strategies import field_errors, metadata, pod_defaults, pod_spec, selectors
+from app.cluster.strategies import field_errors, metadata, pod_spec, selectors
 from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from app.cluster.strategies.selectors import LabelSelector
 from app.cluster.strategies.shape import Int32, Int64, Shape, section
+from app.objects import pod_defaults
 
 
 class PodTemplate(Shape, frozen=True):

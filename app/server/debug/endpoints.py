@@ -23,7 +23,7 @@ from app.server.debug.sight import Sight
 from app.server.debug.tasks import running_tasks
 from app.server.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
 from app.server.parameters import ONLY_KNOWN
-from app.server.refusal import Refusal
+from app.server.refusal import Refusal, cut
 
 LARGEST_WITH_PODS: Final = 50
 """Nodes on a page that has their pods: each has up to a few hundred."""
@@ -213,7 +213,7 @@ def _selector(text: str) -> Selector | None:
     try:
         return parse_label_selector(text) if text else None
     except ValueError as exc:
-        raise HTTPException(400, str(exc)) from exc
+        raise HTTPException(400, cut(str(exc))) from exc
 
 
 def _json(told: Told) -> Response:

@@ -1,21 +1,29 @@
-"""What the API server fills in of a pod spec.
+"""What the API server fills in of a pod, as JSON: for the embedded cluster and for what-if.
 
 Two sets: of any pod spec, templates too (``default_template``), and of pods alone (``default_pod``:
 requests from limits, host ports, service links), so that a template stays as its author wrote it.
+Pods are changed in place; the fields that :class:`app.objects.pod.Pod` reads must have its types.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
-from app.cluster.resources import Object
-from app.cluster.strategies.shape import section
 from app.objects.quantity import parse
+
+Object: TypeAlias = dict[str, Any]
 
 PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 FILE_MODE = 0o644
 
+SYSTEM_PRIORITIES: Final[Mapping[str, int]] = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+"""Values of the PriorityClasses that every cluster has."""
+
 
 def default_template(spec: Object) -> None:
-    """Fill in a pod spec that may be part of a template. *spec* fits its shape."""
+    """Fill in a pod spec that may be part of a template. *spec* is valid in all its fields."""
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")
@@ -83,10 +91,10 @@ def merge_match_label_keys(obj: Object) -> None:
     """Turn matchLabelKeys and mismatchLabelKeys into expressions of the selector (spec §12.6).
 
     Of pods, at creation. Keys that the pod does not carry are ignored, and so is a term without a
-    selector.
+    selector. Raises ValueError, naming the field, for keys that are no list of strings.
     """
-    labels = section(obj, "metadata").get("labels") or {}
-    spec = section(obj, "spec")
+    labels = (obj.get("metadata") or {}).get("labels") or {}
+    spec = obj.get("spec") or {}
     for term in _affinity_terms(spec):
         _merge(term, "matchLabelKeys", operator="In", labels=labels)
         _merge(term, "mismatchLabelKeys", operator="NotIn", labels=labels)
@@ -102,8 +110,11 @@ def _containers(spec: Object) -> Iterator[Object]:
 def _default_requests(holder: Object) -> None:
     """Ask for what is the limit where nothing is asked for."""
     resources = holder.get("resources") or {}
-    for name, limit in (resources.get("limits") or {}).items():
-        section(resources, "requests").setdefault(name, limit)
+    limits = resources.get("limits")
+    if limits:
+        requests = resources.get("requests") or {}
+        missing = {name: limit for name, limit in limits.items() if name not in requests}
+        resources["requests"] = {**requests, **missing}
 
 
 def _affinity_terms(spec: Object) -> Iterator[Object]:
@@ -116,10 +127,14 @@ def _affinity_terms(spec: Object) -> Iterator[Object]:
 
 
 def _merge(term: Object, field: str, *, operator: str, labels: Object) -> None:
+    keys = term.get(field) or []
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise ValueError(f"{field}: a list of label keys is needed, got {keys!r:.40}")
     selector = term.get("labelSelector")
     if selector is None:
         return
-    for key in term.get(field) or []:
-        if key in labels:
-            expression = {"key": key, "operator": operator, "values": [labels[key]]}
-            selector.setdefault("matchExpressions", []).append(expression)
+    expressions = [
+        {"key": key, "operator": operator, "values": [labels[key]]} for key in keys if key in labels
+    ]
+    if expressions:
+        selector["matchExpressions"] = [*(selector.get("matchExpressions") or []), *expressions]
