@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from app import documents
 from app.errors import UserError
 
 Manifest = dict[str, Any]
@@ -29,12 +30,11 @@ def read(path: Path) -> Iterator[Manifest]:
 
 def parse(text: str, *, source: str) -> Iterator[Manifest]:
     """Yield the objects of a YAML text; *source* names it in errors."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        documents = list(yaml.load_all(text, Loader=loader))
+        found = documents.load_all(text, loader=documents.JsonLoader)
     except yaml.YAMLError as exc:
         raise ManifestError(f"{source}: not YAML: {' '.join(str(exc).split())}") from exc
-    for number, document in enumerate(documents, start=1):
+    for number, document in enumerate(found, start=1):
         if document is None:
             continue
         where = f"{source}, document {number}"

@@ -13,6 +13,9 @@ from app.cluster.options import DeleteOptions
 from app.cluster.resources import Object, ResourceType
 from app.cluster.store import Store, Stored
 
+LAST_SECOND = 253_402_300_799
+"""9999-12-31T23:59:59Z, in unix seconds: no time of the API is later."""
+
 ORPHAN = "orphan"
 """The finalizer that tells the garbage collector to let the dependents live."""
 
@@ -47,7 +50,7 @@ class Deletions:
         """Delete or mark an object; return its state after that, and whether it is gone."""
         _check(resource, stored, options)
         new = views.as_object(resource, stored)
-        grace = _grace(resource, new, options)
+        grace = min(_grace(resource, new, options), LAST_SECOND - int(self._clock.now()))
         _set_propagation(new["metadata"], options.propagation)
         if not grace and not finalizers_of(new):
             return self.end(resource, stored, dry_run=options.dry_run), True

@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.clock import Clock
-from app.cluster import errors, negotiation, options, protobuf, reads, subresources, views
+from app.cluster import errors, negotiation, options, protobuf, reads, subresources, views, warnings
 from app.cluster.access.escalation import Escalation
 from app.cluster.access.reviews import TOKEN_REQUESTS, Reviews
 from app.cluster.bodies import Bodies, read_patch, read_plain
@@ -77,13 +77,14 @@ class Endpoints:
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer any request: an ASGI application."""
-        answer = await self._answer(Request(scope, receive))
+        answer = await self._answer(scope, receive)
         if answer is not None:
             await answer(scope, receive, send)
 
-    async def _answer(self, request: Request) -> ASGIApp | None:
+    async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp | None:
         """Return the answer: a refusal is a Status, and so is a bug. None: nobody waits for it."""
         try:
+            request = Request(scope, receive)
             target = self._paths.target(request.path)
             return await self._handler(request.method, target)(request, target)
         except StatusError as exc:
@@ -91,7 +92,9 @@ class Endpoints:
         except ClientDisconnect:
             return None
         except Exception as exc:
-            log.exception("request failed", extra={"method": request.method, "path": request.path})
+            log.exception(
+                "request failed", extra={"method": scope["method"], "path": scope["path"]}
+            )
             return refusal(errors.internal(f"{type(exc).__name__}: {exc}"))
 
     def _handler(self, method: str, target: Target) -> Handler:
@@ -286,7 +289,5 @@ async def _delete_options(request: Request) -> DeleteOptions:
 
 
 def _warned(answer: Answer, bodies: Bodies) -> Answer:
-    for warning in bodies.warnings:
-        text = warning.replace("\\", "\\\\").replace('"', '\\"')
-        answer.headers.append((b"warning", f'299 - "{text}"'.encode()))
+    answer.headers += warnings.headers(bodies.warnings)
     return answer

@@ -9,7 +9,7 @@ import msgspec
 
 from app.cluster import errors, views
 from app.cluster.field_selectors import FieldSelector, parse_field_selector
-from app.cluster.options import Query, number
+from app.cluster.options import Query, number, whole_number
 from app.cluster.resources import Object, ResourceType
 from app.cluster.store import ExpiredError, Key, Store, Stored
 from app.objects.selectors import Selector, parse_label_selector
@@ -134,9 +134,7 @@ def as_json(resource: ResourceType, portion: Portion) -> bytes:
 def version_of(query: Query) -> int | None:
     """Return ``resourceVersion``; None when nothing or "0", which is any state, is said."""
     text = query.get("resourceVersion", "")
-    if text and not (text.isascii() and text.isdigit()):
-        raise errors.bad_request(f'resourceVersion: Invalid value: "{text}": must be a number')
-    return int(text or 0) or None
+    return (whole_number("resourceVersion", text) or None) if text else None
 
 
 def _at_asked_version(

@@ -157,6 +157,9 @@ JSON_TYPES: Mapping[str, frozenset[type]] = {
 }
 """What a JSON decoder may make of the values of each scalar."""
 
+MOST_UNKNOWN = 100
+"""Unknown fields that are told of, as in the API server's decoder."""
+
 GO_NAMES = {"boolean": "bool", "integer": "int64", "any": "object"}
 
 
@@ -228,13 +231,16 @@ def target_of(each: Type) -> str | None:
             return None
 
 
-def unknown_fields(resource: ResourceType, obj: Object) -> list[str]:
-    """Return the paths in *obj* that the kind does not have, such as ``spec.containers[0].foo``.
+def prune(resource: ResourceType, obj: Object) -> list[str]:
+    """Take the fields out of *obj* that the kind does not have; return where they were.
 
-    What ``fieldValidation=Strict`` refuses and ``Warn`` warns of. Values of the wrong JSON type
-    are none of its business; it does not look into them.
+    What ``fieldValidation=Strict`` refuses and ``Warn`` warns of: paths such as
+    ``spec.containers[0].foo``, the first :data:`MOST_UNKNOWN` of them. Values of the wrong JSON
+    type are none of its business; it does not look into them.
     """
-    return list(_unknown(Ref(model_of(resource)), obj, ""))
+    found: list[str] = []
+    _prune(Ref(model_of(resource)), obj, "", found)
+    return found
 
 
 def misfit(resource: ResourceType, obj: Object) -> str | None:
@@ -263,12 +269,19 @@ def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[str]
         case MapOf(item) if isinstance(value, dict):
             for child in value.values():
                 yield from _misfits(item, child, owner, path)
-        case Scalar(name) if type(value) in JSON_TYPES[name]:
+        case Scalar(name) if type(value) in JSON_TYPES[name] and not _is_too_long(value):
             pass
         case _:
             where = f"struct field {owner}.{path}" if path else "value"
             found, wanted = json_type(value), go_type(expected)
+            if _is_too_long(value):
+                found = f"number {value}"
             yield f"json: cannot unmarshal {found} into Go {where} of type {wanted}"
+
+
+def _is_too_long(value: Any) -> bool:
+    """Tell whether a number does not fit the 64 bits that the API has for it."""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def json_type(value: Any) -> str:
@@ -301,22 +314,23 @@ def go_type(expected: Type) -> str:
             return GO_NAMES.get(name, name)
 
 
-def _unknown(expected: Type, value: Any, path: str) -> Iterator[str]:
+def _prune(expected: Type, value: Any, path: str, found: list[str]) -> None:
     match expected:
         case Ref(model) if isinstance(value, dict):
             fields = schema(model).fields
-            for key, child in value.items():
-                child_path = f"{path}.{key}" if path else key
-                if key in fields:
-                    yield from _unknown(fields[key].type, child, child_path)
-                else:
-                    yield child_path
+            for key, child in list(value.items()):
+                if key not in fields:
+                    del value[key]
+                    if len(found) < MOST_UNKNOWN:
+                        found.append(f"{path}.{key}" if path else key)
+                elif isinstance(child, dict | list):
+                    _prune(fields[key].type, child, f"{path}.{key}" if path else key, found)
         case ListOf(Ref() as item) if isinstance(value, list):
             for index, child in enumerate(value):
-                yield from _unknown(item, child, f"{path}[{index}]")
+                _prune(item, child, f"{path}[{index}]", found)
         case MapOf(Ref() as item) if isinstance(value, dict):
             for key, child in value.items():
-                yield from _unknown(item, child, f"{path}.{key}")
+                _prune(item, child, f"{path}.{key}", found)
 
 
 def _parse(text: str, field: str) -> Type:

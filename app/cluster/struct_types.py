@@ -12,6 +12,7 @@ import msgspec
 
 from app.cluster.resources import ResourceType
 from app.cluster.schema import JSON_TYPES, ListOf, MapOf, Ref, Scalar, Type, model_of, schema
+from app.cluster.strategies.shape import Int64
 
 
 def fits(resource: ResourceType, value: Any) -> bool:
@@ -37,7 +38,7 @@ def struct_type(model: str) -> Any:
 def _type(each: Type) -> Any:
     match each:
         case Scalar(name):
-            return reduce(or_, JSON_TYPES[name])
+            return reduce(or_, (Int64 if each is int else each for each in JSON_TYPES[name]))
         case ListOf(item):
             return list[_type(item) | None]  # type: ignore[misc]  # made at run time
         case MapOf(value):
