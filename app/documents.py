@@ -181,5 +181,5 @@ def _allowed_share(nodes: int) -> float:
 
 
 def _too_much(problem: str, event: yaml.Event | None) -> yaml.YAMLError:
-    mark = None if event is None else event.start_mark
+    mark: Any = None if event is None else event.start_mark
     return yaml.composer.ComposerError(None, None, problem, mark)

@@ -222,7 +222,8 @@ def _identity(value: Json) -> Hashable:
     """Return what two equal values of JSON have in common, to look them up by."""
     if isinstance(value, dict | list):
         return msgspec.json.encode(value, order="deterministic")
-    return value
+    name: Hashable = value
+    return name
 
 
 def _plain(item: Json) -> Json:
