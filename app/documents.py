@@ -150,7 +150,7 @@ class _Counter:
     def _alias(self, event: yaml.AliasEvent) -> _Size:
         if any(each.anchor == event.anchor for each in self._open):
             raise _too_much(f"anchor {event.anchor!r} value contains itself", event)
-        target = self._anchors.get(event.anchor)
+        target = self._anchors.get(event.anchor or "")
         if target is None:
             raise _too_much(f"unknown anchor {event.anchor!r} referenced", event)
         self._repeated += target.characters

@@ -205,6 +205,11 @@ def too_large(why: str) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", message, details={})
 
 
+def no_room(why: str) -> StatusError:
+    """The store is full. A real server says 500 in this case, with etcd's words."""
+    return StatusError(507, "InsufficientStorage", f"the store is full: {why}", details={})
+
+
 def unprocessable(cause: str) -> StatusError:
     """A patch that is well-formed but does not fit the object."""
     message = "the server rejected our request due to an error in our request"

@@ -118,19 +118,6 @@ def list_objects(store: Store, wanted: Selection, query: Query) -> Portion:
     return Portion(page, version, _encode_token(token), remaining)
 
 
-def as_json(resource: ResourceType, portion: Portion) -> bytes:
-    """Return the list as JSON, of the bytes the store keeps: nothing is encoded again."""
-    head = msgspec.json.encode(
-        {
-            "kind": f"{resource.kind}List",
-            "apiVersion": resource.group_version,
-            "metadata": portion.metadata,
-        }
-    )
-    items = b",".join([views.as_item(resource, stored) for stored in portion.objects])
-    return head[:-1] + b',"items":[' + items + b"]}"
-
-
 def version_of(query: Query) -> int | None:
     """Return ``resourceVersion``; None when nothing or "0", which is any state, is said."""
     text = query.get("resourceVersion", "")

@@ -70,13 +70,15 @@ def as_table(
         "apiVersion": GROUP_VERSION,
         "metadata": table_meta(objects) if list_meta is None else list_meta,
         "columnDefinitions": [definition(each) for each in columns] if with_columns else None,
-        "rows": [
-            {
-                "cells": [cell(column, obj, now) for column in columns],
-                "object": row_object(resource, obj, include_object),
-            }
-            for obj in objects
-        ],
+        "rows": [row(resource, obj, include_object, now) for obj in objects],
+    }
+
+
+def row(resource: ResourceType, obj: Object, include_object: str, now: float) -> Object:
+    """Return the row of one object, as :func:`as_table` has it."""
+    return {
+        "cells": [cell(column, obj, now) for column in resource.columns],
+        "object": row_object(resource, obj, include_object),
     }
 
 

@@ -35,7 +35,7 @@ from app.cluster.controllers.views import (
     WorkloadView,
 )
 from app.cluster.registry import RESOURCES, collected, find, swept
-from app.cluster.resources import ResourceType
+from app.cluster.resources import Object, ResourceType
 from tests.cluster.objects import BIRTH, owner, pod_view, workload_view
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -289,8 +289,8 @@ def test_foreground_deletion_of_a_circle_ends(world: World) -> None:
     of_p, of_q = (
         OwnerReference("v1", "Pod", name, f"uid-{name}", block_owner_deletion=True) for name in "pq"
     )
-    held = {"deletion_timestamp": BIRTH, "finalizers": ["foregroundDeletion"]}
-    world.pods.on_add(owned_by(of_q, **held))
+    held = ["foregroundDeletion"]
+    world.pods.on_add(owned_by(of_q, deletion_timestamp=BIRTH, finalizers=held))
     world.pods.on_add(owned_by(of_p, name="q"))
 
     (unblock,) = world.plan("uid-q")
@@ -357,7 +357,7 @@ def step(controller: NamespaceController, left: Collection[str]) -> list[Action]
     for action in actions:
         answer = b""
         if isinstance(action, Get):
-            items = [{}] if action.path in left else []
+            items: list[Object] = [{}] if action.path in left else []
             answer = msgspec.json.encode({"metadata": {}, "items": items})
         controller.finished("demo", Outcome(action, answer=answer))
     return actions
@@ -368,7 +368,7 @@ def test_a_namespace_is_emptied_then_let_go() -> None:
     controller = NamespaceController(table, KINDS)
     table.on_add(namespace(deleted=True))
 
-    stages = ([DEMO_PODS], [DEMO_PODS], [], [], [DEMO_MAPS], [])
+    stages: tuple[list[str], ...] = ([DEMO_PODS], [DEMO_PODS], [], [], [DEMO_MAPS], [])
     plans = [step(controller, left) for left in stages]
     (last,) = controller.plan("demo").actions
 
