@@ -123,6 +123,7 @@ class Bodies:
             raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(found)}")
         self.warnings += found
         if b"null" in json:
+            schema.fill_nulls(resource, obj)
             drop_nulls(obj)
         return obj
 
@@ -139,6 +140,8 @@ class Bodies:
             error = FieldError("patch", "FieldValueInvalid", text)
             raise errors.invalid(self._resource, current["metadata"]["name"], [error])
         self.warnings += found
+        if patch.has_nulls:
+            schema.fill_nulls(self._resource, obj)
         return obj
 
     def _unknown(self, obj: Object) -> list[str]:
@@ -181,7 +184,7 @@ def typed(resource: ResourceType, body: Any) -> Object:
 def drop_nulls(value: Any) -> None:
     """Remove null fields, in place: to the API they are as good as missing.
 
-    Elements of lists stay: their place means something.
+    Elements of lists stay: their place means something (:func:`schema.fill_nulls`).
     """
     todo = [value]
     while todo:

@@ -5,13 +5,12 @@ An object with finalizers, or with a grace period (a pod on a node), is marked w
 pod again with a grace period of 0.
 """
 
-from datetime import datetime
-
 from app.clock import Clock, rfc3339
 from app.cluster import errors, views
 from app.cluster.options import DeleteOptions
 from app.cluster.resources import Object, ResourceType
 from app.cluster.store import Store, Stored
+from app.cluster.times import seconds_of
 
 LAST_SECOND = 253_402_300_799
 """9999-12-31T23:59:59Z, in unix seconds: no time of the API is later."""
@@ -96,7 +95,7 @@ def _shorten(metadata: Object, grace: int) -> None:
     """Bring the end forward, counted from the first delete."""
     before = metadata.get("deletionGracePeriodSeconds") or 0
     if grace != before:
-        end = datetime.fromisoformat(metadata["deletionTimestamp"]).timestamp()
+        end = seconds_of(metadata["deletionTimestamp"])
         metadata["deletionTimestamp"] = rfc3339(end - before + grace)
         metadata["deletionGracePeriodSeconds"] = grace
 

@@ -9,12 +9,15 @@ models do not say, how patches merge and what is behind ``str`` and ``object``, 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from kubernetes_asyncio.client import Configuration, models
 
 from app.cluster.resources import Object, ResourceType
+from app.cluster.warnings import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,18 @@ JSON_TYPES: Mapping[str, frozenset[type]] = {
 MOST_UNKNOWN = 100
 """Unknown fields that are told of, as in the API server's decoder."""
 
+EMPTY: Mapping[str, Any] = {
+    "boolean": False,
+    "integer": 0,
+    "string": "",
+    "IntOrString": 0,
+    "Quantity": "0",
+}
+"""What null means in the place of a value that cannot be missing."""
+
+TIME: Any = Annotated[datetime, msgspec.Meta(tz=True)]
+"""RFC 3339, as columns and controllers read it."""
+
 GO_NAMES = {"boolean": "bool", "integer": "int64", "any": "object"}
 
 
@@ -243,6 +258,42 @@ def prune(resource: ResourceType, obj: Object) -> list[str]:
     return found
 
 
+def fill_nulls(resource: ResourceType, obj: Object) -> None:
+    """Put empty values in the place of null elements of lists, as decoding into Go types does.
+
+    Null fields are for others to drop; values of the wrong JSON type are for others to refuse.
+    """
+    _fill(Ref(model_of(resource)), obj)
+
+
+def _fill(expected: Type, value: Any) -> None:
+    match expected:
+        case Ref(model) if isinstance(value, dict):
+            fields = schema(model).fields
+            for key, child in value.items():
+                if key in fields and isinstance(child, dict | list):
+                    _fill(fields[key].type, child)
+        case ListOf(item) if isinstance(value, list):
+            for index, child in enumerate(value):
+                if child is None:
+                    value[index] = _empty(item)
+                else:
+                    _fill(item, child)
+        case MapOf(item) if isinstance(value, dict):
+            for child in value.values():
+                _fill(item, child)
+
+
+def _empty(each: Type) -> Any:
+    match each:
+        case Ref() | MapOf():
+            return {}
+        case ListOf():
+            return []
+        case Scalar(name):
+            return EMPTY.get(name)
+
+
 def misfit(resource: ResourceType, obj: Object) -> str | None:
     """Return what is wrong with the JSON type of the first value that does not fit its field.
 
@@ -269,6 +320,9 @@ def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[str]
         case MapOf(item) if isinstance(value, dict):
             for child in value.values():
                 yield from _misfits(item, child, owner, path)
+        case Scalar("Time") if isinstance(value, str):
+            if not _is_time(value):
+                yield f'parsing time {quoted(value[:100])} as "2006-01-02T15:04:05Z07:00"'
         case Scalar(name) if type(value) in JSON_TYPES[name] and not _is_too_long(value):
             pass
         case _:
@@ -277,6 +331,14 @@ def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[str]
             if _is_too_long(value):
                 found = f"number {value}"
             yield f"json: cannot unmarshal {found} into Go {where} of type {wanted}"
+
+
+def _is_time(text: str) -> bool:
+    try:
+        msgspec.convert(text, TIME)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _is_too_long(value: Any) -> bool:

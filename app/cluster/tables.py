@@ -1,11 +1,11 @@
 """``kubectl get``'s tables: objects in, a ``meta.k8s.io/v1`` Table out."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from app.cluster.columns.cells import UNKNOWN, Since
 from app.cluster.resources import Column, Object, ResourceType
+from app.cluster.times import seconds_of
 
 GROUP_VERSION = "meta.k8s.io/v1"
 
@@ -46,7 +46,7 @@ def age(timestamp: str | None, now: float) -> str:
     """Return how long before *now* (unix seconds) that RFC 3339 time was."""
     if not timestamp:
         return UNKNOWN
-    return human_duration(now - datetime.fromisoformat(timestamp).timestamp())
+    return human_duration(now - seconds_of(timestamp))
 
 
 def as_table(
