@@ -1,17 +1,15 @@
 """Plain manifests: multi-document YAML or JSON files, as ``kubectl apply -f`` takes them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
+from app import documents
 from app.errors import UserError
 
 Manifest = dict[str, Any]
-
-MOST_LEVELS: Final = 500
-"""Of lists and objects within each other; schemas, the deepest that is written, have some dozen."""
 
 
 class ManifestError(UserError):
@@ -34,30 +32,16 @@ def read(path: Path) -> Iterator[Manifest]:
 
 def parse(text: str, *, source: str) -> Iterator[Manifest]:
     """Yield the objects of a YAML text; *source* names it in errors."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        _check_depth(yaml.parse(text, Loader=loader), source=source)
-        documents = list(yaml.load_all(text, Loader=loader))
-    except (yaml.YAMLError, ValueError, RecursionError) as exc:  # a date, a number, or brackets
+        found = documents.load_all(text, loader=documents.JsonLoader)
+    except yaml.YAMLError as exc:
         raise ManifestError(f"{source}: not YAML: {' '.join(str(exc).split())}") from exc
-    for number, document in enumerate(documents, start=1):
+    for number, document in enumerate(found, start=1):
         if document is None:
             continue
         where = f"{source}, document {number}"
         for obj in _items(document):
             yield _checked(obj, where)
-
-
-def _check_depth(events: Iterable[yaml.Event], *, source: str) -> None:
-    """Raise ManifestError for brackets within brackets within brackets: libyaml dies of them."""
-    depth = 0
-    for event in events:
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MOST_LEVELS:
-            raise ManifestError(f"{source}: not YAML: more than {MOST_LEVELS} levels")
 
 
 def _items(document: Any) -> list[Any]:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
-import yaml
-
+from app import documents
 from app.config.types import API_VERSION, KIND
 from app.explain.explanation import Judgement
 from app.framework.interface import Plugin
@@ -90,7 +89,7 @@ def pod(
 
 def manifests(text: str) -> list[Object]:
     """Return the objects of a YAML text, indented or not, which may have several documents."""
-    return [document for document in yaml.safe_load_all(dedent(text)) if document]
+    return [document for document in documents.load_all(dedent(text)) if document]
 
 
 def configuration(

@@ -75,7 +75,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class DeleteCollection:
-    """DELETE everything at *path*."""
+    """DELETE everything at *path*; the garbage collector sees to what it owns."""
 
     path: str
 
@@ -99,7 +99,12 @@ async def perform(client: Requester, action: Action) -> bytes:
             options = msgspec.json.encode(_delete_options(action))
             return await client.request("DELETE", action.path, body=options)
         case DeleteCollection(path):
-            return await client.request("DELETE", path)
+            return await client.request("DELETE", path, body=_ALL)
+
+
+_ALL = msgspec.json.encode(
+    {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+)
 
 
 def _delete_options(action: Delete) -> Object:

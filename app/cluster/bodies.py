@@ -1,7 +1,7 @@
 """Request bodies: objects and patches, read into what the writes take, or refused.
 
 What comes out has no nulls, says its type, and has every field that its kind knows in the right
-JSON type. Fields that the kind does not know are kept, and talked about if the client wants that.
+JSON type, and no other: those are dropped, and talked about if the client wants that.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,17 @@ import msgspec
 
 from app.cluster import errors, negotiation, protobuf, schema, struct_types, views
 from app.cluster.options import FieldValidation
-from app.cluster.patch import Json, PatchError, PatchMismatchError, json_patch, merge_patch
+from app.cluster.patch import (
+    Json,
+    PatchError,
+    PatchMismatchError,
+    PatchTooLargeError,
+    json_patch,
+    merge_patch,
+)
 from app.cluster.resources import FieldError, Object, ResourceType
 from app.cluster.strategic_merge import strategic_merge
+from app.cluster.warnings import quoted
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -59,6 +67,8 @@ class Patch:
                     return strategic_merge(document, self.value, schema.model_of(resource))
         except PatchError as exc:
             raise errors.bad_request(f"error decoding patch: {exc}") from exc
+        except PatchTooLargeError as exc:
+            raise errors.too_large(str(exc)) from exc
         except PatchMismatchError as exc:
             raise errors.unprocessable(str(exc)) from exc
         if self.has_nulls:  # below lists, where null does not remove anything
@@ -106,12 +116,14 @@ class Bodies:
         found = self._unknown(obj)
         if self._validation in (FieldValidation.STRICT, FieldValidation.WARN):
             # Only when told: to see a key twice takes a decoder of its own, ten times slower.
-            duplicates = negotiation.duplicates(json)
-            found += [f'duplicate field "{path}"' for path in duplicates]
+            room = schema.MOST_UNKNOWN - len(found)
+            repeated = dict.fromkeys(negotiation.duplicates(json))
+            found += [f"duplicate field {quoted(path)}" for path in list(repeated)[:room]]
         if found and self._validation is FieldValidation.STRICT:
             raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(found)}")
         self.warnings += found
         if b"null" in json:
+            schema.fill_nulls(resource, obj)
             drop_nulls(obj)
         return obj
 
@@ -128,18 +140,24 @@ class Bodies:
             error = FieldError("patch", "FieldValueInvalid", text)
             raise errors.invalid(self._resource, current["metadata"]["name"], [error])
         self.warnings += found
+        if patch.has_nulls:
+            schema.fill_nulls(self._resource, obj)
         return obj
 
     def _unknown(self, obj: Object) -> list[str]:
-        """Say which fields nobody knows, unless that is ignored; 400 for values of a wrong type."""
+        """Drop the fields that nobody knows, and say which, unless that is ignored.
+
+        400 for values of a wrong type.
+        """
         if struct_types.fits(self._resource, obj):
             return []
         misfit = schema.misfit(self._resource, obj)
         if misfit is not None:
             raise _cannot_be_handled(self._resource, misfit)
+        paths = schema.prune(self._resource, obj)
         if self._validation is FieldValidation.IGNORE:
             return []
-        return [f'unknown field "{path}"' for path in schema.unknown_fields(self._resource, obj)]
+        return [f"unknown field {quoted(path)}" for path in paths]
 
 
 def typed(resource: ResourceType, body: Any) -> Object:
@@ -166,7 +184,7 @@ def typed(resource: ResourceType, body: Any) -> Object:
 def drop_nulls(value: Any) -> None:
     """Remove null fields, in place: to the API they are as good as missing.
 
-    Elements of lists stay: their place means something.
+    Elements of lists stay: their place means something (:func:`schema.fill_nulls`).
     """
     todo = [value]
     while todo:

@@ -5,16 +5,22 @@ An object with finalizers, or with a grace period (a pod on a node), is marked w
 pod again with a grace period of 0.
 """
 
-from datetime import datetime
-
 from app.clock import Clock, rfc3339
 from app.cluster import errors, views
 from app.cluster.options import DeleteOptions
 from app.cluster.resources import Object, ResourceType
 from app.cluster.store import Store, Stored
+from app.cluster.times import seconds_of
+
+LAST_SECOND = 253_402_300_799
+"""9999-12-31T23:59:59Z, in unix seconds: no time of the API is later."""
 
 ORPHAN = "orphan"
 """The finalizer that tells the garbage collector to let the dependents live."""
+FOREGROUND = "foregroundDeletion"
+"""The one that tells it to delete them first."""
+
+_PROPAGATIONS = {ORPHAN: "Orphan", FOREGROUND: "Foreground"}
 
 
 def finalizers_of(obj: Object) -> list[str]:
@@ -47,8 +53,8 @@ class Deletions:
         """Delete or mark an object; return its state after that, and whether it is gone."""
         _check(resource, stored, options)
         new = views.as_object(resource, stored)
-        grace = _grace(resource, new, options)
-        _set_propagation(new["metadata"], options.propagation)
+        grace = min(_grace(resource, new, options), LAST_SECOND - int(self._clock.now()))
+        _set_propagation(resource, new["metadata"], options.propagation)
         if not grace and not finalizers_of(new):
             return self.end(resource, stored, dry_run=options.dry_run), True
         if "deletionTimestamp" in new["metadata"]:
@@ -89,18 +95,28 @@ def _shorten(metadata: Object, grace: int) -> None:
     """Bring the end forward, counted from the first delete."""
     before = metadata.get("deletionGracePeriodSeconds") or 0
     if grace != before:
-        end = datetime.fromisoformat(metadata["deletionTimestamp"]).timestamp()
+        end = seconds_of(metadata["deletionTimestamp"])
         metadata["deletionTimestamp"] = rfc3339(end - before + grace)
         metadata["deletionGracePeriodSeconds"] = grace
 
 
-def _set_propagation(metadata: Object, propagation: str) -> None:
-    """Ask the collector to orphan the dependents, or take that back."""
-    finalizers = [each for each in metadata.get("finalizers") or [] if each != ORPHAN]
-    if propagation == "Orphan":
-        metadata["finalizers"] = [*finalizers, ORPHAN]
-    elif propagation and "finalizers" in metadata:
-        metadata["finalizers"] = finalizers
+def _set_propagation(resource: ResourceType, metadata: Object, asked: str) -> None:
+    """Ask the collector to orphan the dependents or to delete them first, or take that back.
+
+    What the request says comes before what the object's finalizers say, and that before what is
+    usual for its kind.
+    """
+    if not resource.garbage_collected:
+        return
+    before = metadata.get("finalizers") or []
+    said = next((_PROPAGATIONS[each] for each in before if each in _PROPAGATIONS), "")
+    wanted = asked or said or resource.default_propagation
+    after = [each for each in before if each not in _PROPAGATIONS]
+    after += [each for each, propagation in _PROPAGATIONS.items() if propagation == wanted]
+    if after:
+        metadata["finalizers"] = after
+    else:
+        metadata.pop("finalizers", None)
 
 
 def _check(resource: ResourceType, stored: Stored, options: DeleteOptions) -> None:

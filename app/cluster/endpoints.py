@@ -1,8 +1,10 @@
 """Requests to answers: read what HTTP says, let the synchronous parts act, render what they say."""
 
+import asyncio
 import copy
+import itertools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -10,10 +12,11 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.clock import Clock
-from app.cluster import errors, negotiation, options, protobuf, reads, subresources, views
+from app.cluster import errors, negotiation, options, protobuf, reads, subresources, views, warnings
 from app.cluster.access.escalation import Escalation
 from app.cluster.access.reviews import TOKEN_REQUESTS, Reviews
 from app.cluster.bodies import Bodies, read_patch, read_plain
+from app.cluster.chunks import chunks, taking_turns
 from app.cluster.errors import StatusError
 from app.cluster.negotiation import JSON
 from app.cluster.options import DeleteOptions
@@ -21,11 +24,14 @@ from app.cluster.paths import Paths, Target
 from app.cluster.rendering import Renderer
 from app.cluster.requests import Answer, Request, refusal
 from app.cluster.resources import Object
-from app.cluster.store import Store, Stored
+from app.cluster.shares import Shares
+from app.cluster.store import FullError, Store, Stored, TooLargeError
 from app.cluster.watches import Watch, watch_options
 from app.cluster.writes import Change, Writes
 
 log = logging.getLogger(__name__)
+
+WITH_BODY = frozenset({"DELETE", "PATCH", "POST", "PUT"})
 
 Handler = Callable[[Request, Target], Awaitable[ASGIApp]]
 
@@ -50,6 +56,7 @@ class Endpoints:
         self._escalation = escalation
         self._clock = clock
         self._is_open = True
+        self._shares = Shares(clock)
         self._handlers: dict[tuple[str, str], Handler] = {
             ("collection", "GET"): self._list,
             ("collection", "POST"): self._create,
@@ -77,21 +84,36 @@ class Endpoints:
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer any request: an ASGI application."""
-        answer = await self._answer(Request(scope, receive))
+        answer = await self._answer(scope, receive)
         if answer is not None:
             await answer(scope, receive, send)
 
-    async def _answer(self, request: Request) -> ASGIApp | None:
+    async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp | None:
         """Return the answer: a refusal is a Status, and so is a bug. None: nobody waits for it."""
         try:
+            request = Request(scope, receive)
             target = self._paths.target(request.path)
-            return await self._handler(request.method, target)(request, target)
+            handler = self._handler(request.method, target)
+            if request.method in WITH_BODY:
+                await request.body()  # so that all that follows is one step
+            await self._shares.turn(request.user)
+            started = self._clock.monotonic()
+            try:
+                return await handler(request, target)
+            finally:
+                self._shares.took(request.user, self._clock.monotonic() - started)
         except StatusError as exc:
             return refusal(exc)
+        except TooLargeError as exc:
+            return refusal(errors.too_large(str(exc)))
+        except FullError as exc:
+            return refusal(errors.no_room(str(exc)))
         except ClientDisconnect:
             return None
         except Exception as exc:
-            log.exception("request failed", extra={"method": request.method, "path": request.path})
+            log.exception(
+                "request failed", extra={"method": scope["method"], "path": scope["path"]}
+            )
             return refusal(errors.internal(f"{type(exc).__name__}: {exc}"))
 
     def _handler(self, method: str, target: Target) -> Handler:
@@ -125,7 +147,7 @@ class Endpoints:
                 self._store, wanted, watch_options(query), clock=self._clock, render=render
             )
             return StreamingResponse(watch.lines(lambda: self._is_open), media_type=JSON)
-        return Answer(render.list(reads.list_objects(self._store, wanted, query)))
+        return _listed(render.list(reads.list_objects(self._store, wanted, query)))
 
     async def _create(self, request: Request, target: Target) -> Answer:
         if target.resource.namespaced and not target.namespace:
@@ -194,16 +216,22 @@ class Endpoints:
             return Answer(msgspec.json.encode(errors.success(details=details)))
         return Answer(render.object(stored))
 
-    async def _delete_collection(self, request: Request, target: Target) -> Answer:
+    async def _delete_collection(self, request: Request, target: Target) -> ASGIApp:
         if "deletecollection" not in target.resource.verbs:
             raise errors.method_not_allowed()
         render = self._renderer(request, target)
         how = await _delete_options(request)
         wanted = reads.selection(target.resource, target.namespace, request.query)
         portion = reads.list_objects(self._store, wanted, request.query)
-        for stored in portion.objects:
-            self._writes.delete(target.resource, *stored.key, how)
-        return Answer(render.list(portion))
+        for number, stored in enumerate(portion.objects, 1):
+            try:
+                self._writes.delete(target.resource, *stored.key, how)
+            except StatusError as exc:
+                if exc.code != NOT_FOUND:  # somebody was faster
+                    raise
+            if number % DELETED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return _listed(render.list(portion))
 
     async def _get_scale(self, _request: Request, target: Target) -> Answer:
         return self._scale(self._writes.get(target.resource, target.namespace, target.name), target)
@@ -265,7 +293,21 @@ class Endpoints:
         return Renderer(target.resource, form, include_object=include, clock=self._clock)
 
 
+NOT_FOUND = 404
+
+DELETED_AT_ONCE = 100
+"""Objects of a collection that are deleted before others on the event loop get a turn."""
+
 BOUND = msgspec.json.encode(errors.success(code=201))
+
+
+def _listed(pieces: Iterator[bytes]) -> ASGIApp:
+    """Return the answer that *pieces* make: at once when it is short, else while it is sent."""
+    ahead = chunks(pieces)
+    first, second = next(ahead), next(ahead, None)
+    if second is None:
+        return Answer(first)
+    return StreamingResponse(taking_turns(itertools.chain((first, second), ahead)), media_type=JSON)
 
 
 def _grants(obj: Object) -> Object:
@@ -286,7 +328,5 @@ async def _delete_options(request: Request) -> DeleteOptions:
 
 
 def _warned(answer: Answer, bodies: Bodies) -> Answer:
-    for warning in bodies.warnings:
-        text = warning.replace("\\", "\\\\").replace('"', '\\"')
-        answer.headers.append((b"warning", f'299 - "{text}"'.encode()))
+    answer.headers += warnings.headers(bodies.warnings)
     return answer

@@ -5,6 +5,11 @@ from typing import Any
 
 from app.cluster.resources import FieldError, Object, ResourceType
 
+MOST_CAUSES = 100
+LONGEST_CAUSE = 16 * 1024
+"""How much a refusal says: a large body may be wrong in more places than anybody reads, and its
+answer would be many times as large."""
+
 
 class StatusError(Exception):
     """A request that ends with a Status: HTTP *code*, machine-readable *reason*, and words."""
@@ -107,11 +112,17 @@ def uid_mismatch(wanted: str, found: str) -> str:
 
 
 def invalid(resource: ResourceType, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """422: *errors* become the causes."""
+    """422: *errors* become the causes, the first :data:`MOST_CAUSES` of them."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    said = [f"{error.field}: {error.message}" for error in errors]
+    told = errors[:MOST_CAUSES]
+    causes = [
+        {"reason": each.reason, "message": _cut(each.message), "field": _cut(each.field)}
+        for each in told
+    ]
+    said = [f"{cause['field']}: {cause['message']}" for cause in causes]
+    if len(errors) > len(told):
+        said.append(f"and {len(errors) - len(told)} more")
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-    causes = [{"reason": e.reason, "message": e.message, "field": e.field} for e in errors]
     details: Object = {**details_of(resource, name), "kind": resource.kind, "causes": causes}
     return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {text}', details=details)
 
@@ -152,6 +163,14 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 
 
+def too_deep(limit: int) -> StatusError:
+    """A body, or what a patch makes of an object, with more than *limit* levels."""
+    return bad_request(
+        "the object provided is unrecognized: exceeded max depth: "
+        f"it is nested deeper than {limit} levels"
+    )
+
+
 def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
@@ -180,10 +199,15 @@ def unsupported_media_type(
     return StatusError(415, "UnsupportedMediaType", message, details={})
 
 
-def too_large(limit: int) -> StatusError:
-    """A body of more than *limit* bytes."""
-    message = f"Request entity too large: limit is {limit}"
+def too_large(why: str) -> StatusError:
+    """A request that is refused for its size."""
+    message = f"Request entity too large: {why}"
     return StatusError(413, "RequestEntityTooLarge", message, details={})
+
+
+def no_room(why: str) -> StatusError:
+    """The store is full. A real server says 500 in this case, with etcd's words."""
+    return StatusError(507, "InsufficientStorage", f"the store is full: {why}", details={})
 
 
 def unprocessable(cause: str) -> StatusError:
@@ -197,3 +221,7 @@ def internal(message: str) -> StatusError:
     """A bug of ours."""
     details = {"causes": [{"message": message}]}
     return StatusError(500, "InternalError", f"Internal error occurred: {message}", details=details)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_CAUSE else f"{text[:LONGEST_CAUSE]}..."

@@ -8,12 +8,17 @@ from typing import Any
 import msgspec
 import yaml
 
+from app import documents
 from app.cluster import errors
+from app.documents import DEPTH_LIMIT
 
 JSON = "application/json"
 YAML = "application/yaml"
 APPLY_PATCH = "application/apply-patch+yaml"
 META_GROUP = "meta.k8s.io"
+
+USUAL_ACCEPT = 1024
+"""Characters of an ``Accept`` header that is worth remembering."""
 
 
 class Representation(Enum):
@@ -33,12 +38,15 @@ _AS = {
 }
 
 
-@lru_cache
 def representation(accept: str) -> Representation:
     """Return the first form in an ``Accept`` header that we speak; 406 if there is none.
 
     Clients list a protobuf form first and JSON after it; the order counts, as in the API server.
     """
+    return (_remembered if len(accept) <= USUAL_ACCEPT else _representation)(accept)
+
+
+def _representation(accept: str) -> Representation:
     for offer in accept.split(","):
         media_type, *parameters = (part.strip() for part in offer.split(";"))
         if media_type not in (JSON, "*/*", "application/*", ""):
@@ -50,6 +58,9 @@ def representation(accept: str) -> Representation:
         if form is not None and (wanted.get("g"), wanted.get("v")) == (META_GROUP, "v1"):
             return form
     raise errors.not_acceptable()
+
+
+_remembered = lru_cache(_representation)
 
 
 def media_type(content_type: str) -> str:
@@ -68,27 +79,25 @@ def as_json(content: bytes, content_type: str) -> bytes:
         found = f"the body of the request was in an unknown format ({kind})"
         raise errors.unsupported_media_type([JSON, YAML], found=found)
     try:
-        return msgspec.json.encode(yaml.load(content, _Loader))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, TypeError) as exc:
-        raise errors.bad_request(f"error converting YAML to JSON: {exc}") from exc
+        return msgspec.json.encode(documents.load(content, loader=documents.JsonLoader))
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as exc:
+        why = " ".join(str(exc).split())
+        raise errors.bad_request(f"error converting YAML to JSON: yaml: {why}") from exc
 
 
 def decode_json(content: bytes) -> Any:
-    """Return what JSON says; 400 when it is malformed."""
+    """Return what JSON says; 400 when it is malformed, or nested deeper than we survive."""
     try:
-        return msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
         raise errors.bad_request(f"the object provided is unrecognized: {exc}") from exc
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as JSON has it: times stay strings."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+    except RecursionError as exc:
+        raise errors.too_deep(DEPTH_LIMIT) from exc
+    # What has fewer brackets cannot be too deep, and counting them costs next to nothing.
+    brackets = content.count(b"{") + content.count(b"[")
+    if brackets > DEPTH_LIMIT and documents.depth_of(value) > DEPTH_LIMIT:
+        raise errors.too_deep(DEPTH_LIMIT)
+    return value
 
 
 class _Members(list[tuple[str, Any]]):
@@ -98,7 +107,9 @@ class _Members(list[tuple[str, Any]]):
 def duplicates(content: bytes) -> list[str]:
     """Return the paths of keys that an object in *content*, which is JSON, has more than once."""
     found: list[str] = []
-    stack: list[tuple[str, Any]] = [("", json.loads(content, object_pairs_hook=_Members))]
+    # Numbers are as good as their text here, and may be longer than Python reads.
+    value = json.loads(content, object_pairs_hook=_Members, parse_int=str, parse_float=str)
+    stack: list[tuple[str, Any]] = [("", value)]
     while stack:
         path, value = stack.pop()
         if isinstance(value, _Members):

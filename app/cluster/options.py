@@ -9,6 +9,10 @@ from app.cluster import errors
 
 Query = Mapping[str, str]
 
+MAX_INT64 = 2**63 - 1
+ECHOED = 100
+"""Characters of a wrong value that are told back."""
+
 
 def flag(query: Query, name: str) -> bool:
     """Return a boolean parameter; ``1``, ``t`` and an empty value are true, as Go reads it."""
@@ -18,7 +22,9 @@ def flag(query: Query, name: str) -> bool:
         case "" | "1" | "t" | "T" | "true" | "True" | "TRUE":
             return True
         case value:
-            raise errors.bad_request(f"{name}: Invalid value: {value!r}: must be a boolean")
+            raise errors.bad_request(
+                f"{name}: Invalid value: {value[:ECHOED]!r}: must be a boolean"
+            )
 
 
 def number(query: Query, name: str) -> int | None:
@@ -26,8 +32,20 @@ def number(query: Query, name: str) -> int | None:
     text = query.get(name)
     if not text:
         return None
+    return whole_number(name, text)
+
+
+def whole_number(name: str, text: str) -> int:
+    """Read a number of the API: not negative, of 64 bits; 400 for anything else."""
     if not (text.isascii() and text.isdigit()):
-        raise errors.bad_request(f'{name}: Invalid value: "{text}": must be a whole number >= 0')
+        raise errors.bad_request(
+            f'{name}: Invalid value: "{text:.{ECHOED}}": must be a whole number >= 0'
+        )
+    if len(text) > len(str(MAX_INT64)) or int(text) > MAX_INT64:
+        raise errors.bad_request(
+            f'{name}: Invalid value: "{text:.{ECHOED}}": value out of range: '
+            f"the largest is {MAX_INT64}"
+        )
     return int(text)
 
 
@@ -35,7 +53,9 @@ def dry_run(query: Query, body: Mapping[str, Any] | None = None) -> bool:
     """Whether nothing is to be kept: ``dryRun=All`` in the query or in DeleteOptions."""
     said = [query["dryRun"]] if query.get("dryRun") else (body or {}).get("dryRun") or []
     if not isinstance(said, list) or any(value != "All" for value in said):
-        raise errors.bad_request(f'dryRun: Unsupported value: {said!r}: supported values: "All"')
+        raise errors.bad_request(
+            f'dryRun: Unsupported value: {said!r:.{ECHOED}}: supported values: "All"'
+        )
     return bool(said)
 
 
@@ -55,7 +75,7 @@ def field_validation(query: Query) -> FieldValidation:
         return FieldValidation(said)
     except ValueError:
         raise errors.bad_request(
-            f'fieldValidation: Unsupported value: "{said}": '
+            f'fieldValidation: Unsupported value: "{said:.{ECHOED}}": '
             'supported values: "Ignore", "Strict", "Warn"'
         ) from None
 
@@ -67,7 +87,8 @@ class DeleteOptions:
     grace_period_seconds: int | None = None
     """None: what the object says."""
     propagation: str = ""
-    """``Background``, ``Foreground`` or ``Orphan``; empty: the default, which is Background."""
+    """``Background``, ``Foreground`` or ``Orphan``; empty: as the object's finalizers
+    say, or else its kind."""
     uid: str = ""
     resource_version: str = ""
     dry_run: bool = False
@@ -82,19 +103,26 @@ def delete_options(query: Query, body: Any) -> DeleteOptions:
     grace = number(query, "gracePeriodSeconds")
     if grace is None:
         grace = body.get("gracePeriodSeconds")
-    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
-        raise errors.bad_request(f"gracePeriodSeconds: Invalid value: {grace!r}: must be a number")
+    if grace is not None and (type(grace) is not int or abs(grace) > MAX_INT64):
+        raise errors.bad_request(
+            f"gracePeriodSeconds: Invalid value: {grace!r:.{ECHOED}}: must be a whole number"
+        )
     policy = query.get("propagationPolicy") or body.get("propagationPolicy") or ""
+    orphans = body.get("orphanDependents")
+    if "orphanDependents" in query:
+        orphans = flag(query, "orphanDependents")
+    if orphans is not None and policy:
+        raise errors.bad_request("OrphanDependents and DeletionPropagation cannot be both set")
     if policy not in ("", "Background", "Foreground", "Orphan"):
         raise errors.bad_request(
-            f'propagationPolicy: Unsupported value: "{policy}": '
+            f'propagationPolicy: Unsupported value: "{policy!s:.{ECHOED}}": '
             'supported values: "Background", "Foreground", "Orphan"'
         )
     preconditions = body.get("preconditions") or {}
     if not isinstance(preconditions, dict):
         raise errors.bad_request("preconditions: Invalid value: must be an object")
-    if not policy and body.get("orphanDependents"):
-        policy = "Orphan"
+    if orphans is not None:
+        policy = "Orphan" if orphans else "Background"
     return DeleteOptions(
         # Negative ones are read as 1, as the API server does.
         grace_period_seconds=None if grace is None else (grace if grace >= 0 else 1),

@@ -1,5 +1,7 @@
 """The one list of the kinds that the embedded API server serves."""
 
+from collections.abc import Iterable
+
 from app.cluster import selectable_fields
 from app.cluster.columns import configuration as configuration_columns
 from app.cluster.columns import devices as device_columns
@@ -51,6 +53,7 @@ RESOURCES: tuple[ResourceType, ...] = (
         singular="event",
         namespaced=True,
         short_names=("ev",),
+        garbage_collected=False,
         strategy=EVENT,
         columns=event_columns.COLUMNS,
         selectable_fields=selectable_fields.EVENT,
@@ -135,6 +138,7 @@ RESOURCES: tuple[ResourceType, ...] = (
         categories=("all",),
         subresources=("scale", "status"),
         selects_by_map=True,
+        default_propagation="Orphan",
         strategy=REPLICATION_CONTROLLER,
         columns=workload_columns.REPLICATION_CONTROLLER_COLUMNS,
     ),
@@ -224,6 +228,7 @@ RESOURCES: tuple[ResourceType, ...] = (
         singular="event",
         namespaced=True,
         short_names=("ev",),
+        garbage_collected=False,
         strategy=core_strategy(EVENT),
         columns=tuple(map(core_column, event_columns.COLUMNS)),
         selectable_fields=selectable_fields.EVENTS_K8S_IO_EVENT,
@@ -416,6 +421,30 @@ RESOURCES: tuple[ResourceType, ...] = (
 def find(group: str, version: str, plural: str) -> ResourceType | None:
     """Return the kind with that URL; None if it is not served."""
     return _BY_PATH.get((group, version, plural))
+
+
+def collected(resources: Iterable[ResourceType] = RESOURCES) -> list[ResourceType]:
+    """Return the kinds that the garbage collector must know: each stored object is of one."""
+    return [
+        each
+        for each in resources
+        if each.is_stored
+        and each.garbage_collected
+        and not each.is_view
+        and {"delete", "list", "watch"} <= set(each.verbs)
+    ]
+
+
+def swept(resources: Iterable[ResourceType] = RESOURCES) -> list[ResourceType]:
+    """Return the kinds that a namespace is emptied of: each stored object in it is of one."""
+    return [
+        each
+        for each in resources
+        if each.is_stored
+        and each.namespaced
+        and not each.is_view
+        and {"deletecollection", "list"} <= set(each.verbs)
+    ]
 
 
 _BY_PATH = {(each.group, each.version, each.plural): each for each in RESOURCES}

@@ -1,21 +1,25 @@
 """Objects as a client wants to see them: whole, as table rows, or their metadata only."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from app.clock import Clock
-from app.cluster import reads, views
+from app.cluster import views
 from app.cluster.negotiation import Representation
 from app.cluster.reads import Portion
 from app.cluster.resources import Object, ResourceType
 from app.cluster.store import Stored
-from app.cluster.tables import as_table
+from app.cluster.tables import as_table, row
 
 META_VERSION = "meta.k8s.io/v1"
 PARTIAL: Object = {"kind": "PartialObjectMetadata", "apiVersion": META_VERSION}
 PARTIAL_LIST: Object = {"kind": "PartialObjectMetadataList", "apiVersion": META_VERSION}
 TABLE: Object = {"kind": "Table", "apiVersion": META_VERSION, "columnDefinitions": None, "rows": []}
+
+
+END = b"]}"
+"""How lists and tables end: with their items, or rows."""
 
 
 class Renderer:
@@ -41,17 +45,36 @@ class Renderer:
             case Representation.TABLE:
                 return msgspec.json.encode(self._table([stored], None))
 
-    def list(self, portion: Portion) -> bytes:
-        """Return a list."""
+    def list(self, portion: Portion) -> Iterator[bytes]:
+        """Yield a list in pieces: what is before the objects, each of them, what is after."""
+        yield self._list_head(portion.metadata).removesuffix(END)
+        for number, stored in enumerate(portion.objects):
+            yield b"," + self._item(stored) if number else self._item(stored)
+        yield END
+
+    def _list_head(self, metadata: Object) -> bytes:
+        """Return an empty list."""
         match self._form:
             case Representation.OBJECT:
-                return reads.as_json(self._resource, portion)
+                resource = self._resource
+                head = {"kind": f"{resource.kind}List", "apiVersion": resource.group_version}
             case Representation.PARTIAL:
-                items = [{"metadata": each.decode()["metadata"]} for each in portion.objects]
-                listed = {**PARTIAL_LIST, "metadata": portion.metadata, "items": items}
-                return msgspec.json.encode(listed)
+                head = PARTIAL_LIST
             case Representation.TABLE:
-                return msgspec.json.encode(self._table(portion.objects, portion.metadata))
+                return msgspec.json.encode(self._table([], metadata))
+        return msgspec.json.encode({**head, "metadata": metadata, "items": []})
+
+    def _item(self, stored: Stored) -> bytes:
+        match self._form:
+            case Representation.OBJECT:
+                return views.as_item(self._resource, stored)
+            case Representation.PARTIAL:
+                return msgspec.json.encode({"metadata": stored.decode()["metadata"]})
+            case Representation.TABLE:
+                obj = views.as_object(self._resource, stored)
+                return msgspec.json.encode(
+                    row(self._resource, obj, self._include_object, self._clock.now())
+                )
 
     def event(self, stored: Stored) -> bytes:
         """Return the object of a watch event; only the first table of a watch says its columns."""

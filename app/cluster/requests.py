@@ -6,20 +6,31 @@ paths. What is asked rarely (discovery, OpenAPI, health) is served by Starlette'
 the streams of watches.
 """
 
+import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from app.cluster import errors
+from app.cluster import errors, negotiation
 from app.cluster.access.users import User
 from app.cluster.errors import StatusError
 from app.cluster.negotiation import JSON
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a body at most, as in the API server."""
+
+LENGTH_DIGITS = 18
+"""Of a ``Content-Length``, which may otherwise be longer than Python reads."""
+
+PARAMETERS = 100
+"""Of a query; the API's own are about twenty."""
+
+QUICK_YAML = 4 * 1024
+"""Bytes that are converted faster than a thread is told to."""
 
 Headers = list[tuple[bytes, bytes]]
 """Names in lower case, as ASGI has them."""
@@ -30,10 +41,21 @@ NOTHING_ASKED: Mapping[str, str] = {}
 class Request:
     """One request to a resource, over the ASGI connection that it came by."""
 
-    __slots__ = ("_length", "_receive", "accept", "content_type", "method", "path", "query", "user")
+    __slots__ = (
+        "_content",
+        "_length",
+        "_receive",
+        "accept",
+        "content_type",
+        "method",
+        "path",
+        "query",
+        "user",
+    )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
+        self._content: bytes | None = None
         self._length = 0
         self.method: str = scope["method"]
         self.path: str = scope["path"]
@@ -46,13 +68,25 @@ class Request:
             elif name == b"content-type":
                 self.content_type = value.decode("latin-1")
             elif name == b"content-length" and value.isdigit():
-                self._length = int(value)
+                self._length = int(value) if len(value) <= LENGTH_DIGITS else BODY_LIMIT + 1
 
     async def body(self) -> bytes:
-        """Return the whole body; 413 if it is longer than :data:`BODY_LIMIT`. Call it once."""
+        """Return the whole body; 413 if it is longer than :data:`BODY_LIMIT`.
+
+        What came as YAML is JSON, and so is ``content_type`` afterwards; 400 when it is malformed.
+        """
+        if self._content is None:
+            content = await self._read()
+            if negotiation.media_type(self.content_type) == negotiation.YAML:
+                content = await _converted(content)
+                self.content_type = JSON
+            self._content = content
+        return self._content
+
+    async def _read(self) -> bytes:
         if self._length > BODY_LIMIT:
-            raise errors.too_large(BODY_LIMIT)
-        content = b""
+            raise errors.too_large(f"limit is {BODY_LIMIT}")
+        content = bytearray()
         more = True
         while more:
             message = await self._receive()
@@ -60,15 +94,31 @@ class Request:
                 raise ClientDisconnect
             content += message.get("body", b"")
             if len(content) > BODY_LIMIT:
-                raise errors.too_large(BODY_LIMIT)
+                raise errors.too_large(f"limit is {BODY_LIMIT}")
             more = message.get("more_body", False)
-        return content
+        return bytes(content)
+
+
+async def _converted(content: bytes) -> bytes:
+    """Return YAML as JSON.
+
+    It takes a second per megabyte, so it takes turns with the event loop: one text at a time.
+    """
+    if len(content) <= QUICK_YAML:
+        return negotiation.as_json(content, negotiation.YAML)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_yaml, negotiation.as_json, content, negotiation.YAML)
+
+
+_yaml = ThreadPoolExecutor(max_workers=1, thread_name_prefix="yaml")
 
 
 def read_query(query: bytes) -> Mapping[str, str]:
-    """Return the parameters; of one that is repeated, the last."""
+    """Return the parameters; of one that is repeated, the last. 400 when they are too many."""
     if not query:
         return NOTHING_ASKED
+    if query.count(b"&") >= PARAMETERS:
+        raise errors.bad_request(f"the query of a URL may have {PARAMETERS} parameters")
     return dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
 
 

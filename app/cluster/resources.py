@@ -109,6 +109,11 @@ class ResourceType:
     refused_subresources: Mapping[str, str] = field(default_factory=dict)
     """Subresources that a real server has and this one has not, with what is said instead: 405.
     They are not announced."""
+    garbage_collected: bool = True
+    """Whether its objects own others and are owned. Events come and go too fast for that."""
+    default_propagation: str = "Background"
+    """What becomes of what its objects own, where a DELETE does not say: ``Orphan`` is what it was
+    before there was a garbage collector."""
     returned_when_gone: bool = False
     """Whether a DELETE answers with the object also when it is gone at once, and not with a Status.
     """
@@ -142,3 +147,18 @@ class ResourceType:
     def path(self) -> str:
         """The URL prefix of the group and version: ``/api/v1`` or ``/apis/apps/v1``."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def is_view(self) -> bool:
+        """Whether its objects are those of another kind, shown in another way."""
+        return bool(self.storage) and self.storage != self.qualified_plural
+
+    def collection_path(self, namespace: str = "") -> str:
+        """Return the URL of the objects of a namespace; of all when it is empty."""
+        if not namespace:
+            return f"{self.path}/{self.plural}"
+        return f"{self.path}/namespaces/{namespace}/{self.plural}"
+
+    def path_of(self, namespace: str, name: str) -> str:
+        """Return the URL of an object; *namespace* is empty for what is in none."""
+        return f"{self.collection_path(namespace)}/{name}"

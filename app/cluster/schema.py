@@ -9,12 +9,15 @@ models do not say, how patches merge and what is behind ``str`` and ``object``, 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from kubernetes_asyncio.client import Configuration, models
 
 from app.cluster.resources import Object, ResourceType
+from app.cluster.warnings import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,21 @@ JSON_TYPES: Mapping[str, frozenset[type]] = {
 }
 """What a JSON decoder may make of the values of each scalar."""
 
+MOST_UNKNOWN = 100
+"""Unknown fields that are told of, as in the API server's decoder."""
+
+EMPTY: Mapping[str, Any] = {
+    "boolean": False,
+    "integer": 0,
+    "string": "",
+    "IntOrString": 0,
+    "Quantity": "0",
+}
+"""What null means in the place of a value that cannot be missing."""
+
+TIME: Any = Annotated[datetime, msgspec.Meta(tz=True)]
+"""RFC 3339, as columns and controllers read it."""
+
 GO_NAMES = {"boolean": "bool", "integer": "int64", "any": "object"}
 
 
@@ -228,13 +246,52 @@ def target_of(each: Type) -> str | None:
             return None
 
 
-def unknown_fields(resource: ResourceType, obj: Object) -> list[str]:
-    """Return the paths in *obj* that the kind does not have, such as ``spec.containers[0].foo``.
+def prune(resource: ResourceType, obj: Object) -> list[str]:
+    """Take the fields out of *obj* that the kind does not have; return where they were.
 
-    What ``fieldValidation=Strict`` refuses and ``Warn`` warns of. Values of the wrong JSON type
-    are none of its business; it does not look into them.
+    What ``fieldValidation=Strict`` refuses and ``Warn`` warns of: paths such as
+    ``spec.containers[0].foo``, the first :data:`MOST_UNKNOWN` of them. Values of the wrong JSON
+    type are none of its business; it does not look into them.
     """
-    return list(_unknown(Ref(model_of(resource)), obj, ""))
+    found: list[str] = []
+    _prune(Ref(model_of(resource)), obj, "", found)
+    return found
+
+
+def fill_nulls(resource: ResourceType, obj: Object) -> None:
+    """Put empty values in the place of null elements of lists, as decoding into Go types does.
+
+    Null fields are for others to drop; values of the wrong JSON type are for others to refuse.
+    """
+    _fill(Ref(model_of(resource)), obj)
+
+
+def _fill(expected: Type, value: Any) -> None:
+    match expected:
+        case Ref(model) if isinstance(value, dict):
+            fields = schema(model).fields
+            for key, child in value.items():
+                if key in fields and isinstance(child, dict | list):
+                    _fill(fields[key].type, child)
+        case ListOf(item) if isinstance(value, list):
+            for index, child in enumerate(value):
+                if child is None:
+                    value[index] = _empty(item)
+                else:
+                    _fill(item, child)
+        case MapOf(item) if isinstance(value, dict):
+            for child in value.values():
+                _fill(item, child)
+
+
+def _empty(each: Type) -> Any:
+    match each:
+        case Ref() | MapOf():
+            return {}
+        case ListOf():
+            return []
+        case Scalar(name):
+            return EMPTY.get(name)
 
 
 def misfit(resource: ResourceType, obj: Object) -> str | None:
@@ -263,12 +320,30 @@ def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[str]
         case MapOf(item) if isinstance(value, dict):
             for child in value.values():
                 yield from _misfits(item, child, owner, path)
-        case Scalar(name) if type(value) in JSON_TYPES[name]:
+        case Scalar("Time") if isinstance(value, str):
+            if not _is_time(value):
+                yield f'parsing time {quoted(value[:100])} as "2006-01-02T15:04:05Z07:00"'
+        case Scalar(name) if type(value) in JSON_TYPES[name] and not _is_too_long(value):
             pass
         case _:
             where = f"struct field {owner}.{path}" if path else "value"
             found, wanted = json_type(value), go_type(expected)
+            if _is_too_long(value):
+                found = f"number {value}"
             yield f"json: cannot unmarshal {found} into Go {where} of type {wanted}"
+
+
+def _is_time(text: str) -> bool:
+    try:
+        msgspec.convert(text, TIME)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _is_too_long(value: Any) -> bool:
+    """Tell whether a number does not fit the 64 bits that the API has for it."""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def json_type(value: Any) -> str:
@@ -301,22 +376,23 @@ def go_type(expected: Type) -> str:
             return GO_NAMES.get(name, name)
 
 
-def _unknown(expected: Type, value: Any, path: str) -> Iterator[str]:
+def _prune(expected: Type, value: Any, path: str, found: list[str]) -> None:
     match expected:
         case Ref(model) if isinstance(value, dict):
             fields = schema(model).fields
-            for key, child in value.items():
-                child_path = f"{path}.{key}" if path else key
-                if key in fields:
-                    yield from _unknown(fields[key].type, child, child_path)
-                else:
-                    yield child_path
+            for key, child in list(value.items()):
+                if key not in fields:
+                    del value[key]
+                    if len(found) < MOST_UNKNOWN:
+                        found.append(f"{path}.{key}" if path else key)
+                elif isinstance(child, dict | list):
+                    _prune(fields[key].type, child, f"{path}.{key}" if path else key, found)
         case ListOf(Ref() as item) if isinstance(value, list):
             for index, child in enumerate(value):
-                yield from _unknown(item, child, f"{path}[{index}]")
+                _prune(item, child, f"{path}[{index}]", found)
         case MapOf(Ref() as item) if isinstance(value, dict):
             for key, child in value.items():
-                yield from _unknown(item, child, f"{path}.{key}")
+                _prune(item, child, f"{path}.{key}", found)
 
 
 def _parse(text: str, field: str) -> Type:

@@ -9,7 +9,7 @@ again.
 
 import asyncio
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,21 @@ from app.cluster.resources import Object
 
 LOG_CAPACITY = 20_000
 """Changes remembered per storage key: seconds of lag at full load, about 40 MB of pods."""
+
+LOG_BYTES = 128 * 1024 * 1024
+"""How large the objects in the log of one storage key may be together: who changes large objects
+again and again shortens the log."""
+
+OBJECT_LIMIT = 3 * 1024 * 1024
+"""Bytes of one object: as much as a request may have, so that what was read can be written. etcd
+takes half of that, but in protobuf, which is about half as long."""
+
+STORE_LIMIT = 2 * 1024 * 1024 * 1024
+"""Bytes of all objects: etcd's default."""
+
+RESERVED_SHARE = 8
+"""One part in so many of that limit is added for changes: what is there can still be bound, marked
+and deleted when there is no room for new objects."""
 
 Key = tuple[str, str]
 """Namespace ("" for cluster-scoped) and name: the order in which lists are sorted."""
@@ -45,6 +60,14 @@ class NotFoundError(StoreError):
 
 class ConflictError(StoreError):
     """The object is not at the expected resource version."""
+
+
+class TooLargeError(StoreError):
+    """The object is larger than any may be."""
+
+
+class FullError(StoreError):
+    """There is no room for the object."""
 
 
 class ExpiredError(StoreError):
@@ -76,8 +99,9 @@ class Stored:
         self.version = version
         self.labels: dict[str, str] = dict(metadata.get("labels") or {})
         self.body = _encode({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
-        self.fields: dict[tuple[str, tuple[str, ...]], Mapping[str, str]] = {}
-        """Values of fields that selectors asked for: kept by readers, as they cannot change."""
+        self.fields: dict[str, dict[str, str]] = {}
+        """Values of fields that selectors asked for, by group and version: kept by readers, as they
+        cannot change."""
 
     @property
     def name(self) -> str:
@@ -107,14 +131,17 @@ class Change:
 class Log:
     """The latest changes of one storage key, in order. Positions count from the first ever."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, size: int = LOG_BYTES) -> None:
+        """*capacity* is in changes, *size* in bytes of their objects."""
         self._capacity = capacity
+        self._size_limit = size
+        self._size = 0
         self._changes: list[Change] = []
         self._versions: list[int] = []
         self._start = 0
         self.compacted = 0
         """The version of the latest forgotten change."""
-        self.waiters: list[asyncio.Future[None]] = []
+        self.waiters: dict[asyncio.Future[None], None] = {}
 
     @property
     def end(self) -> int:
@@ -124,13 +151,21 @@ class Log:
     def append(self, change: Change) -> None:
         self._changes.append(change)
         self._versions.append(change.stored.version)
+        self._size += len(change.stored.body)
         if len(self._changes) >= 2 * self._capacity:
             # Halving now and then keeps appending cheap; never fewer than the capacity remain.
-            self.compacted = self._versions[self._capacity - 1]
-            del self._changes[: self._capacity]
-            del self._versions[: self._capacity]
-            self._start += self._capacity
+            self._forget(self._capacity)
+        elif self._size > self._size_limit and len(self._changes) > 1:
+            self._forget(len(self._changes) // 2)
         self.wake()
+
+    def _forget(self, count: int) -> None:
+        """Drop the oldest changes."""
+        self.compacted = self._versions[count - 1]
+        self._size -= sum(len(change.stored.body) for change in self._changes[:count])
+        del self._changes[:count]
+        del self._versions[:count]
+        self._start += count
 
     def after(self, version: int) -> int:
         """Return the position of the first change newer than *version*."""
@@ -175,21 +210,20 @@ class Cursor:
         if self._position < self._log.end:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._log.waiters.append(future)
+        self._log.waiters[future] = None
         try:
             await future
         finally:
-            if future in self._log.waiters:
-                self._log.waiters.remove(future)
+            self._log.waiters.pop(future, None)
 
 
 class _Collection:
     """The objects of one storage key, sorted, and their log."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, log: Log) -> None:
         self.objects: dict[Key, Stored] = {}
         self.keys: list[Key] = []
-        self.log = Log(capacity)
+        self.log = log
 
     def span(self, namespace: str) -> list[Key]:
         if not namespace:
@@ -205,8 +239,17 @@ class Store:
     afterwards. With *dry_run* everything is checked and nothing kept.
     """
 
-    def __init__(self, *, log_capacity: int = LOG_CAPACITY) -> None:
+    def __init__(
+        self,
+        *,
+        log_capacity: int = LOG_CAPACITY,
+        log_bytes: int = LOG_BYTES,
+        limit: int = STORE_LIMIT,
+    ) -> None:
         self._log_capacity = log_capacity
+        self._log_bytes = log_bytes
+        self._limit = limit
+        self._size = 0
         self._collections: dict[str, _Collection] = {}
         self._version = 1
 
@@ -239,21 +282,25 @@ class Store:
         changes = collection.log.since(version)
         if not changes:
             return self.list(storage_key, namespace)
-        objects: dict[Key, Stored | None] = {k: collection.objects[k] for k in collection.keys}
+        objects: dict[Key, Stored | None] = {
+            key: collection.objects[key] for key in collection.span(namespace)
+        }
         for change in reversed(changes):
-            objects[change.stored.key] = change.old
-        return [
-            stored
-            for key, stored in sorted(objects.items(), key=lambda item: item[0])
-            if stored is not None and (not namespace or key[0] == namespace)
-        ]
+            if not namespace or change.stored.key[0] == namespace:
+                objects[change.stored.key] = change.old
+        found = ((key, stored) for key, stored in objects.items() if stored is not None)
+        return [stored for _, stored in sorted(found, key=lambda item: item[0])]
 
     def create(self, storage_key: str, obj: Object, *, dry_run: bool = False) -> Stored:
-        """Keep a new object, or raise :class:`AlreadyExistsError`."""
+        """Keep a new object, or raise :class:`AlreadyExistsError`.
+
+        :class:`TooLargeError` and :class:`FullError` are for those that there is no room for.
+        """
         stored = Stored(obj, self._version + 1)
         collection = self._collection(storage_key)
         if existing := collection.objects.get(stored.key):
             raise AlreadyExistsError(existing)
+        self._check_room(stored, None, self._limit)
         if not dry_run:
             insort(collection.keys, stored.key)
             self._commit(collection, Change(ChangeType.ADDED, stored, None))
@@ -262,9 +309,13 @@ class Store:
     def update(
         self, storage_key: str, obj: Object, *, expected: int | None = None, dry_run: bool = False
     ) -> Stored:
-        """Replace an object, if it is at version *expected* when that is given."""
+        """Replace an object, if it is at version *expected* when that is given.
+
+        Raises like :meth:`create` when there is no room for what it grew.
+        """
         stored = Stored(obj, self._version + 1)
         old = self._current(storage_key, stored.key, expected)
+        self._check_room(stored, old, self._limit + self._limit // RESERVED_SHARE)
         if not dry_run:
             collection = self._collection(storage_key)
             self._commit(collection, Change(ChangeType.MODIFIED, stored, old))
@@ -309,6 +360,8 @@ class Store:
 
     def check_invariants(self) -> None:
         """Raise if the views of a collection disagree. For tests; linear in objects and changes."""
+        kept = [each for all_ in self._collections.values() for each in all_.objects.values()]
+        assert self._size == sum(len(stored.body) for stored in kept)
         for storage_key, collection in self._collections.items():
             assert collection.keys == sorted(collection.objects), storage_key
             changes = collection.log.since(collection.log.compacted)
@@ -322,7 +375,9 @@ class Store:
         try:
             return self._collections[storage_key]
         except KeyError:
-            return self._collections.setdefault(storage_key, _Collection(self._log_capacity))
+            return self._collections.setdefault(
+                storage_key, _Collection(Log(self._log_capacity, self._log_bytes))
+            )
 
     def _current(self, storage_key: str, key: Key, expected: int | None) -> Stored:
         old = self.get(storage_key, *key)
@@ -330,9 +385,23 @@ class Store:
             raise ConflictError(f"{storage_key} {key}: at {old.version}, not at {expected}")
         return old
 
+    def _check_room(self, stored: Stored, old: Stored | None, limit: int) -> None:
+        size = len(stored.body)
+        growth = size - (0 if old is None else len(old.body))
+        if growth <= 0:
+            return
+        if size > OBJECT_LIMIT:
+            raise TooLargeError(f"the object would have {size} bytes, limit is {OBJECT_LIMIT}")
+        if self._size + growth > limit:
+            raise FullError(f"{self._size} bytes are kept, limit is {limit}")
+
     def _commit(self, collection: _Collection, change: Change) -> None:
         """The one place where a write becomes visible."""
         self._version = change.stored.version
+        if change.old is not None:
+            self._size -= len(change.old.body)
+        if change.type is not ChangeType.DELETED:
+            self._size += len(change.stored.body)
         if change.type is ChangeType.DELETED:
             del collection.objects[change.stored.key]
         else:

@@ -9,13 +9,16 @@ What ``kubectl apply``, ``patch``, ``taint``, ``cordon`` and ``edit`` send. Dire
 - ``$retainKeys``: drop all other keys of the object (unions, deployment strategies).
 """
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from app.cluster import schema
-from app.cluster.patch import Json, PatchError, PatchMismatchError
+from app.cluster.patch import ECHOED, Json, PatchError, PatchMismatchError
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -24,7 +27,7 @@ DELETE_VALUES = "$deleteFromPrimitiveList/"
 REPLACE = {DIRECTIVE: "replace"}
 
 JsonObject = dict[str, Any]
-Identity = Callable[[Json], Json]
+Identity = Callable[[Json], Hashable]
 
 
 def strategic_merge(document: JsonObject, patch: Json, model: str) -> JsonObject:
@@ -98,7 +101,7 @@ def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> Jso
             case "delete":
                 return {}
             case unknown:
-                raise PatchError(f"unrecognized {DIRECTIVE} directive: {unknown!r}")
+                raise PatchError(f"unrecognized {DIRECTIVE} directive: {unknown!r:.{ECHOED}}")
     arrangements = _arrangements(patch, directives) if directives else {}
     for key, value in patch.items():
         if isinstance(value, dict):
@@ -150,10 +153,13 @@ def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
     keep = _list_of(patch, RETAIN_KEYS)
     if keep is None:
         return original.copy()
+    kept = {key for key in keep if isinstance(key, str)}
     for key, value in patch.items():
-        if not key.startswith("$") and value is not None and key not in keep:
-            raise PatchError(f"{RETAIN_KEYS} lists {keep}, the patch sets {key!r} too")
-    return {key: value for key, value in original.items() if key in keep}
+        if not key.startswith("$") and value is not None and key not in kept:
+            raise PatchError(
+                f"{RETAIN_KEYS} lists {keep!r:.{ECHOED}}, the patch sets {key!r:.{ECHOED}} too"
+            )
+    return {key: value for key, value in original.items() if key in kept}
 
 
 def _merge_list(
@@ -162,15 +168,17 @@ def _merge_list(
     """Merge one list; *patch* is None when there is only an *arrangement*."""
     before: list[Json] = original if isinstance(original, list) else []
     if place.is_set:
-        known = before + [value for value in patch or () if value not in before]
-        merged = [value for value in known if value not in arrangement.without]
-        return _ordered(merged, before, arrangement.order, lambda value: value)
+        there = set(map(_identity, before))
+        known = before + [value for value in patch or () if _identity(value) not in there]
+        without = set(map(_identity, arrangement.without))
+        merged = [value for value in known if _identity(value) not in without]
+        return _ordered(merged, before, arrangement.order, _identity)
     if not place.key:
         return before if patch is None else [_plain(item) for item in patch]
     merged = _merge_elements(before, patch or [], place)
 
-    def identity(item: Json) -> Json:
-        return item.get(place.key) if isinstance(item, dict) else None
+    def identity(item: Json) -> Hashable:
+        return _identity(item.get(place.key)) if isinstance(item, dict) else None
 
     return _ordered(merged, before, arrangement.order, identity)
 
@@ -178,31 +186,44 @@ def _merge_list(
 def _merge_elements(before: list[Json], patch: list[Json], place: _Place) -> list[Json]:
     if REPLACE in patch:
         return [_plain(item) for item in patch if item != REPLACE]
-    merged = before.copy()
+    merged: list[Json] = list(before)
+    places: dict[Hashable, list[int]] = {}
+    """Where the elements of a key are; the API allows several in some lists."""
+    for index, item in enumerate(before):
+        if isinstance(item, dict):
+            places.setdefault(_identity(item.get(place.key)), []).append(index)
     for change in patch:
         if not isinstance(change, dict):
-            raise PatchError(f"expected an object in a list merged by {place.key!r}: {change!r}")
+            raise PatchError(
+                f"expected an object in a list merged by {place.key!r}: {change!r:.{ECHOED}}"
+            )
         if place.key not in change:
-            raise PatchMismatchError(f"{change} does not contain declared merge key: {place.key}")
-        at = _position(merged, place.key, change[place.key])
+            raise PatchMismatchError(
+                f"{change!r:.{ECHOED}} does not contain declared merge key: {place.key}"
+            )
+        name = _identity(change[place.key])
+        known = places.get(name)
         if change.get(DIRECTIVE) == "delete":
-            merged = [
-                item
-                for item in merged
-                if not (isinstance(item, dict) and item.get(place.key) == change[place.key])
-            ]
-        elif at is None:
+            for index in places.pop(name, ()):
+                merged[index] = _GONE
+        elif known is None:
+            places[name] = [len(merged)]
             merged.append(_merge_object({}, change, place))
         else:
-            merged[at] = _merge_object(merged[at], change, place)
-    return merged
+            merged[known[0]] = _merge_object(merged[known[0]], change, place)
+    return [item for item in merged if item is not _GONE]
 
 
-def _position(items: list[Json], key: str, value: Json) -> int | None:
-    for index, item in enumerate(items):
-        if isinstance(item, dict) and item.get(key) == value:
-            return index
-    return None
+_GONE: Final = object()
+"""In the place of an element that a patch deletes."""
+
+
+def _identity(value: Json) -> Hashable:
+    """Return what two equal values of JSON have in common, to look them up by."""
+    if isinstance(value, dict | list):
+        return msgspec.json.encode(value, order="deterministic")
+    name: Hashable = value
+    return name
 
 
 def _plain(item: Json) -> Json:
@@ -220,18 +241,22 @@ def _ordered(
     """
     if order is None:
         return merged
-    wanted = [identity(item) for item in order]
-    places = [identity(item) for item in before]
+    wanted = dict.fromkeys(identity(item) for item in order)
+    places: dict[Hashable, int] = {}
+    for index, item in enumerate(before):
+        places.setdefault(identity(item), index)
+    by_name: dict[Hashable, list[Json]] = {}
+    for item in merged:
+        by_name.setdefault(identity(item), []).append(item)
 
     def place(item: Json) -> int:
-        name = identity(item)
-        return places.index(name) if name in places else len(places)
+        return places.get(identity(item), len(before))
 
-    known = [item for name in wanted for item in merged if identity(item) == name]
-    unknown = [item for item in merged if identity(item) not in wanted]
+    known = [item for name in wanted for item in by_name.get(name, ())]
+    unknown = deque(item for item in merged if identity(item) not in wanted)
     result: list[Json] = []
     for item in known:
         while unknown and place(unknown[0]) < place(item):
-            result.append(unknown.pop(0))
+            result.append(unknown.popleft())
         result.append(item)
-    return result + unknown
+    return [*result, *unknown]

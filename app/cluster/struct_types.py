@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from app.cluster.resources import ResourceType
-from app.cluster.schema import JSON_TYPES, ListOf, MapOf, Ref, Scalar, Type, model_of, schema
+from app.cluster.schema import JSON_TYPES, TIME, ListOf, MapOf, Ref, Scalar, Type, model_of, schema
+from app.cluster.strategies.shape import Int64
 
 
 def fits(resource: ResourceType, value: Any) -> bool:
@@ -36,8 +37,10 @@ def struct_type(model: str) -> Any:
 
 def _type(each: Type) -> Any:
     match each:
+        case Scalar("Time"):
+            return TIME
         case Scalar(name):
-            return reduce(or_, JSON_TYPES[name])
+            return reduce(or_, (Int64 if each is int else each for each in JSON_TYPES[name]))
         case ListOf(item):
             return list[_type(item) | None]  # type: ignore[misc]  # made at run time
         case MapOf(value):

@@ -1,11 +1,11 @@
 """``kubectl get``'s tables: objects in, a ``meta.k8s.io/v1`` Table out."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from app.cluster.columns.cells import UNKNOWN, Since
 from app.cluster.resources import Column, Object, ResourceType
+from app.cluster.times import seconds_of
 
 GROUP_VERSION = "meta.k8s.io/v1"
 
@@ -46,7 +46,7 @@ def age(timestamp: str | None, now: float) -> str:
     """Return how long before *now* (unix seconds) that RFC 3339 time was."""
     if not timestamp:
         return UNKNOWN
-    return human_duration(now - datetime.fromisoformat(timestamp).timestamp())
+    return human_duration(now - seconds_of(timestamp))
 
 
 def as_table(
@@ -70,13 +70,15 @@ def as_table(
         "apiVersion": GROUP_VERSION,
         "metadata": table_meta(objects) if list_meta is None else list_meta,
         "columnDefinitions": [definition(each) for each in columns] if with_columns else None,
-        "rows": [
-            {
-                "cells": [cell(column, obj, now) for column in columns],
-                "object": row_object(resource, obj, include_object),
-            }
-            for obj in objects
-        ],
+        "rows": [row(resource, obj, include_object, now) for obj in objects],
+    }
+
+
+def row(resource: ResourceType, obj: Object, include_object: str, now: float) -> Object:
+    """Return the row of one object, as :func:`as_table` has it."""
+    return {
+        "cells": [cell(column, obj, now) for column in resource.columns],
+        "object": row_object(resource, obj, include_object),
     }
 
 

@@ -40,20 +40,15 @@ def fields_of(resource: ResourceType, stored: Stored, names: tuple[str, ...]) ->
 
     Kept with the object: a watch asks at least twice, about an object and its successor.
     """
-    key = (resource.group_version, names)
-    known = stored.fields.get(key)
+    known = stored.fields.get(resource.group_version)
     if known is None:
-        obj = _body(resource, stored)
         namespace, name = stored.key
-        known = stored.fields[key] = {
-            "metadata.name": name,
-            "metadata.namespace": namespace,
-            **{
-                each: resource.selectable_fields[each](obj)
-                for each in names
-                if each in resource.selectable_fields
-            },
-        }
+        known = {"metadata.name": name, "metadata.namespace": namespace}
+        stored.fields[resource.group_version] = known
+    missing = [each for each in names if each not in known and each in resource.selectable_fields]
+    if missing:
+        obj = _body(resource, stored)
+        known |= {each: resource.selectable_fields[each](obj) for each in missing}
     return known
 
 

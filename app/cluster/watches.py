@@ -12,14 +12,15 @@ import msgspec
 
 from app.clock import Clock
 from app.cluster import errors
+from app.cluster.chunks import CHUNK_PIECES, chunks, taking_turns
 from app.cluster.options import Query, flag, number
 from app.cluster.reads import Selection, version_of
 from app.cluster.rendering import Renderer
 from app.cluster.resources import Object
 from app.cluster.store import Change, ChangeType, Cursor, ExpiredError, Store, Stored
 
-BATCH = 500
-"""Changes per chunk: enough to be cheap, few enough that a slow reader falls behind gently."""
+BATCH = CHUNK_PIECES
+"""Changes taken at a time."""
 
 GATHERING_TURNS = 3
 """Turns of the event loop from the first change to the chunk that has it. Much of what is written
@@ -106,12 +107,11 @@ class Watch:
 
     async def lines(self, is_open: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield chunks of whole lines until the time is up or *is_open* says no."""
-        for start in range(0, len(self._initial), BATCH):
-            batch = self._initial[start : start + BATCH]
-            yield b"".join(
-                [_line(ChangeType.ADDED, self._render.event(stored)) for stored in batch]
-            )
-        self._initial = []
+        initial, self._initial = self._initial, []
+        added = (_line(ChangeType.ADDED, self._render.event(stored)) for stored in initial)
+        async for chunk in taking_turns(chunks(added)):
+            yield chunk
+        del initial, added
         if self._options.initial_bookmark:
             yield self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
         while is_open():
@@ -122,7 +122,7 @@ class Watch:
                 return
             if len(changes) < BATCH:
                 self._told = self._store.version  # now: more is written while the chunk is sent
-            if chunk := b"".join(self._said(changes)):
+            for chunk in chunks(self._said(changes)):
                 yield chunk
             if len(changes) == BATCH:
                 continue

@@ -7,6 +7,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric, Sample
 
+from app import documents
 from app.config.errors import ConfigError
 
 UNEXPECTED: Final = "unexpected"
@@ -82,7 +83,7 @@ def _of_manifest(text: bytes | None) -> dict[tuple[str, str], frozenset[str]]:
     if text is None:
         return {}
     try:
-        content = yaml.safe_load(text) or {}
+        content = documents.load(text) or {}
     except yaml.YAMLError as error:
         raise ConfigError(flag, [f"not YAML: {error}"]) from error
     if not isinstance(content, dict):

@@ -110,14 +110,25 @@ async def test_strict_validation_of_patches(serving: Serving) -> None:
         pytest.param("Ignore", [], id="ignored"),
     ],
 )
-async def test_unknown_fields_are_kept_otherwise(
+async def test_unknown_fields_are_dropped_otherwise(
     serving: Serving, validation: str, warnings: list[str]
 ) -> None:
     path = f"{PODS}?fieldValidation={validation}"
     response = await serving.http.post(path, json=odd("p"))
     assert response.status_code == 201
     assert response.headers.get_list("warning") == warnings
-    assert (await serving.get(f"{PODS}/p"))["spec"]["foo"] == 1
+    spec = (await serving.get(f"{PODS}/p"))["spec"]
+    assert "foo" not in spec
+    assert spec["containers"] == [{"name": "c", "image": "pause"}]
+
+
+async def test_patches_drop_unknown_fields(serving: Serving) -> None:
+    await serving.pods("p")
+    merge = {"content-type": "application/merge-patch+json"}
+    patch = b'{"metadata":{"labels":{"a":"b"}},"spec":{"foo":1}}'
+    response = await serving.http.patch(f"{PODS}/p", content=patch, headers=merge)
+    assert (response.status_code, "foo" in response.json()["spec"]) == (200, False)
+    assert response.headers["warning"] == r'299 - "unknown field \"spec.foo\""'
 
 
 async def test_an_unknown_validation(serving: Serving) -> None:

@@ -209,3 +209,57 @@ async def test_other_workloads_fill_a_namespace_and_go_with_it(cluster: Cluster)
 
     for path in ("/api/v1/pods", "/api/v1/persistentvolumeclaims", "/apis/apps/v1/statefulsets"):
         assert await cluster.count(path) == 0
+
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def referring_to(owner: Object) -> Object:
+    metadata = owner["metadata"]
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "blockOwnerDeletion": True,
+    }
+
+
+async def test_any_kind_is_orphaned_and_collected(cluster: Cluster) -> None:
+    root = await cluster.ask("POST", MAPS, {"metadata": {"name": "root"}})
+    for path, spec in (
+        (MAPS, {}),
+        ("/api/v1/namespaces/default/secrets", {}),
+        ("/api/v1/namespaces/default/services", {"spec": {"ports": [{"port": 80}]}}),
+    ):
+        metadata = {"name": "leaf", "ownerReferences": [referring_to(root)]}
+        await cluster.ask("POST", path, {"metadata": metadata, **spec})
+
+    await cluster.ask("DELETE", f"{MAPS}/root")
+    for plural in ("configmaps", "secrets", "services"):
+        await cluster.until_gone(f"/api/v1/namespaces/default/{plural}/leaf")
+
+    await cluster.ask("POST", MAPS, {"metadata": {"name": "alone"}})
+    await cluster.ask("DELETE", f"{MAPS}/alone", {"propagationPolicy": "Orphan"})
+    await cluster.until_gone(f"{MAPS}/alone")
+
+
+async def test_in_the_foreground_the_owner_goes_last(cluster: Cluster) -> None:
+    root = await cluster.ask("POST", MAPS, {"metadata": {"name": "root"}})
+    metadata = {
+        "name": "leaf",
+        "ownerReferences": [referring_to(root)],
+        "finalizers": ["example.com/held"],
+    }
+    await cluster.ask("POST", MAPS, {"metadata": metadata})
+    await cluster.ask("DELETE", f"{MAPS}/root", {"propagationPolicy": "Foreground"})
+
+    while True:
+        leaf = await cluster.ask("GET", f"{MAPS}/leaf")
+        if "deletionTimestamp" in leaf["metadata"]:
+            break
+        await asyncio.sleep(0.02)
+    assert leaf["metadata"]["finalizers"] == ["example.com/held"]
+    await cluster.ask("GET", f"{MAPS}/root")
+    await cluster.ask("PATCH", f"{MAPS}/leaf", {"metadata": {"finalizers": None}})
+    await cluster.until_gone(f"{MAPS}/root")

@@ -191,7 +191,15 @@ def test_slow_start() -> None:
         (Create("/p", {"a": 1}), ("POST", "/p"), {"a": 1}),
         (Replace("/p", {"a": 1}), ("PUT", "/p"), {"a": 1}),
         (Patch("/p", {"a": 1}), ("PATCH", "/p"), {"a": 1}),
-        (DeleteCollection("/p"), ("DELETE", "/p"), None),
+        (
+            DeleteCollection("/p"),
+            ("DELETE", "/p"),
+            {
+                "kind": "DeleteOptions",
+                "apiVersion": "v1",
+                "propagationPolicy": "Background",
+            },
+        ),
         (
             Delete("/p", "u", grace_seconds=0),
             ("DELETE", "/p"),

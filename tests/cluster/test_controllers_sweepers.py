@@ -1,17 +1,41 @@
 """The garbage collector and the namespace controller: what they plan."""
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
 import pytest
 
 from app.client.errors import NotFoundError, ServerError
-from app.cluster.actions import Delete, DeleteCollection, Get, Patch, Replace
+from app.cluster.actions import (
+    Action,
+    Delete,
+    DeleteCollection,
+    Get,
+    Patch,
+    Propagation,
+    Replace,
+)
 from app.cluster.controllers.controller import Outcome, Plan
-from app.cluster.controllers.garbage_collector import BURST, GarbageCollector, Kind
+from app.cluster.controllers.garbage_collector import (
+    ABSENT,
+    ASKED,
+    BURST,
+    GarbageCollector,
+    Kind,
+)
 from app.cluster.controllers.namespace import NamespaceController
 from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import Meta, NamespaceView, PodView, WorkloadView
+from app.cluster.controllers.views import (
+    Meta,
+    NamespaceView,
+    ObjectView,
+    OwnerReference,
+    PodView,
+    WorkloadView,
+)
+from app.cluster.registry import RESOURCES, collected, find, swept
+from app.cluster.resources import Object, ResourceType
 from tests.cluster.objects import BIRTH, owner, pod_view, workload_view
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -19,25 +43,36 @@ OWNER_PATH = "/apis/apps/v1/namespaces/default/replicasets/web"
 GONE = NotFoundError(404, "NotFound", "")
 
 
+def served(group: str, plural: str) -> ResourceType:
+    resource = find(group, "v1", plural)
+    assert resource is not None
+    return resource
+
+
 class World:
-    """A collector of ReplicaSets and pods."""
+    """A collector of a few kinds."""
 
     def __init__(self) -> None:
         self.replica_sets: Table[WorkloadView] = Table()
         self.pods: Table[PodView] = Table()
+        self.config_maps: Table[ObjectView] = Table()
         self.enqueued: list[str] = []
         self.collector = GarbageCollector(
             [
-                Kind("ReplicaSet", "/apis/apps/v1", "replicasets", self.replica_sets),
-                Kind("Pod", "/api/v1", "pods", self.pods),
+                Kind(served("apps", "replicasets"), self.replica_sets),
+                Kind(served("", "pods"), self.pods),
+                Kind(served("", "configmaps"), self.config_maps),
             ]
         )
         self.collector.subscribe(self.enqueued.append)
 
-    def learn_that_the_owner_is_gone(self) -> None:
-        (ask,) = self.collector.plan("uid-web").actions
+    def plan(self, key: str) -> list[Action]:
+        return self.collector.plan(key).actions
+
+    def learn_that_the_owner_is_gone(self, key: str = "uid-p") -> None:
+        (ask,) = self.plan(key)
         assert ask == Get(OWNER_PATH)
-        self.collector.finished("uid-web", Outcome(ask, error=GONE))
+        self.collector.finished(key, Outcome(ask, error=GONE))
 
 
 @pytest.fixture
@@ -45,19 +80,31 @@ def world() -> World:
     return World()
 
 
-def owned_by(*names: str, name: str = "p") -> PodView:
+def owned_by(*owners: OwnerReference, name: str = "p", **metadata: Any) -> PodView:
     pod = pod_view(name)
-    references = [owner(each) for each in names]
-    return msgspec.structs.replace(
-        pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=references)
-    )
+    meta = msgspec.structs.replace(pod.metadata, owner_references=[*owners], **metadata)
+    return msgspec.structs.replace(pod, metadata=meta)
+
+
+def blocking(name: str) -> OwnerReference:
+    return msgspec.structs.replace(owner(name), block_owner_deletion=True)
+
+
+def config_map(
+    name: str, *owners: OwnerReference, namespace: str = "default", **more: Any
+) -> ObjectView:
+    references = list(owners) or None
+    return ObjectView(Meta(name, f"uid-{name}", namespace, owner_references=references, **more))
 
 
 def test_pods_of_a_living_owner_stay(world: World) -> None:
-    world.replica_sets.on_add(workload_view())
     world.pods.on_add(pod_view("p"))
+    assert world.enqueued == ["uid-p"]  # its owner has not been seen yet
+    world.replica_sets.on_add(workload_view())
 
-    assert world.collector.plan("uid-web") == Plan()
+    assert world.plan("uid-p") == []
+    world.pods.on_add(pod_view("q"))
+    assert world.enqueued == ["uid-p"]
 
 
 def test_pods_go_when_the_server_says_that_the_owner_is_gone(world: World) -> None:
@@ -65,7 +112,17 @@ def test_pods_go_when_the_server_says_that_the_owner_is_gone(world: World) -> No
     world.pods.on_add(pod_view("going", deleted=True))
     world.learn_that_the_owner_is_gone()
 
-    assert world.collector.plan("uid-web").actions == [Delete(f"{PODS}/p", "uid-p")]
+    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p")]
+    assert world.plan("uid-going") == []
+
+
+def test_an_owner_that_was_seen_to_go_need_not_be_asked_for(world: World) -> None:
+    world.replica_sets.on_add(workload_view())
+    world.pods.on_add(pod_view("p"))
+    world.replica_sets.on_delete(workload_view())
+
+    assert world.enqueued == ["uid-p"]
+    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p")]
 
 
 @pytest.mark.parametrize(
@@ -77,92 +134,216 @@ def test_pods_go_when_the_server_says_that_the_owner_is_gone(world: World) -> No
 )
 def test_an_owner_that_answers(world: World, answer: dict[str, str], collected: bool) -> None:
     world.pods.on_add(pod_view("p"))
-    (ask,) = world.collector.plan("uid-web").actions
+    (ask,) = world.plan("uid-p")
 
     body = msgspec.json.encode({"metadata": answer})
-    world.collector.finished("uid-web", Outcome(ask, answer=body))
+    world.collector.finished("uid-p", Outcome(ask, answer=body))
 
-    (action,) = world.collector.plan("uid-web").actions
+    (action,) = world.plan("uid-p")
     assert isinstance(action, Delete) is collected
 
 
 def test_an_error_is_no_answer(world: World) -> None:
     world.pods.on_add(pod_view("p"))
-    (ask,) = world.collector.plan("uid-web").actions
-    world.collector.finished("uid-web", Outcome(ask, error=ServerError(500, "x", "")))
+    (ask,) = world.plan("uid-p")
+    world.collector.finished("uid-p", Outcome(ask, error=ServerError(500, "x", "")))
 
-    assert world.collector.plan("uid-web").actions == [ask]
+    assert world.plan("uid-p") == [ask]
 
 
 def test_a_second_owner_keeps_the_object(world: World) -> None:
-    world.pods.on_add(owned_by("web", "also"))
+    world.config_maps.on_add(config_map("also"))
+    also = OwnerReference("v1", "ConfigMap", "also", "uid-also")
+    world.pods.on_add(owned_by(owner("web"), also))
     world.learn_that_the_owner_is_gone()
 
-    (patch,) = world.collector.plan("uid-web").actions
+    (patch,) = world.plan("uid-p")
 
     assert isinstance(patch, Patch)
     assert patch.path == f"{PODS}/p"
     assert [ref["name"] for ref in patch.body["metadata"]["ownerReferences"]] == ["also"]
 
 
-def test_owners_of_unknown_kinds_are_trusted(world: World) -> None:
-    job = msgspec.structs.replace(owner("job"), kind="Job")
-    pod = pod_view("p")
-    meta = msgspec.structs.replace(pod.metadata, owner_references=[job])
-    world.pods.on_add(msgspec.structs.replace(pod, metadata=meta))
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        pytest.param(OwnerReference("batch/v1", "Job", "job", "uid-job"), id="not served"),
+        pytest.param(OwnerReference("other/v1", "ReplicaSet", "web", "uid-web"), id="its group"),
+    ],
+)
+def test_owners_of_unknown_kinds_are_trusted(world: World, stranger: OwnerReference) -> None:
+    world.pods.on_add(owned_by(stranger))
 
-    assert world.collector.plan("uid-job") == Plan()
+    assert (world.plan("uid-p"), world.enqueued) == ([], [])
 
 
-def test_many_dependents_go_in_bursts(world: World) -> None:
-    for number in range(BURST + 1):
-        world.pods.on_add(pod_view(f"p{number}"))
-    world.learn_that_the_owner_is_gone()
+def test_any_kind_is_collected(world: World) -> None:
+    of_map = OwnerReference("v1", "ConfigMap", "root", "uid-root")
+    world.config_maps.on_add(config_map("root"))
+    world.config_maps.on_add(config_map("leaf", of_map))
+    world.config_maps.on_delete(config_map("root"))
 
-    plan = world.collector.plan("uid-web")
+    path = "/api/v1/namespaces/default/configmaps/leaf"
+    assert world.plan("uid-leaf") == [Delete(path, "uid-leaf")]
 
-    assert (len(plan.actions), plan.again) == (BURST, 0.0)
+
+def test_an_owner_in_another_namespace_is_none(world: World) -> None:
+    """Who writes in one namespace can neither keep nor lose what is in another."""
+    world.replica_sets.on_add(workload_view())
+    world.config_maps.on_add(config_map("fake", owner("web"), namespace="mine"))
+
+    (ask,) = world.plan("uid-fake")
+    assert ask == Get("/apis/apps/v1/namespaces/mine/replicasets/web")
+    world.collector.finished("uid-fake", Outcome(ask, error=GONE))
+
+    (gone,) = world.plan("uid-fake")
+    assert isinstance(gone, Delete)
+    world.pods.on_add(pod_view("p"))
+    assert world.plan("uid-p") == []
+
+
+def test_a_wrong_name_does_not_end_what_the_uid_means(world: World) -> None:
+    """The owner is of a kind whose watch is late, and somebody lies about its name."""
+    lie = msgspec.structs.replace(owner("other"), uid="uid-web")
+    world.config_maps.on_add(config_map("liar", lie))
+    world.pods.on_add(pod_view("p"))
+    (ask,) = world.plan("uid-liar")
+    world.collector.finished("uid-liar", Outcome(ask, error=GONE))
+
+    assert isinstance(world.plan("uid-liar")[0], Delete)
+    assert world.plan("uid-p") == [Get(OWNER_PATH)]
+
+
+def test_who_names_thousands_of_owners_asks_for_a_few_at_a_time(world: World) -> None:
+    world.pods.on_add(owned_by(*(owner(f"o{number}") for number in range(5_000))))
+
+    assert len(world.plan("uid-p")) == ASKED
+
+
+def test_what_is_known_to_be_absent_is_bounded(world: World) -> None:
+    for number in range(ABSENT + 10):
+        world.config_maps.on_add(config_map(f"c{number}"))
+        world.config_maps.on_delete(config_map(f"c{number}"))
+
+    assert len(world.collector._absent) == ABSENT
 
 
 def test_orphaning_lets_the_dependents_go_first(world: World) -> None:
     world.replica_sets.on_add(workload_view(deleted=True, finalizers=("orphan", "mine")))
-    pod = pod_view("p")
-    world.pods.on_add(pod)
+    for number in range(BURST + 1):
+        world.pods.on_add(pod_view(f"p{number}"))
 
-    (let_go,) = world.collector.plan("uid-web").actions
-    world.pods.on_update(pod, pod_view("p", of=None))
-    (finalize,) = world.collector.plan("uid-web").actions
+    plan = world.collector.plan("uid-web")
+    let_go = plan.actions[0]
+    for number in range(BURST + 1):
+        world.pods.on_update(pod_view(f"p{number}"), pod_view(f"p{number}", of=None))
+    (finalize,) = world.plan("uid-web")
 
+    assert (len(plan.actions), plan.again) == (BURST, 0.0)
     assert isinstance(let_go, Patch)
-    assert (let_go.path, let_go.body["metadata"]["ownerReferences"]) == (f"{PODS}/p", [])
+    assert (let_go.path, let_go.body["metadata"]["ownerReferences"]) == (f"{PODS}/p0", [])
     assert isinstance(finalize, Patch)
     assert (finalize.path, finalize.body["metadata"]["finalizers"]) == (OWNER_PATH, ["mine"])
 
 
-def test_foreground_deletion_takes_the_dependents_first(world: World) -> None:
-    world.replica_sets.on_add(workload_view(deleted=True, finalizers=("foregroundDeletion",)))
-    pod = pod_view("p")
-    world.pods.on_add(pod)
+def test_orphaning_what_owns_nothing_ends(world: World) -> None:
+    world.config_maps.on_add(config_map("c", deletion_timestamp=BIRTH, finalizers=["orphan"]))
 
-    assert world.collector.plan("uid-web").actions == [
-        Delete(f"{PODS}/p", "uid-p", propagation="Foreground")
-    ]
+    assert world.enqueued == ["uid-c"]
+    (finalize,) = world.plan("uid-c")
+    assert isinstance(finalize, Patch)
+    assert finalize.body["metadata"]["finalizers"] == []
+
+
+WAITING = workload_view(deleted=True, finalizers=("foregroundDeletion",))
+
+
+def test_foreground_deletion_takes_the_dependents_first(world: World) -> None:
+    world.replica_sets.on_add(workload_view())
+    pod = owned_by(blocking("web"))
+    world.pods.on_add(pod)
+    world.config_maps.on_add(config_map("free", owner("web")))
+    world.replica_sets.on_update(workload_view(), WAITING)
+
+    assert world.enqueued == ["uid-p", "uid-free", "uid-web"]
+    assert world.plan("uid-web") == []
+    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p")]
+    assert isinstance(world.plan("uid-free")[0], Delete)
+    world.enqueued.clear()
     world.pods.on_delete(pod)
-    (finalize,) = world.collector.plan("uid-web").actions
+    assert world.enqueued == ["uid-web"]
+    (finalize,) = world.plan("uid-web")
     assert isinstance(finalize, Patch)
 
 
-def test_who_is_looked_at(world: World) -> None:
+def test_foreground_deletion_goes_down(world: World) -> None:
+    world.replica_sets.on_add(WAITING)
+    world.pods.on_add(owned_by(blocking("web")))
+    of_pod = OwnerReference("v1", "Pod", "p", "uid-p", block_owner_deletion=True)
+    world.config_maps.on_add(config_map("leaf", of_pod))
+
+    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p", propagation="Foreground")]
+
+
+def test_foreground_deletion_of_a_circle_ends(world: World) -> None:
+    of_p, of_q = (
+        OwnerReference("v1", "Pod", name, f"uid-{name}", block_owner_deletion=True) for name in "pq"
+    )
+    held = ["foregroundDeletion"]
+    world.pods.on_add(owned_by(of_q, deletion_timestamp=BIRTH, finalizers=held))
+    world.pods.on_add(owned_by(of_p, name="q"))
+
+    (unblock,) = world.plan("uid-q")
+    assert isinstance(unblock, Patch)
+    assert unblock.body["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] is False
+
+
+def test_an_owner_that_waits_is_let_go_by_who_has_another(world: World) -> None:
+    world.replica_sets.on_add(WAITING)
+    world.config_maps.on_add(config_map("also"))
+    also = OwnerReference("v1", "ConfigMap", "also", "uid-also")
+    world.pods.on_add(owned_by(blocking("web"), also))
+
+    (patch,) = world.plan("uid-p")
+    assert isinstance(patch, Patch)
+    assert [ref["name"] for ref in patch.body["metadata"]["ownerReferences"]] == ["also"]
+
+
+@pytest.mark.parametrize(
+    ("finalizer", "propagation"),
+    [("orphan", "Orphan"), ("foregroundDeletion", "Foreground"), ("mine", "Background")],
+)
+def test_what_is_collected_goes_as_its_finalizers_say(
+    world: World, finalizer: str, propagation: Propagation
+) -> None:
+    world.replica_sets.on_add(workload_view())
+    world.pods.on_add(owned_by(owner("web"), finalizers=[finalizer]))
+    world.replica_sets.on_delete(workload_view())
+
+    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p", propagation=propagation)]
+
+
+def test_changes_that_concern_nobody(world: World) -> None:
     world.replica_sets.on_add(workload_view())
     world.pods.on_add(pod_view("p"))
     world.pods.on_update(pod_view("p"), pod_view("p", phase="Failed"))
-    world.replica_sets.on_delete(workload_view())
 
-    assert world.enqueued == ["uid-web", "uid-web"]
+    assert world.enqueued == []
 
 
-COLLECTIONS = ["/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/{namespace}/events"]
-DEMO_PODS, DEMO_EVENTS = (path.format(namespace="demo") for path in COLLECTIONS)
+def test_every_stored_kind_is_known() -> None:
+    """Nothing is owned, and nothing is in a namespace, that nobody cleans up."""
+    stored = {each.storage_key for each in RESOURCES}
+    assert {each.storage_key for each in collected()} == stored - {"events"}
+    assert {each.storage_key for each in swept()} == {
+        each.storage_key for each in RESOURCES if each.namespaced
+    }
+
+
+KINDS = [served("", "events"), served("", "pods"), served("", "configmaps")]
+DEMO_PODS, DEMO_EVENTS, DEMO_MAPS = (
+    f"/api/v1/namespaces/demo/{plural}" for plural in ("pods", "events", "configmaps")
+)
 
 
 def namespace(*, deleted: bool, finalizers: tuple[str, ...] = ("kubernetes",)) -> NamespaceView:
@@ -170,28 +351,36 @@ def namespace(*, deleted: bool, finalizers: tuple[str, ...] = ("kubernetes",)) -
     return NamespaceView(meta, {"finalizers": list(finalizers)})
 
 
-def look(controller: NamespaceController, left: dict[str, list[Any]]) -> None:
-    """Answer the controller's looks with what is *left* by path."""
-    for action in controller.plan("demo").actions:
+def step(controller: NamespaceController, left: Collection[str]) -> list[Action]:
+    """Answer the controller's looks: only the paths in *left* hold something. Return its plan."""
+    actions = controller.plan("demo").actions
+    for action in actions:
         answer = b""
         if isinstance(action, Get):
-            answer = msgspec.json.encode({"metadata": {}, "items": left.get(action.path, [])})
+            items: list[Object] = [{}] if action.path in left else []
+            answer = msgspec.json.encode({"metadata": {}, "items": items})
         controller.finished("demo", Outcome(action, answer=answer))
+    return actions
 
 
 def test_a_namespace_is_emptied_then_let_go() -> None:
     table: Table[NamespaceView] = Table()
-    controller = NamespaceController(table, COLLECTIONS)
+    controller = NamespaceController(table, KINDS)
     table.on_add(namespace(deleted=True))
 
-    first = controller.plan("demo").actions
-    look(controller, {DEMO_PODS: [{}]})
-    second = controller.plan("demo").actions
-    look(controller, {})
+    stages: tuple[list[str], ...] = ([DEMO_PODS], [DEMO_PODS], [], [], [DEMO_MAPS], [])
+    plans = [step(controller, left) for left in stages]
     (last,) = controller.plan("demo").actions
 
-    assert first == [DeleteCollection(DEMO_PODS), DeleteCollection(DEMO_EVENTS)]
-    assert second == [DeleteCollection(DEMO_PODS), Get(DEMO_PODS, {"limit": "1"})]
+    one = {"limit": "1"}
+    assert plans == [
+        [DeleteCollection(DEMO_PODS)],
+        [Get(DEMO_PODS, one)],
+        [DeleteCollection(DEMO_PODS), Get(DEMO_PODS, one)],
+        [DeleteCollection(DEMO_EVENTS), DeleteCollection(DEMO_MAPS)],
+        [Get(DEMO_EVENTS, one), Get(DEMO_MAPS, one)],
+        [DeleteCollection(DEMO_MAPS), Get(DEMO_MAPS, one)],
+    ]
     assert isinstance(last, Replace)
     assert (last.path, last.body["spec"]) == (
         "/api/v1/namespaces/demo/finalize",
@@ -201,7 +390,7 @@ def test_a_namespace_is_emptied_then_let_go() -> None:
 
 def test_what_could_not_be_deleted_is_deleted_again() -> None:
     table: Table[NamespaceView] = Table()
-    controller = NamespaceController(table, COLLECTIONS)
+    controller = NamespaceController(table, KINDS)
     table.on_add(namespace(deleted=True))
     first = controller.plan("demo").actions
 
@@ -219,7 +408,7 @@ def test_what_could_not_be_deleted_is_deleted_again() -> None:
 )
 def test_namespaces_to_leave_alone(view: NamespaceView) -> None:
     table: Table[NamespaceView] = Table()
-    controller = NamespaceController(table, COLLECTIONS)
+    controller = NamespaceController(table, KINDS)
     table.on_add(view)
 
     assert controller.plan("demo") == Plan()

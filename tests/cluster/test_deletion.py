@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from app.cluster.registry import RESOURCES
+from app.cluster.resources import ResourceType
 from tests.cluster.serving import NOW, NOW_TEXT, Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -182,3 +184,32 @@ async def test_a_selection_is_deleted(serving: Serving) -> None:
 async def test_not_all_namespaces_at_once(serving: Serving) -> None:
     code, answer = await serving.request("DELETE", "/api/v1/namespaces")
     assert (code, answer["reason"]) == (405, "MethodNotAllowed")
+
+
+@pytest.mark.parametrize(
+    ("before", "options", "after"),
+    [
+        pytest.param([], {"propagationPolicy": "Foreground"}, ["foregroundDeletion"], id="first"),
+        pytest.param([], {"orphanDependents": True}, ["orphan"], id="in the old way"),
+        pytest.param(["a", "orphan"], {}, ["a", "orphan"], id="as the object says"),
+        pytest.param(["a", "foregroundDeletion"], {"propagationPolicy": "Orphan"}, ["a", "orphan"],
+                     id="the request says more"),
+        pytest.param(["a", "orphan"], {"propagationPolicy": "Background"}, ["a"], id="taken back"),
+        pytest.param(["a", "orphan"], {"orphanDependents": False}, ["a"], id="in the old way too"),
+    ],
+)  # fmt: skip
+async def test_what_becomes_of_what_is_owned(
+    serving: Serving, before: list[str], options: Any, after: list[str]
+) -> None:
+    await serving.post(WEB, {"metadata": {"name": "web", "finalizers": before}})
+    _, answer = await serving.request("DELETE", f"{WEB}/web", options)
+    assert answer["metadata"]["finalizers"] == after
+
+
+@pytest.mark.parametrize(
+    "resource", [each for each in RESOURCES if not each.is_view], ids=lambda each: each.kind
+)
+def test_what_becomes_of_it_when_nobody_says(resource: ResourceType) -> None:
+    orphans = resource.default_propagation == "Orphan"
+    assert orphans is (resource.kind == "ReplicationController")
+    assert resource.garbage_collected is (resource.kind != "Event")

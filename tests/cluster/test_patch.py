@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from app.cluster.patch import PatchError, PatchMismatchError, json_patch, merge_patch
+from app.cluster.patch import (
+    MAX_COPIED,
+    PatchError,
+    PatchMismatchError,
+    PatchTooLargeError,
+    json_patch,
+    merge_patch,
+)
+from app.documents import DEPTH_LIMIT, depth_of
 
 
 @pytest.mark.parametrize(
@@ -96,7 +104,7 @@ def test_json_patch(document: Any, operations: Any, want: Any) -> None:
         pytest.param([{"op": "add", "path": "/a"}], PatchError, id="no value"),
         pytest.param([{"op": "add", "path": "a", "value": 1}], PatchError, id="not a pointer"),
         pytest.param([{"op": "twist", "path": "/a"}], PatchError, id="an unknown operation"),
-        pytest.param([{"op": "test"}] * 10_001, PatchError, id="too many operations"),
+        pytest.param([{"op": "test"}] * 10_001, PatchTooLargeError, id="too many operations"),
         pytest.param(
             [{"op": "move", "from": "/a", "path": "/a/b"}], PatchError, id="moved into itself"
         ),
@@ -128,3 +136,44 @@ def test_json_patch(document: Any, operations: Any, want: Any) -> None:
 def test_bad_json_patches(operations: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         json_patch({"a": [1], "t": "text"}, operations)
+
+
+def test_copies_add_no_more_than_a_request_may() -> None:
+    double = [{"op": "copy", "from": "/a", "path": f"/a/{number}"} for number in range(40)]
+    with pytest.raises(PatchMismatchError, match=rf"accumulated size .* limit {MAX_COPIED}"):
+        json_patch({"a": {"text": "x" * 100}}, double)
+
+
+def test_copies_do_not_nest_deeper_than_anybody_can_read() -> None:
+    nest = [{"op": "copy", "from": "/a", "path": "/a" * depth} for depth in range(2, 300)]
+    deepest = next(
+        depth_of(json_patch({"a": {}}, nest[:count]))
+        for count in range(len(nest), 0, -1)
+        if _applies({"a": {}}, nest[:count])
+    )
+    assert 2 < deepest <= DEPTH_LIMIT
+
+
+def _applies(document: Any, operations: Any) -> bool:
+    try:
+        json_patch(document, operations)
+    except PatchMismatchError:
+        return False
+    return True
+
+
+def test_values_do_not_nest_deeper_either() -> None:
+    deep: Any = 1
+    for _ in range(DEPTH_LIMIT - 1):
+        deep = {"a": deep}
+    add = {"op": "add", "path": "/b", "value": deep}
+    assert depth_of(json_patch({}, [add])) == DEPTH_LIMIT
+    move = {"op": "move", "from": "/b", "path": "/c/d"}
+    with pytest.raises(PatchMismatchError, match="exceeded max depth"):
+        json_patch({"c": {}}, [add, move])
+
+
+def test_arrays_are_not_pushed_aside_for_ever() -> None:
+    operations = [{"op": "add", "path": "/a/0", "value": 1}] * 10_000
+    with pytest.raises(PatchMismatchError, match="push aside"):
+        json_patch({"a": [0] * 10_000}, operations)

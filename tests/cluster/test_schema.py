@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.cluster import schema
+from app.cluster import schema, struct_types
 from app.cluster.descriptions import DESCRIPTIONS
 from app.cluster.registry import RESOURCES, find
 from app.cluster.resources import Object, ResourceType
@@ -83,7 +83,7 @@ FULL_SPEC: Object = {
     ],
 )
 def test_unknown_fields(pod: Object, want: list[str]) -> None:
-    assert schema.unknown_fields(pods(), pod) == want
+    assert schema.prune(pods(), pod) == want
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_event_apis_have_their_own_fields() -> None:
     core, new = find("", "v1", "events"), find("events.k8s.io", "v1", "events")
     assert core is not None
     assert new is not None
-    assert schema.unknown_fields(core, {"note": "x"}) == ["note"]
-    assert schema.unknown_fields(new, {"note": "x"}) == []
+    assert schema.prune(core, {"note": "x"}) == ["note"]
+    assert schema.prune(new, {"note": "x"}) == []
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.group_version + each.kind)
@@ -216,3 +216,27 @@ def test_schema_names(model: str, want: str) -> None:
 def test_what_is_no_model_is_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="'Configuration' is not the name of a model"):
         schema.schema_name("Configuration")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_time"),
+    [
+        ("2026-11-20T13:06:10Z", True),
+        ("2026-11-20T13:06:10.123456+01:00", True),
+        ("2026-11-20T13:06:10", False),
+        ("2026-13-20T13:06:10Z", False),
+        ("1e400", False),
+        ("", False),
+    ],
+)
+def test_times(text: str, is_time: bool) -> None:
+    obj = {"status": {"startTime": text}}
+    why = f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00"'
+    assert schema.misfit(pods(), obj) == (None if is_time else why)
+    assert struct_types.fits(pods(), obj) is is_time
+
+
+def test_null_elements_are_empty() -> None:
+    obj: Object = {"spec": {"containers": [None, {"args": ["a", None], "ports": None}]}}
+    schema.fill_nulls(pods(), obj)
+    assert obj == {"spec": {"containers": [{}, {"args": ["a", ""], "ports": None}]}}

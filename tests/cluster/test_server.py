@@ -86,7 +86,9 @@ async def test_running_ends_with_the_server(serving: Serving) -> None:
 async def test_the_connection_survives_a_body_that_is_too_long(serving: Serving) -> None:
     port = await serving.server.start("127.0.0.1", 0)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-        assert (await client.post(PODS, content=bytes(BODY_LIMIT + 1))).status_code == 413
+        as_json = {"Content-Type": "application/json"}
+        answer = await client.post(PODS, content=bytes(BODY_LIMIT + 1), headers=as_json)
+        assert answer.status_code == 413
         assert (await client.get("/healthz")).text == "ok"
     await serving.server.stop()
 

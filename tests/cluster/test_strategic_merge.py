@@ -188,3 +188,43 @@ def test_templates_of_workloads_merge_like_pods() -> None:
 def test_bad_patches(patch: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         strategic_merge(containers(A), patch, "V1Pod")
+
+
+def test_long_lists_are_merged_in_one_go() -> None:
+    """What is compared is counted: twice as much list is twice as much work."""
+
+    class Name(str):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    def comparisons(length: int) -> int:
+        Name.compared = 0
+        names = [Name(f"c{number}") for number in range(length)]
+        before = containers(*({"name": name} for name in reversed(names)))
+        order = {"$setElementOrder/containers": [{"name": name} for name in names]}
+        patch = containers(*({"name": name, "image": "x"} for name in names), **order)
+        merged = strategic_merge(before, patch, "V1Pod")
+        assert [each["name"] for each in merged["spec"]["containers"]] == names
+        return Name.compared
+
+    assert comparisons(400) <= 3 * comparisons(200) + 1000
+
+
+def test_long_sets_are_merged_in_one_go() -> None:
+    def finalizers(*numbers: range) -> list[str]:
+        return [f"a.b/{number}" for each in numbers for number in each]
+
+    before = {"metadata": {"finalizers": finalizers(range(20_000))}}
+    patch = {
+        "metadata": {
+            "finalizers": finalizers(range(10_000, 30_000)),
+            "$deleteFromPrimitiveList/finalizers": finalizers(range(10_000)),
+        }
+    }
+    merged = strategic_merge(before, patch, "V1Pod")
+    assert merged["metadata"]["finalizers"] == finalizers(range(10_000, 30_000))

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.cluster.negotiation import representation
+from app.cluster import negotiation
 from app.objects.quantity import parse
 from app.objects.selectors import parse_int64
 from tests.hostile.counting import work
@@ -17,7 +17,7 @@ SLACK: Final = 2_000
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> None:
-    for cached in (parse, parse_int64, representation):
+    for cached in (parse, parse_int64, negotiation._remembered):
         cached.cache_clear()
 
 

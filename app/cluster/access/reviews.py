@@ -1,6 +1,6 @@
 """Questions about users and rights, asked by POST and answered at once: nothing is stored."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from app.clock import Clock, rfc3339
@@ -19,6 +19,10 @@ AUTHORIZATION: Final = "authorization.k8s.io"
 DEFAULT_TOKEN_SECONDS: Final = 3600
 LEAST_TOKEN_SECONDS: Final = 600
 MOST_TOKEN_SECONDS: Final = 2**32
+
+MOST_AUDIENCES_TEXT: Final = 4 * 1024
+"""Characters of all audiences of a token. A real server has no such limit, nor the token at hand.
+"""
 
 
 def _question(group: str, kind: str, *, namespaced: bool = False) -> ResourceType:
@@ -88,7 +92,7 @@ class Reviews:
         spec: Object = request.get("spec") or {}
         audiences = spec.get("audiences") or [API_AUDIENCE]
         seconds = spec.get("expirationSeconds") or DEFAULT_TOKEN_SECONDS
-        found = _check_lifetime(seconds)
+        found = _check_lifetime(seconds) + _check_audiences(audiences)
         if found:
             raise errors.invalid(TOKEN_REQUESTS, "", found)
         user = service_account_of(*account.key, self._store)
@@ -199,6 +203,13 @@ def _check_lifetime(seconds: int) -> list[FieldError]:
         why = "may not specify a duration larger than 2^32 seconds"
         return [field_errors.invalid(path, seconds, why)]
     return []
+
+
+def _check_audiences(audiences: Sequence[str]) -> list[FieldError]:
+    """Judge how much a token would have us remember."""
+    if sum(len(each) for each in audiences) <= MOST_AUDIENCES_TEXT:
+        return []
+    return [field_errors.too_long("spec.audiences", MOST_AUDIENCES_TEXT)]
 
 
 def _attributes(spec: Object) -> Attributes:

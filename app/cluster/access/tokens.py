@@ -2,8 +2,10 @@
 
 import csv
 import secrets
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +18,10 @@ API_AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"
 """Whom tokens are for that do not say it."""
 
 TOKEN_BYTES: Final = 32
+
+TOKENS_OF_USER: Final = 1_000
+"""Tokens of a user that are remembered until they are over. A real server remembers none: its
+tokens are signed."""
 
 SERVICE_ACCOUNTS_KEY: Final = "serviceaccounts"
 """Where the store keeps them."""
@@ -47,6 +53,10 @@ class Tokens:
         self._clock = clock
         self._draw = draw
         self._tokens: dict[str, Token] = {}
+        self._ends: list[tuple[float, str]] = []
+        """A heap: when tokens are over."""
+        self._issued: dict[str, deque[str]] = {}
+        """By user: his tokens that are over some time, oldest first."""
 
     def add(self, token: str, user: User) -> None:
         """Let *token* be *user*'s for ever."""
@@ -59,16 +69,39 @@ class Tokens:
         seconds: float | None = None,
         audiences: Sequence[str] = (API_AUDIENCE,),
     ) -> str:
-        """Return a new token of *user* that is good for so many seconds; None: for ever."""
+        """Return a new token of *user* that is good for so many seconds; None: for ever.
+
+        Of tokens that are over some time each user has :data:`TOKENS_OF_USER`: the oldest ends.
+        """
         now = self._clock.now()
-        expired = [key for key, each in self._tokens.items() if _is_over(each, now)]
-        for each in expired:
-            del self._tokens[each]
+        while self._ends and self._ends[0][0] <= now:
+            self._forget(heappop(self._ends)[1])
         token = self._draw()
-        self._tokens[token] = Token(
-            user, tuple(audiences), None if seconds is None else now + seconds
-        )
+        expires = None if seconds is None else now + seconds
+        self._tokens[token] = Token(user, tuple(audiences), expires)
+        if expires is not None:
+            heappush(self._ends, (expires, token))
+            issued = self._issued.setdefault(user.name, deque())
+            issued.append(token)
+            if len(issued) > TOKENS_OF_USER:
+                self._forget(issued[0])
+                self._tidy()
         return token
+
+    def _forget(self, token: str) -> None:
+        found = self._tokens.pop(token, None)
+        if found is None:
+            return
+        issued = self._issued[found.user.name]
+        issued.remove(token)
+        if not issued:
+            del self._issued[found.user.name]
+
+    def _tidy(self) -> None:
+        """Drop the ends of tokens that are gone, when they are as many as the others."""
+        if len(self._ends) > 2 * len(self._tokens):
+            self._ends = [each for each in self._ends if each[1] in self._tokens]
+            heapify(self._ends)
 
     def find(self, token: str, store: Store) -> Token | None:
         """Return what is known of a token that is good now; None for all others.

@@ -1,13 +1,13 @@
 """What a Deployment reports: counts, and the conditions ``kubectl rollout status`` waits for."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
 from app.clock import rfc3339
 from app.cluster.controllers.rollout import Limits
 from app.cluster.controllers.views import WorkloadView
 from app.cluster.resources import Object
+from app.cluster.times import seconds_of
 
 AVAILABLE: Final = "NewReplicaSetAvailable"
 CREATED: Final = "NewReplicaSetCreated"
@@ -142,4 +142,4 @@ def _updated(
 
 
 def _seconds(stamp: str | None) -> float | None:
-    return datetime.fromisoformat(stamp).timestamp() if stamp else None
+    return seconds_of(stamp) if stamp else None

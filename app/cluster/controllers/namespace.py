@@ -1,6 +1,6 @@
 """Namespaces: emptied when deleted, and only then let go."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -9,8 +9,10 @@ from app.cluster.actions import Action, DeleteCollection, Get, Replace
 from app.cluster.controllers.controller import NOTHING, Outcome, Plan
 from app.cluster.controllers.table import Table
 from app.cluster.controllers.views import NamespaceView, View
+from app.cluster.resources import ResourceType
 
 FINALIZER: Final = "kubernetes"
+PODS: Final = "pods"
 
 PAUSE: Final = 1.0
 """Seconds between two looks at what is still there: pods take their grace period."""
@@ -31,16 +33,26 @@ _decode = msgspec.json.Decoder(_Page).decode
 class NamespaceController:
     """Deletes what is in a deleted namespace, looks until nothing is left, then finalizes it.
 
-    *collections* are the paths of namespaced kinds with ``{namespace}`` in them.
+    Pods go first, and the rest when they have gone: what protects them, such as a NetworkPolicy,
+    stays as long as they run (OrderedNamespaceDeletion).
     """
 
     name = "namespace"
 
-    def __init__(self, namespaces: Table[NamespaceView], collections: list[str]) -> None:
+    def __init__(self, namespaces: Table[NamespaceView], resources: Sequence[ResourceType]) -> None:
+        """*resources* are the kinds that a namespace may hold."""
         self._namespaces = namespaces
-        self._collections = collections
-        self._left: dict[str, dict[str, bool]] = {}
-        """By namespace: which collections were seen to hold something after the deletion."""
+        self._stages = [
+            stage
+            for stage in (
+                [each for each in resources if each.storage_key == PODS],
+                [each for each in resources if each.storage_key != PODS],
+            )
+            if stage
+        ]
+        self._left: dict[str, dict[str, bool | None]] = {}
+        """By namespace: which collections were seen to hold something after the deletion; None:
+        not looked at yet."""
 
     def subscribe(self, enqueue: Callable[[str], None]) -> None:
         def changed(_old: NamespaceView | None, new: NamespaceView | None) -> None:
@@ -57,18 +69,20 @@ class NamespaceController:
             return NOTHING
         if namespace.metadata.deletion_timestamp is None:
             return NOTHING
-        paths = [path.format(namespace=key) for path in self._collections]
-        if key not in self._left:
-            self._left[key] = {}
-            return Plan([DeleteCollection(path) for path in paths], again=0.0)
-        known = self._left[key]
-        remaining = [path for path in paths if known.get(path, True)]
-        if not remaining:
-            return Plan([self._finalize(namespace, finalizers)], again=PAUSE)
-        looks: list[Action] = [Get(path, {"limit": "1"}) for path in remaining]
-        # What was created in between, before everybody knew, is deleted too.
-        again = [DeleteCollection(path) for path in remaining if known.get(path)]
-        return Plan([*again, *looks], again=PAUSE if known else 0.0)
+        known = self._left.setdefault(key, {})
+        for stage in self._stages:
+            paths = [each.collection_path(key) for each in stage]
+            remaining = [path for path in paths if known.get(path) is not False]
+            if not remaining:
+                continue
+            if not any(path in known for path in paths):
+                known |= dict.fromkeys(paths)
+                return Plan([DeleteCollection(path) for path in paths], again=0.0)
+            looks: list[Action] = [Get(path, {"limit": "1"}) for path in remaining]
+            # What was created in between, before everybody knew, is deleted too.
+            again = [DeleteCollection(path) for path in remaining if known[path]]
+            return Plan([*again, *looks], again=PAUSE if again else 0.0)
+        return Plan([self._finalize(namespace, finalizers)], again=PAUSE)
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Note what is left; who could not delete everything starts again."""

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Any, Final
 
 from app.client.errors import AlreadyExistsError, UnavailableError
@@ -14,6 +13,7 @@ from app.cluster.controllers.table import Table
 from app.cluster.controllers.views import PodView, WorkloadView, metadata_of
 from app.cluster.resources import Object
 from app.cluster.strategies.selectors import matches
+from app.cluster.times import seconds_of
 
 BURST: Final = 500
 """Pods created or deleted in one plan, as upstream's; the rest follows in the next."""
@@ -208,7 +208,7 @@ class ReplicaSetController:
     def _seconds_until_available(self, since: str, min_ready: int) -> float:
         if not min_ready or not since:
             return 0.0
-        return datetime.fromisoformat(since).timestamp() + min_ready - self._clock.now()
+        return seconds_of(since) + min_ready - self._clock.now()
 
 
 def _may_be_adopted(old: PodView | None, new: PodView) -> bool:

@@ -35,6 +35,7 @@ from app.cluster.controllers.views import (
     StorageClassView,
     WorkloadView,
 )
+from app.cluster.registry import collected, swept
 from app.informer.reflector import Reflector
 from app.tasks import forever
 
@@ -43,32 +44,22 @@ log = logging.getLogger(__name__)
 CONCURRENCY: Final = 48
 """Requests under way at a time, of all controllers together."""
 
-STORAGE: Final = "/apis/storage.k8s.io/v1"
-DEVICES: Final = "/apis/resource.k8s.io/v1"
-RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
-
-NAMESPACED: Final = (
-    "/apis/apps/v1/namespaces/{namespace}/deployments",
-    "/apis/apps/v1/namespaces/{namespace}/replicasets",
-    "/apis/apps/v1/namespaces/{namespace}/statefulsets",
-    "/api/v1/namespaces/{namespace}/replicationcontrollers",
-    "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
-    "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaimtemplates",
-    "/apis/storage.k8s.io/v1/namespaces/{namespace}/csistoragecapacities",
-    "/api/v1/namespaces/{namespace}/services",
-    "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",
-    "/api/v1/namespaces/{namespace}/events",
-    "/api/v1/namespaces/{namespace}/pods",
-    "/api/v1/namespaces/{namespace}/persistentvolumeclaims",
-    "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims",
-    "/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies",
-    "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings",
-    "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles",
-    "/api/v1/namespaces/{namespace}/serviceaccounts",
-    "/api/v1/namespaces/{namespace}/secrets",
-    "/api/v1/namespaces/{namespace}/configmaps",
-)
-"""What a namespace holds, owners first."""
+VIEWS: Final[Mapping[str, type[ObjectView]]] = {
+    "clusterroles.rbac.authorization.k8s.io": ClusterRoleView,
+    "deployments.apps": WorkloadView,
+    "namespaces": NamespaceView,
+    "persistentvolumeclaims": ResourceView,
+    "persistentvolumes": ResourceView,
+    "poddisruptionbudgets.policy": ResourceView,
+    "pods": PodView,
+    "replicasets.apps": WorkloadView,
+    "replicationcontrollers": WorkloadView,
+    "resourceclaims.resource.k8s.io": ResourceView,
+    "resourceclaimtemplates.resource.k8s.io": ResourceView,
+    "statefulsets.apps": WorkloadView,
+    "storageclasses.storage.k8s.io": StorageClassView,
+}
+"""What is read of the kinds that controllers act on, by storage key; of others the metadata."""
 
 
 class Client(Requester, Protocol):
@@ -88,55 +79,17 @@ class Controllers:
         self._clock = clock
         self._rng = rng
         self._slots = asyncio.Semaphore(CONCURRENCY)
-        deployments: Table[WorkloadView] = Table()
-        replica_sets: Table[WorkloadView] = Table()
-        replication_controllers: Table[WorkloadView] = Table()
-        stateful_sets: Table[WorkloadView] = Table()
-        budgets: Table[ResourceView] = Table()
-        pods: Table[PodView] = Table()
-        namespaces: Table[NamespaceView] = Table()
-        volumes: Table[ResourceView] = Table()
-        volume_claims: Table[ResourceView] = Table()
-        storage_classes: Table[StorageClassView] = Table()
-        claims: Table[ResourceView] = Table()
-        claim_templates: Table[ResourceView] = Table()
-        service_accounts: Table[ObjectView] = Table()
-        cluster_roles: Table[ClusterRoleView] = Table()
-        self._reflectors: list[Reflector[Any]] = [
-            self._reflector("/apis/apps/v1/deployments", deployments, WorkloadView),
-            self._reflector("/apis/apps/v1/replicasets", replica_sets, WorkloadView),
-            self._reflector(
-                "/api/v1/replicationcontrollers",
-                replication_controllers,
-                WorkloadView,
-                decode=decode_replication_controller,
-            ),
-            self._reflector("/apis/apps/v1/statefulsets", stateful_sets, WorkloadView),
-            self._reflector("/apis/policy/v1/poddisruptionbudgets", budgets, ResourceView),
-            self._reflector("/api/v1/pods", pods, PodView),
-            self._reflector("/api/v1/namespaces", namespaces, NamespaceView),
-            self._reflector("/api/v1/persistentvolumes", volumes, ResourceView),
-            self._reflector("/api/v1/persistentvolumeclaims", volume_claims, ResourceView),
-            self._reflector(f"{STORAGE}/storageclasses", storage_classes, StorageClassView),
-            self._reflector(f"{DEVICES}/resourceclaims", claims, ResourceView),
-            self._reflector(f"{DEVICES}/resourceclaimtemplates", claim_templates, ResourceView),
-            self._reflector("/api/v1/serviceaccounts", service_accounts, ObjectView),
-            self._reflector(f"{RBAC}/clusterroles", cluster_roles, ClusterRoleView),
-        ]
-        kinds = [
-            Kind("Deployment", "/apis/apps/v1", "deployments", deployments),
-            Kind("ReplicaSet", "/apis/apps/v1", "replicasets", replica_sets),
-            Kind(
-                "ReplicationController",
-                "/api/v1",
-                "replicationcontrollers",
-                replication_controllers,
-            ),
-            Kind("StatefulSet", "/apis/apps/v1", "statefulsets", stateful_sets),
-            Kind("Pod", "/api/v1", "pods", pods),
-            Kind("PersistentVolumeClaim", "/api/v1", "persistentvolumeclaims", volume_claims),
-            Kind("ResourceClaim", DEVICES, "resourceclaims", claims),
-        ]
+        kinds = [Kind(each, Table()) for each in collected()]
+        self._reflectors = [self._reflector(each) for each in kinds]
+        tables: dict[str, Table[Any]] = {each.resource.storage_key: each.table for each in kinds}
+        deployments = tables["deployments.apps"]
+        replica_sets = tables["replicasets.apps"]
+        replication_controllers = tables["replicationcontrollers"]
+        stateful_sets = tables["statefulsets.apps"]
+        pods = tables["pods"]
+        namespaces = tables["namespaces"]
+        volume_claims = tables["persistentvolumeclaims"]
+        claims = tables["resourceclaims.resource.k8s.io"]
         self._loops = [
             self._loop(controller)
             for controller in (
@@ -151,7 +104,7 @@ class Controllers:
                 ),
                 StatefulSetController(stateful_sets, pods, volume_claims),
                 DisruptionController(
-                    budgets,
+                    tables["poddisruptionbudgets.policy"],
                     pods,
                     {
                         "Deployment": deployments,
@@ -161,13 +114,19 @@ class Controllers:
                     },
                     clock=clock,
                 ),
-                PersistentVolumeController(volumes, volume_claims, storage_classes),
-                ResourceClaimController(pods, claims, claim_templates),
+                PersistentVolumeController(
+                    tables["persistentvolumes"],
+                    volume_claims,
+                    tables["storageclasses.storage.k8s.io"],
+                ),
+                ResourceClaimController(
+                    pods, claims, tables["resourceclaimtemplates.resource.k8s.io"]
+                ),
                 EphemeralVolumeController(pods, volume_claims),
                 GarbageCollector(kinds),
-                NamespaceController(namespaces, list(NAMESPACED)),
-                ServiceAccountController(namespaces, service_accounts),
-                ClusterRoleAggregationController(cluster_roles),
+                NamespaceController(namespaces, swept()),
+                ServiceAccountController(namespaces, tables["serviceaccounts"]),
+                ClusterRoleAggregationController(tables["clusterroles.rbac.authorization.k8s.io"]),
             )
         ]
 
@@ -185,20 +144,14 @@ class Controllers:
     def _loop(self, controller: Controller) -> Loop:
         return Loop(controller, self._client, clock=self._clock, slots=self._slots)
 
-    def _reflector(
-        self,
-        path: str,
-        table: Table[Any],
-        view: type[ObjectView],
-        *,
-        decode: Callable[[bytes], ObjectView] | None = None,
-    ) -> Reflector[Any]:
-        decode = decode or msgspec.json.Decoder(view).decode
+    def _reflector(self, kind: Kind) -> Reflector[Any]:
+        key = kind.resource.storage_key
+        view = VIEWS.get(key, ObjectView)
         return Reflector(
             self._client,
-            path,
-            decode=decode,
-            handler=table,
+            kind.resource.collection_path(),
+            decode=_DECODERS.get(key) or msgspec.json.Decoder(view).decode,
+            handler=kind.table,
             clock=self._clock,
             rng=self._rng,
             on_malformed=_log_malformed,
@@ -213,6 +166,10 @@ def decode_replication_controller(data: bytes) -> WorkloadView:
 
 
 _decode_workload = msgspec.json.Decoder(WorkloadView).decode
+
+_DECODERS: Final[Mapping[str, Callable[[bytes], ObjectView]]] = {
+    "replicationcontrollers": decode_replication_controller
+}
 
 
 def _log_malformed(key: str, _raw: bytes, error: Exception) -> None:

@@ -63,6 +63,9 @@ def validate(
             field_errors.invalid("metadata.finalizers", finalizer, text)
             for text in syntax.qualified_name(finalizer)
         ]
+    if {"orphan", "foregroundDeletion"} <= set(new.finalizers or ()):
+        both = "finalizer orphan and finalizer foregroundDeletion cannot be both set"
+        errors.append(field_errors.invalid("metadata.finalizers", new.finalizers, both))
     if old is not None:
         errors += _validate_update(new, old)
     return errors

@@ -33,7 +33,9 @@ def _check_claim(spec: Object) -> list[FieldError]:
         errors.append(
             field_errors.required("spec.accessModes", "at least 1 access mode is required")
         )
-    if "storage" not in ((spec.get("resources") or {}).get("requests") or {}):
+    resources = spec.get("resources")
+    requests = resources.get("requests") if isinstance(resources, dict) else None
+    if not isinstance(requests, dict) or "storage" not in requests:
         errors.append(field_errors.required("spec.resources[storage]"))
     return errors
 

@@ -9,6 +9,7 @@ from app.clock import FakeClock
 from app.cluster.access.tokens import (
     API_AUDIENCE,
     SERVICE_ACCOUNTS_KEY,
+    TOKENS_OF_USER,
     Token,
     TokenFileError,
     Tokens,
@@ -92,3 +93,18 @@ def test_token_files_that_cannot_be_used(tmp_path: Path, text: str, why: str) ->
     path.write_text(text, encoding="utf-8")
     with pytest.raises(TokenFileError, match=f"tokens.csv:{why}"):
         read_token_file(path)
+
+
+def test_a_user_has_so_many_tokens(tokens: Tokens, clock: FakeClock) -> None:
+    forever = tokens.issue(ALICE)
+    robot = User("robot")
+    other = tokens.issue(User("other"), seconds=3600)
+    issued = [tokens.issue(robot, seconds=3600) for _ in range(3 * TOKENS_OF_USER)]
+    known = [tokens.find(each, Store()) is not None for each in issued]
+    assert known == [False] * (2 * TOKENS_OF_USER) + [True] * TOKENS_OF_USER
+    assert len(tokens._ends) <= 3 * TOKENS_OF_USER
+    assert tokens.find(other, Store()) is not None
+    clock.advance(3600)
+    tokens.issue(robot, seconds=1)
+    assert tokens.find(forever, Store()) is not None
+    assert (len(tokens._tokens), len(tokens._ends), len(tokens._issued)) == (2, 1, 1)

@@ -1,0 +1,151 @@
+"""Large requests and long answers leave the loop to others."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from app.clock import FakeClock
+from app.cluster.access.users import ADMIN, User
+from app.cluster.chunks import CHUNK_BYTES, CHUNK_PIECES, chunks
+from app.cluster.requests import BODY_LIMIT
+from app.cluster.shares import NOTICED, REMEMBERED, Shares
+from app.cluster.store import FullError, Store, TooLargeError
+from tests.cluster.serving import Serving, pod
+from tests.loop_turns import watched_loop
+
+PODS = "/api/v1/namespaces/default/pods"
+EVE, ALICE = User("eve"), User("alice")
+
+
+async def test_who_took_long_waits_as_long() -> None:
+    clock = FakeClock()
+    shares = Shares(clock)
+    shares.took(EVE, 2.0)
+    await shares.turn(ALICE)
+
+    served = []
+
+    async def ask(number: int) -> None:
+        await shares.turn(EVE)
+        served.append((number, clock.now()))
+        shares.took(EVE, 2.0)
+
+    start = clock.now()
+    asking = [asyncio.create_task(ask(number)) for number in range(3)]
+    for _ in range(8):
+        await asyncio.sleep(0)
+        clock.advance(1.0)
+    await asyncio.gather(*asking)
+    assert served == [(0, start + 2), (1, start + 4), (2, start + 6)]
+
+
+@pytest.mark.parametrize(
+    ("user", "seconds"), [(ADMIN, 60.0), (EVE, NOTICED / 2)], ids=["master", "quick"]
+)
+async def test_who_never_waits(user: User, seconds: float) -> None:
+    shares = Shares(FakeClock())
+    shares.took(user, seconds)
+    await asyncio.wait_for(shares.turn(user), 5)
+
+
+async def test_pauses_that_are_over_are_forgotten() -> None:
+    clock = FakeClock()
+    shares = Shares(clock)
+    for number in range(3 * REMEMBERED):
+        shares.took(User(str(number)), 1.0)
+        clock.advance(1.0)
+    assert len(shares._pauses) <= REMEMBERED
+
+
+@pytest.mark.parametrize("size", [1, 100, CHUNK_BYTES // 3, 2 * CHUNK_BYTES])
+def test_chunks(size: int) -> None:
+    pieces = [bytes([number % 256]) * size for number in range(12 if size > 100 else 1_200)]
+    found = list(chunks(iter(pieces)))
+    assert b"".join(found) == b"".join(pieces)
+    assert max(map(len, found)) < CHUNK_BYTES + size
+    assert len(found) <= 1 + len(pieces) // min(CHUNK_PIECES, max(1, CHUNK_BYTES // size))
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "application/json",
+        "application/json;as=Table;v=v1;g=meta.k8s.io",
+        "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    ],
+)
+async def test_a_long_list_is_served_in_turns(accept: str) -> None:
+    serving = Serving()
+    names = [f"p{number:04}" for number in range(3 * CHUNK_PIECES)]
+    await serving.pods(*names)
+    async with watched_loop() as one:
+        await serving.request("GET", f"{PODS}?limit=1", accept=accept)
+    async with watched_loop() as turns:
+        code, answer = await serving.request("GET", PODS, accept=accept)
+    assert code == 200
+    if "rows" in answer:
+        shown = [row["object"]["metadata"]["name"] for row in answer["rows"]]
+    else:
+        shown = [each["metadata"]["name"] for each in answer["items"]]
+    assert shown == names
+    assert turns.count >= one.count + 3
+
+
+async def test_a_collection_is_deleted_in_turns() -> None:
+    serving = Serving()
+    await serving.pods(*(f"p{number}" for number in range(350)))
+    async with watched_loop() as turns:
+        code, answer = await serving.request("DELETE", PODS)
+    assert (code, len(answer["items"]), turns.count >= 4) == (200, 350, True)
+    assert (await serving.get(PODS))["items"] == []
+
+
+def config_map(name: str, size: int) -> dict[str, object]:
+    return {"metadata": {"name": name, "namespace": "default"}, "data": {"x": "x" * size}}
+
+
+def test_the_log_is_bounded_by_what_it_holds() -> None:
+    store = Store(log_bytes=100_000)
+    store.create("configmaps", config_map("a", 10))
+    for _ in range(100):
+        store.update("configmaps", config_map("a", 10_000))
+    log = store._collections["configmaps"].log
+    assert sum(len(change.stored.body) for change in log._changes) <= 110_000
+    assert log.end == 101
+    store.check_invariants()
+
+
+def test_the_store_fills() -> None:
+    store = Store(limit=100_000)
+    store.create("configmaps", config_map("a", 90_000))
+    with pytest.raises(FullError):
+        store.create("configmaps", config_map("b", 20_000))
+    store.update("configmaps", config_map("a", 105_000))  # a reserve is kept for changes
+    with pytest.raises(FullError):
+        store.update("configmaps", config_map("a", 120_000))
+    store.update("configmaps", config_map("a", 50_000))
+    store.create("configmaps", config_map("b", 20_000))
+    store.delete("configmaps", "default", "a")
+    with pytest.raises(TooLargeError):
+        Store().create("configmaps", config_map("c", BODY_LIMIT))
+    store.check_invariants()
+
+
+async def test_an_object_that_grows_beyond_what_anybody_can_send() -> None:
+    serving = Serving()
+    await serving.post(PODS, pod("p", annotations={"a": "x" * 2_000_000}))
+    patch = msgspec.json.encode({"metadata": {"annotations": {"b": "x" * 2_000_000}}})
+    kind = {"content_type": "application/merge-patch+json"}
+    code, answer = await serving.request("PATCH", f"{PODS}/p", patch, **kind)
+    assert (code, answer["reason"]) == (413, "RequestEntityTooLarge")
+
+
+async def test_selectors_leave_no_more_than_the_fields_there_are() -> None:
+    serving = Serving()
+    await serving.pods("p")
+    fields = ["spec.nodeName!=x", "metadata.name!=x", "metadata.namespace!=x"]
+    for order in (fields, fields[::-1], fields[1:], fields * 3):
+        await serving.get(f"{PODS}?fieldSelector={','.join(order)}")
+    (stored,) = serving.store.list("pods")
+    assert sum(map(len, stored.fields.values())) == 3
