@@ -133,8 +133,7 @@ class ApiWriter:
             await pods.patch_pod_status(
                 self._client, pod, condition, None, clock=self._clock, rng=self._rng
             )
-            await pods.delete_pod(self._client, pod)
-            return True
+            return await pods.delete_pod(self._client, pod)
 
         try:
             return await self._lanes.evict(write)
@@ -144,8 +143,8 @@ class ApiWriter:
     def _exists(self, pod: Pod) -> bool:
         """Say whether *pod*, for all we know, was not deleted, nor replaced by one of its name.
 
-        Names are all that kube-scheduler's patches and deletions go by, and a write may wait so
-        long that a controller has made a successor meanwhile, which it must not hit.
+        Status patches go by names alone, as kube-scheduler's do, and a write may wait so long that
+        a controller has made a successor meanwhile, which it must not hit.
         """
         known = self._pod_lookup(pod.key)
         return known is not None and known.metadata.uid == pod.metadata.uid

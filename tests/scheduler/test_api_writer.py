@@ -81,7 +81,11 @@ async def test_a_victim_is_told_and_then_deleted() -> None:
     assert (delete.method, delete.path, delete.body) == (
         "DELETE",
         "/api/v1/namespaces/default/pods/low",
-        {"kind": "DeleteOptions", "apiVersion": "v1"},
+        {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "preconditions": {"uid": "pod-default-low"},
+        },
     )
 
 
@@ -91,6 +95,36 @@ async def test_a_victim_that_is_gone_is_no_error(method: str) -> None:
     api = FakeApi(lambda request: gone if request.method == method else b"{}")
     async with writer(api) as writing:
         assert await writing.evict(VICTIM, TOLD) is False
+
+
+@pytest.mark.parametrize(
+    ("found", "evicted"),
+    [
+        pytest.param(pod("low", uid="successor"), False, id="another pod has its name"),
+        pytest.param(None, False, id="nobody has its name any more"),
+        pytest.param(VICTIM, None, id="it is there, the conflict is about something else"),
+    ],
+)
+async def test_a_victim_with_another_uid_is_gone(found: Pod | None, evicted: bool | None) -> None:
+    """The name passed to a successor after the watch last told."""
+    deleted: list[str] = []
+
+    def answer(request: Request) -> bytes | Exception:
+        if request.method == "DELETE":
+            deleted.append(request.path)
+            return ConflictError(409, "Conflict", "Precondition failed: UID in precondition: ...")
+        if request.method == "GET":
+            gone = NotFoundError(404, "NotFound", 'pods "low" not found')
+            return gone if found is None else to_json(found)
+        return b"{}"
+
+    async with writer(FakeApi(answer)) as writing:
+        if evicted is None:
+            with pytest.raises(ConflictError):
+                await writing.evict(VICTIM, TOLD)
+        else:
+            assert await writing.evict(VICTIM, TOLD) is evicted
+    assert len(deleted) == 1
 
 
 async def test_other_errors_are_raised() -> None:
