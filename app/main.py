@@ -141,6 +141,7 @@ class SchedulerService:
             writer,
             pod_lookup,
             under_way.is_preempting,
+            lambda uid: self.queue.nominator.nominated_node(uid) or "",
             ResourceClaimApi(writes, self.lanes, count_created=self.metrics.created_claim),
             self.background,
             self.metrics,

@@ -81,6 +81,7 @@ class FakeCluster:
     lets_victims_linger: bool = False
     """Whether evicted pods are terminating until the test deletes them."""
     handler: PodHandler | None = None
+    queue: SchedulingQueue | None = None
     outcomes: Outcomes = NOBODY
 
     def __post_init__(self) -> None:
@@ -88,6 +89,10 @@ class FakeCluster:
         self.is_preempting = self.under_way.is_preempting
         self.claim_writer = FakeClaims(self.listers.resource_claims)
         self.background = Background()
+
+    def nominated_node(self, uid: str) -> str:
+        assert self.queue is not None
+        return self.queue.nominator.nominated_node(uid) or ""
 
     def pod(self, key: str) -> Pod | None:
         return self.pods.get(key)
@@ -244,6 +249,7 @@ class Harness:
             observers=observers,
             alike=alike_profiles(profiles) if answers_alike else (),
         )
+        self.cluster.queue = self.queue
         claims = Claims()
         self.preemptions = Preemptions(
             under_way=self.cluster.under_way,

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from app.client.errors import ApiError
+from app.client.errors import ApiError, log_failure
 from app.clock import Clock
 from app.extender.errors import ExtenderError
 from app.extender.extenders import Extenders
@@ -56,8 +56,8 @@ class BindingCycle:
                 if not claim.is_preempted or task is None or task.uncancel():
                     raise
                 status = Status.error(PREEMPTED)
-            except Exception as exc:
-                log.exception("binding failed", extra={"pod": pod.key, "node": node_name})
+            except Exception as exc:  # noqa: BLE001 - one pod must never stop the scheduler
+                log_failure(log, "binding failed", exc, {"pod": pod.key, "node": node_name})
                 status = Status.error(repr(exc))
             finally:
                 self._claims.remove(claim)
