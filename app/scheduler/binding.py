@@ -45,6 +45,15 @@ class BindingCycle:
         """Pods bound since the start; the first and the last at these monotonic times."""
         self.first_bound_at = self.last_bound_at = 0.0
 
+    @property
+    def has_room(self) -> bool:
+        """Whether one more binding would be written soon."""
+        return self._reporter.has_room
+
+    async def until_room(self) -> None:
+        """Return when there is room; see :class:`~app.scheduler.reporter.BindingReporter`."""
+        await self._reporter.until_room()
+
     async def run(self, claim: Claim) -> None:
         """Carry a claim out; whatever goes wrong, one pod must never stop the scheduler."""
         pod, node_name = claim.assumed, claim.assumed.node_name

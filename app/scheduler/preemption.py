@@ -213,23 +213,29 @@ class Preemptions:
         that may have been told too early to wake anybody. Raises what is no error of the API.
         """
         *others, last = victims
-        left, _ = await self._evict_together(order, others)
+        answers = await asyncio.gather(*(self._try_to_evict(order, victim) for victim in others))
+        left = self._failed(order, others, answers)
         if left:
             return [*left, last], False
         order.gate.last = last
-        return await self._evict_together(order, [last])
+        answer = await self._try_to_evict(order, last)
+        return self._failed(order, [last], [answer]), answer is True
 
-    async def _evict_together(
-        self, order: Order, victims: Sequence[PodInfo]
-    ) -> tuple[list[PodInfo], bool]:
-        """Evict *victims* at once; return those that failed, and whether all were still there."""
-        answers = await asyncio.gather(
-            *(self._evict(order, victim) for victim in victims), return_exceptions=True
-        )
+    async def _try_to_evict(self, order: Order, victim: PodInfo) -> bool | Exception:
+        """Return what :meth:`_evict` does, or its error."""
+        try:
+            return await self._evict(order, victim)
+        except Exception as exc:  # noqa: BLE001 - looked at when the others have ended, too
+            return exc
+
+    def _failed(
+        self, order: Order, victims: Sequence[PodInfo], answers: Sequence[bool | Exception]
+    ) -> list[PodInfo]:
+        """Return the victims whose eviction failed; raise the first error that is not the API's."""
         failed = [
             (victim, answer)
             for victim, answer in zip(victims, answers, strict=True)
-            if isinstance(answer, BaseException)
+            if isinstance(answer, Exception)
         ]
         for _, error in failed:
             if not isinstance(error, ApiError):
@@ -238,7 +244,7 @@ class Preemptions:
             victim, error = failed[0]
             told = {"pod": order.preemptor.key, "node": order.node, "victim": victim.key}
             log_failure(log, "eviction failed", error, {**told, "failed": len(failed)})
-        return [victim for victim, _ in failed], all(answer is True for answer in answers)
+        return [victim for victim, _ in failed]
 
     def _clear_lower_nominations(self, order: Order) -> None:
         """Let pods that the preemptor takes the node from look for another one."""

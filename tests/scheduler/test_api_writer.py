@@ -21,7 +21,7 @@ from app.clock import FakeClock
 from app.framework.pod_info import PodInfo
 from app.objects.meta import Condition
 from app.objects.pod import Pod
-from app.scheduler.api_writer import ApiWriter
+from app.scheduler.api_writer import MOST_BINDS, ApiWriter
 from tests.builders import condition, pod, to_json
 from tests.client.fake_api import FakeApi, Request
 
@@ -208,3 +208,36 @@ async def test_a_victim_that_was_deleted_meanwhile_is_left_alone(known: Pod | No
     async with writer(api, known=known) as writing:
         assert await writing.evict(VICTIM, TOLD) is False
     assert api.requests == []
+
+
+# How far ahead of the binds may be decided.
+
+
+async def test_binds_take_room_until_they_are_made_or_known_to_have_failed() -> None:
+    """Also one that is in doubt: while nobody can say, nothing more should be decided."""
+    unsure = UnavailableError("reset", sent=None)
+    async with writer(FakeApi(lambda _: unsure)) as writing:
+        binds = [
+            asyncio.create_task(writing.bind(PodInfo(pod("p")), "n1"), name=f"bind {i}")
+            for i in range(MOST_BINDS - 1)
+        ]
+        await settle()
+        had_room = writing.has_room
+        binds.append(asyncio.create_task(writing.bind(PodInfo(pod("p")), "n1"), name="bind"))
+        await settle()
+        assert (had_room, writing.has_room) == (True, False)
+        waiting = [asyncio.create_task(writing.until_room(), name="until room") for _ in range(2)]
+        await settle()
+        assert not any(task.done() for task in waiting)
+
+        binds.pop().cancel()
+        await settle()
+        assert all(task.done() for task in waiting)
+        for task in binds:
+            task.cancel()
+        await asyncio.wait(binds)
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
