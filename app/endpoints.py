@@ -126,6 +126,7 @@ def _probes(service: SchedulerService) -> Probes:
             mark=lambda: service.scheduler.decisions.made,
             clock=service.clock,
         ),
+        watches=service.staleness,
     )
 
 

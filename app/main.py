@@ -58,6 +58,7 @@ from app.service.dump import dump
 from app.service.extender_service import ExtenderService
 from app.service.live_configuration import LiveConfiguration, backoff_of
 from app.service.plugin_handle import PluginHandle
+from app.service.staleness import Staleness
 from app.service.watches import Watches
 from app.tasks import forever
 
@@ -246,6 +247,9 @@ class SchedulerService:
             metrics=self.metrics,
             clock=clock,
         )
+        self.staleness = Staleness(
+            self.watches.reflectors, is_leading=lambda: self.is_leading, clock=clock
+        )
         self.is_terminating = False
         self.is_synced = False
         """Whether the whole state of the cluster is known."""
@@ -349,8 +353,11 @@ class SchedulerService:
             keep_objects()
             self.is_synced = True
             log.info("caches are filled", extra=self.cache.counts())
-            check = self._cache_check.run
-            tasks.create_task(forever("cache check", check), name="cache check")
+            for name, run in {
+                "cache check": self._cache_check.run,
+                "staleness": self.staleness.run,
+            }.items():
+                tasks.create_task(forever(name, run), name=name)
             await then()
 
         lag = partial(measure_lag, self.metrics, clock=self.clock)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
+from app.client.contact import Contact
 from app.clock import FakeClock
 from app.informer.reflector import Reflector
 from tests.informer.scripted import Object, Recorder, ScriptedApi
@@ -31,6 +32,7 @@ class Rig:
     reflector: Reflector[Object]
     handler: Recorder
     clock: FakeClock
+    contact: Contact
     malformed: list[str] = field(default_factory=list)
 
     async def settle(self) -> None:
@@ -58,6 +60,7 @@ async def start() -> AsyncIterator[Start]:
 
     def started(api: ScriptedApi) -> Rig:
         clock, handler = FakeClock(), Recorder()
+        contact = Contact(clock)
         malformed: list[str] = []
         reflector: Reflector[Object] = Reflector(
             api,
@@ -66,12 +69,13 @@ async def start() -> AsyncIterator[Start]:
             handler=handler,
             clock=clock,
             rng=random.Random(1),
+            contact=contact,
             on_malformed=lambda key, raw, exc: malformed.append(f"{key}: {exc}"),
             params={"fieldSelector": "f"},
             page_size=2,
         )
         tasks.append(asyncio.create_task(reflector.run(), name="reflector"))
-        return Rig(api, reflector, handler, clock, malformed)
+        return Rig(api, reflector, handler, clock, contact, malformed)
 
     yield started
     for task in tasks:
