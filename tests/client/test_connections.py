@@ -292,8 +292,8 @@ def test_an_answer_that_is_there_when_the_time_is_over_counts(
     """On a loop that was busy meanwhile; some loops look at timers before they read."""
     (ours, theirs), (other, prompt) = socket.socketpair(), socket.socketpair()
 
-    def keep_the_loop() -> None:
-        other.recv(1)
+    def keep_the_loop(loop: asyncio.AbstractEventLoop) -> None:
+        loop.remove_reader(other)
         theirs.sendall(OK)
         time.sleep(0.01)
 
@@ -304,12 +304,9 @@ def test_an_answer_that_is_there_when_the_time_is_over_counts(
             connection.exchange("GET", "/x", headers={}, body=None, timeout=0.005), name="ask"
         )
         await asyncio.sleep(0)
-        loop.add_reader(other, keep_the_loop)
+        loop.add_reader(other, keep_the_loop, loop)
         prompt.sendall(b"!")
-        try:
-            return await asking
-        finally:
-            loop.remove_reader(other)
+        return await asking
 
     with theirs, other, prompt, asyncio.Runner(loop_factory=make_loop) as runner:
         assert runner.run(exchange()).body == b"ok"
