@@ -306,7 +306,9 @@ def test_an_answer_that_is_there_when_the_time_is_over_counts(
         await asyncio.sleep(0)
         loop.add_reader(other, keep_the_loop, loop)
         prompt.sendall(b"!")
-        return await asking
+        answer = await asking
+        await connections.close()
+        return answer
 
     with theirs, other, prompt, asyncio.Runner(loop_factory=make_loop) as runner:
         assert runner.run(exchange()).body == b"ok"
