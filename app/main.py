@@ -60,6 +60,7 @@ from app.service.dump import dump
 from app.service.extender_service import ExtenderService
 from app.service.live_configuration import LiveConfiguration, backoff_of
 from app.service.plugin_handle import PluginHandle
+from app.service.staleness import Staleness
 from app.service.watchdog import Watchdog
 from app.service.watches import Watches
 from app.tasks import forever
@@ -144,6 +145,7 @@ class SchedulerService:
             writer,
             pod_lookup,
             under_way.is_preempting,
+            lambda uid: self.queue.nominator.nominated_node(uid) or "",
             ResourceClaimApi(writes, self.lanes, count_created=self.metrics.created_claim),
             self.background,
             self.metrics,
@@ -252,6 +254,9 @@ class SchedulerService:
         """Answers probes while the event loop cannot; servers register with it."""
         self._watchdog = Watchdog(pause=self.stuck_loop.answer)
         self.stuck_loop.metrics.register(StuckLoopCollector(self._watchdog))
+        self.staleness = Staleness(
+            self.watches.reflectors, is_leading=lambda: self.is_leading, clock=clock
+        )
         self.is_terminating = False
         self.is_synced = False
         """Whether the whole state of the cluster is known."""
@@ -356,8 +361,11 @@ class SchedulerService:
             keep_objects()
             self.is_synced = True
             log.info("caches are filled", extra=self.cache.counts())
-            check = self._cache_check.run
-            tasks.create_task(forever("cache check", check), name="cache check")
+            for name, run in {
+                "cache check": self._cache_check.run,
+                "staleness": self.staleness.run,
+            }.items():
+                tasks.create_task(forever(name, run), name=name)
             await then()
 
         lag = partial(measure_lag, self.metrics, clock=self.clock)

@@ -90,7 +90,8 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
             return PostFilterResult(Status.error(f'preemption: pod "{pod.name}" not found'))
         if current is not pod.pod:
             pod = PodInfo(current)
-        reason = why_not(pod, nodes, diagnosis)
+        nominated = self._handle.nominated_node(pod.uid)
+        reason = why_not(pod, nodes, diagnosis, nominated=nominated)
         if reason is not None:
             return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
         dry_run = DryRun(pod, nodes, state, filters, self._ranks, self._budgets)

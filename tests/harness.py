@@ -4,6 +4,7 @@ No sockets and no wall time: the cluster answers at once, the clock stands still
 it. What is excluded: HTTP, reflectors and write lanes, which have tests of their own.
 """
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -78,16 +79,24 @@ class FakeCluster:
     is_binding: bool = False
     is_behind: bool = False
     """What it has to say about its lanes, if it had any."""
+    room: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while more binds may be under way, as at first."""
     lets_victims_linger: bool = False
     """Whether evicted pods are terminating until the test deletes them."""
     handler: PodHandler | None = None
+    queue: SchedulingQueue | None = None
     outcomes: Outcomes = NOBODY
 
     def __post_init__(self) -> None:
+        self.room.set()
         self.under_way = PreemptionsUnderWay(self.pods.get)
         self.is_preempting = self.under_way.is_preempting
         self.claim_writer = FakeClaims(self.listers.resource_claims)
         self.background = Background()
+
+    def nominated_node(self, uid: str) -> str:
+        assert self.queue is not None
+        return self.queue.nominator.nominated_node(uid) or ""
 
     def pod(self, key: str) -> Pod | None:
         return self.pods.get(key)
@@ -109,6 +118,13 @@ class FakeCluster:
                 current, spec=msgspec.structs.replace(current.spec, node_name=node_name)
             )
         )
+
+    @property
+    def has_room(self) -> bool:
+        return self.room.is_set()
+
+    async def until_room(self) -> None:
+        await self.room.wait()
 
     async def bound_node(self, pod: Pod) -> str | None:
         current = self.pods.get(pod.key)
@@ -244,6 +260,7 @@ class Harness:
             observers=observers,
             alike=alike_profiles(profiles) if answers_alike else (),
         )
+        self.cluster.queue = self.queue
         claims = Claims()
         self.preemptions = Preemptions(
             under_way=self.cluster.under_way,

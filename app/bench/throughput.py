@@ -341,6 +341,8 @@ class _Binds:
             self.client.watch(PODS_PATH, {"resourceVersion": self._version})
         ) as lines:
             async for line in lines:
+                if not line:
+                    continue
                 pod = _decode_event(line).object
                 if pod.spec.node_name:
                     self.bound.setdefault(pod.metadata.name, self.clock.monotonic())

@@ -24,5 +24,5 @@ class Api(Protocol):
         ...
 
     def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """Yield the JSON lines of a watch until the server ends it."""
+        """Yield the JSON lines of a watch until the server ends it; maybe empty ones, too."""
         ...

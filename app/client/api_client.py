@@ -11,6 +11,7 @@ import aiohttp
 from yarl import URL
 
 from app.client.connections import CONNECT_TIMEOUT, Answer, Connections
+from app.client.contact import Contact
 from app.client.errors import (
     ApiError,
     FencedError,
@@ -121,6 +122,8 @@ class ApiClient:
         self.limiter = limiter
         self.observer: RequestObserver = NOBODY
         """Who looks on. To be set before :meth:`fenced` makes another client like this one."""
+        self.contact = Contact(clock)
+        """What requests tell of the server. To be set before :meth:`fenced`, if it is shared."""
         self._host = urlsplit(url).netloc.rpartition("@")[2]
         self._session = session
         self._clock = clock
@@ -189,7 +192,8 @@ class ApiClient:
 
         *params* are sent as they are plus ``watch=true``. When they carry ``timeoutSeconds``, a
         watch that outlives it by *watch_grace* raises UnavailableError. A last line without an
-        end is dropped: it is cut off, and comes again with the next watch.
+        end is dropped: it is cut off, and comes again with the next watch. The first line is empty:
+        it says that the server has accepted the watch, which may be quiet for long.
         """
         await self._take_turn("GET")
         asked = params.get("timeoutSeconds")
@@ -197,7 +201,7 @@ class ApiClient:
             total=int(asked) + self._watch_grace if asked else None, sock_connect=CONNECT_TIMEOUT
         )
         buffer = LineBuffer()
-        with translated(f"watch {path}"):
+        with self._missing(), translated(f"watch {path}"):
             async with self._session.request(
                 "GET",
                 self.url + path,
@@ -209,8 +213,10 @@ class ApiClient:
                 proxy=self._proxy,
             ) as response:
                 self.observer.watching(self._host, response.status)
+                self.contact.answered(response.status)
                 if response.status != 200:
                     raise error_of(response, await response.read())
+                yield b""
                 async for chunk in response.content.iter_any():
                     for line in buffer.feed(chunk):
                         yield line
@@ -243,7 +249,9 @@ class ApiClient:
         except UnavailableError:
             seconds = self._clock.monotonic() - started
             self.observer.unanswered(self._host, method, seconds=seconds)
+            self.contact.missed()
             raise
+        self.contact.answered(answer.status)
         self.observer.answered(
             self._host,
             method,
@@ -318,6 +326,15 @@ class ApiClient:
         asked = self._clock.monotonic()
         await self.limiter.take()
         self.observer.held_back(self._host, method, seconds=self._clock.monotonic() - asked)
+
+    @contextmanager
+    def _missing(self) -> Iterator[None]:
+        """Take note when there is no answer."""
+        try:
+            yield
+        except UnavailableError:
+            self.contact.missed()
+            raise
 
     def _is_fenced(self, method: str) -> bool:
         return self._may_write is not None and method != "GET" and not self._may_write()

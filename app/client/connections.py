@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[Answer] = loop.create_future()
         self._waiting = waiting
-        too_late = loop.call_later(timeout, self._fail, "timed out")
+        too_late = loop.call_later(timeout, self._give_up, waiting)
         self._transport.write(head if body is None else head + body)
         try:
             return await waiting
@@ -229,6 +229,18 @@ class Connection(asyncio.Protocol):
         self._begin()
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
+
+    def _give_up(self, waiting: "asyncio.Future[Answer]", turns: int = 2) -> None:
+        """Fail, unless the answer has arrived and is only not read yet: the loop may be late.
+
+        uvloop looks at its timers before it reads, so it is let read once more.
+        """
+        if waiting is not self._waiting:
+            return
+        if turns:
+            asyncio.get_running_loop().call_soon(self._give_up, waiting, turns - 1)
+        else:
+            self._fail("timed out")
 
     def _fail(self, why: str) -> None:
         """Give up; whether the server acted on the request can only be told by looking."""

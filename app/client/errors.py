@@ -18,6 +18,8 @@
 A status that is not listed (400, 405, 415 ...) is a plain ApiError.
 """
 
+import logging
+
 import msgspec
 
 
@@ -144,3 +146,22 @@ def from_status(body: bytes, *, status: int = 0, retry_after: str | None = None)
     if isinstance(error, TooManyRequestsError) and retry_after and retry_after.isdecimal():
         error.retry_after = float(retry_after)
     return error
+
+
+def log_failure(
+    log: logging.Logger, message: str, error: BaseException, extra: dict[str, object]
+) -> None:
+    """Log that something failed with *error*, which is added to *extra*.
+
+    Errors of the API, also those that were the cause of another error, happen on any cluster: a
+    warning. After a loss of leadership all that waits is fenced off at once, and the elector says
+    why: that is for debugging. Anything else is a bug and gets a traceback.
+    """
+    expected = error if isinstance(error, ApiError) else error.__cause__
+    extra = {**extra, "error": str(error)}
+    if isinstance(expected, FencedError):
+        log.debug(message, extra=extra)
+    elif isinstance(expected, ApiError):
+        log.warning(message, extra=extra)
+    else:
+        log.error(message, extra=extra, exc_info=error)

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Final
 
 from app.client.errors import (
+    AlreadyExistsError,
     ApiError,
-    FencedError,
     ServerError,
     TooManyRequestsError,
     UnavailableError,
+    log_failure,
 )
 from app.client.event_api import EventApi
 from app.client.event_series import EventSeriesCache
@@ -160,15 +161,15 @@ class EventRecorder:
             await self._api.write(event)
         except (UnavailableError, ServerError, TooManyRequestsError) as exc:
             if tries + 1 >= MAX_TRIES:
-                log.warning("event given up", extra=fields(event, exc))
+                log_failure(log, "event given up", exc, fields(event))
             else:
                 self._to_retry.append((event, tries + 1))
+        except AlreadyExistsError:
+            pass  # an earlier try wrote it, and its answer was lost
         except ApiError as exc:
-            # All that wait are fenced off at once, and the elector says why.
-            level = logging.DEBUG if isinstance(exc, FencedError) else logging.WARNING
-            log.log(level, "event refused", extra=fields(event, exc))
+            log_failure(log, "event refused", exc, fields(event))
 
 
-def fields(event: Event, error: ApiError) -> dict[str, str]:
+def fields(event: Event) -> dict[str, object]:
     """Return what a log line about *event* tells."""
-    return {"event": event.metadata.name, "reason": event.reason, "error": str(error)}
+    return {"event": event.metadata.name, "reason": event.reason}

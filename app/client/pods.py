@@ -6,7 +6,13 @@ from typing import Any, Final
 import msgspec
 
 from app.client.api import Api
-from app.client.errors import ApiError, ConflictError, ServerError, UnavailableError
+from app.client.errors import (
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    ServerError,
+    UnavailableError,
+)
 from app.clock import Clock, rfc3339
 from app.objects.meta import Condition
 from app.objects.pod import Pod
@@ -17,8 +23,6 @@ STATUS_TRIES: Final = 4
 STATUS_RETRY_DELAY: Final = 0.01
 STATUS_RETRY_FACTOR: Final = 5.0
 STATUS_RETRY_JITTER: Final = 0.1
-
-DELETE_OPTIONS: Final = b'{"kind":"DeleteOptions","apiVersion":"v1"}'
 
 encode = msgspec.json.encode
 decode_pod = msgspec.json.Decoder(Pod).decode
@@ -76,9 +80,26 @@ async def get_pod(client: Api, pod: Pod) -> Pod | None:
         raise
 
 
-async def delete_pod(client: Api, pod: Pod) -> None:
-    """Delete a pod with its own grace period and no preconditions, as preemption does."""
-    await client.request("DELETE", path_of(pod), body=DELETE_OPTIONS)
+async def delete_pod(client: Api, pod: Pod) -> bool:
+    """Delete a pod with its own grace period; False if it was gone already.
+
+    kube-scheduler deletes by name alone. Here the uid is a precondition, so that a successor of
+    the same name is left alone. Raises ApiError.
+    """
+    options = {
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "preconditions": {"uid": pod.metadata.uid},
+    }
+    try:
+        await client.request("DELETE", path_of(pod), body=encode(options))
+    except NotFoundError:
+        return False
+    except ConflictError:
+        if await bound_node(client, pod) is not None:
+            raise
+        return False
+    return True
 
 
 async def patch_pod_status(

@@ -118,6 +118,7 @@ async def serve(
             # A client of its own, so that renewals do not wait with the binds for the rate limit.
             lease_client = await _connect(options, config, purpose="leader-election")
             cleanup.push_async_callback(lease_client.close)
+            lease_client.contact = client.contact  # a renewal tells the watches of the server
             elector = make_elector(
                 lease_client, config, registry=registry, clock=BootClock(), rng=rng
             )

@@ -46,6 +46,13 @@ class Handle(Protocol):
         """Whether victims are being evicted for this pod, so that trying it would be too early."""
         ...
 
+    def nominated_node(self, uid: str) -> str:
+        """The node that this pod is nominated to; "" for none.
+
+        The pod's own status may not say so yet.
+        """
+        ...
+
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         """Write the binding to the API; raises OSError-like errors of the client."""
         ...

@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from app.client.api import Api
+from app.client.contact import Contact
 from app.client.errors import (
     ApiError,
     GoneError,
@@ -100,8 +101,12 @@ class Reflector(Generic[T]):
         page_size: int = 500,
         identify: Identify[T] = identity_of,
         decode_partly: DecodePartly[T] | None = None,
+        contact: Contact | None = None,
     ) -> None:
+        """*contact* ends a pause when the server is back, as others have noticed."""
         self.synced = asyncio.Event()
+        self.cut_off_since: float | None = None
+        """Since when, monotonic, what happens is not heard of; None while a watch is open."""
         self.lists = 0
         self.malformed = 0
         self._client = client
@@ -115,6 +120,7 @@ class Reflector(Generic[T]):
         self._clock = clock
         self._rng = rng
         self._page_size = page_size
+        self._contact = contact
         self._store = Store(handler, identify=identify)
         self.store = self._store.objects
         self._version = ""  # of the last thing heard; "" when a list is needed
@@ -135,25 +141,35 @@ class Reflector(Generic[T]):
                 await self._list_and_watch()
             except ApiError as exc:
                 self._note_failure(exc)
+                if not self._version and heard_before:
+                    self._next_pause = FIRST_PAUSE
+                    continue  # the server is there, and has what it takes to go on
                 if isinstance(exc, TooManyRequestsError):
                     asked_to_wait = exc.retry_after or 0.0
             except (msgspec.DecodeError, RecursionError) as exc:
+                self._cut_off()
                 log.warning("watch is garbled", extra={"path": self._path, "error": str(exc)})
             else:
                 lasted = self._clock.monotonic() - started
                 if lasted >= SHORT_WATCH or self._version != heard_before:
                     continue  # the usual end of a watch
+                self._cut_off()
             if self._clock.monotonic() - started >= LONGEST_PAUSE:
                 self._next_pause = FIRST_PAUSE
             await self._pause(at_least=asked_to_wait)
 
     def _note_failure(self, error: ApiError) -> None:
         """Forget the version if the server cannot go on from it."""
+        self._cut_off()
         if isinstance(error, GoneError) or is_from_the_future(error):
             self._version = ""
             log.info("listing again", extra={"path": self._path, "cause": error.message})
         else:
             log.warning("watch failed", extra={"path": self._path, "error": str(error)})
+
+    def _cut_off(self) -> None:
+        if self.cut_off_since is None:
+            self.cut_off_since = self._clock.monotonic()
 
     async def _list_and_watch(self) -> None:
         """Make the store equal to the server's state, and follow it until the server ends that."""
@@ -229,6 +245,10 @@ class Reflector(Generic[T]):
         left = BATCH
         async with aclosing(self._client.watch(self._path, asked)) as lines:
             async for line in lines:
+                if self._version:
+                    self.cut_off_since = None
+                if not line:
+                    continue  # the watch is open
                 event = decode_watch_event(line)
                 if event.type == "ERROR":
                     raise from_status(bytes(event.object))
@@ -326,12 +346,27 @@ class Reflector(Generic[T]):
             if number % BATCH == 0:
                 await asyncio.sleep(0)
         self.lists += 1
+        self.cut_off_since = None
         self.synced.set()
 
     async def _pause(self, *, at_least: float) -> None:
         pause = self._next_pause * (1.0 + self._rng.random())
-        await self._clock.sleep(max(pause, at_least))
         self._next_pause = min(self._next_pause * 2.0, LONGEST_PAUSE)
+        if self._contact is None or at_least:
+            await self._clock.sleep(max(pause, at_least))
+            return
+        sleeping = asyncio.create_task(self._clock.sleep(pause), name="pause")
+        recovered = asyncio.create_task(self._contact.recovered(), name="server is back")
+        try:
+            await asyncio.wait((sleeping, recovered), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            is_back = recovered.done()
+            for task in (sleeping, recovered):
+                task.cancel()
+            await asyncio.gather(sleeping, recovered, return_exceptions=True)
+        if is_back:
+            self._next_pause = FIRST_PAUSE
+            await self._clock.sleep(FIRST_PAUSE * self._rng.random())  # not all at the same moment
 
 
 def is_from_the_future(error: ApiError) -> bool:

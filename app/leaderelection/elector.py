@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from app.client.errors import ApiError
 from app.clock import Clock
@@ -15,6 +15,9 @@ from app.objects.cluster import LeaseSpec
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MOST_TRIES: Final = 3
+"""So many tries to renew may be under way at once."""
 
 
 class LeadershipLostError(Exception):
@@ -156,9 +159,9 @@ class LeaderElector:
             raise error
 
     async def _renew(self) -> None:
-        """Renew every retry period, until a round fails."""
+        """Renew every retry period, counted from one beginning to the next, until a round fails."""
         while await self._renew_round():
-            await self._clock.sleep(self._timing.retry_period)
+            await self._clock.sleep(max(self._timing.retry_period - self._age, 0.0))
 
     async def _renew_round(self) -> bool:
         """Try until the lease is renewed; False when it is lost."""
@@ -173,19 +176,46 @@ class LeaderElector:
         return self._leads
 
     async def _poll(self) -> None:
-        """Try every retry period, until the lease is renewed or seen to be another's."""
-        while True:
-            begun = self._clock.monotonic()
-            if await self._acquire_or_renew() or not self._candidate.is_holder:
-                return
-            took = self._clock.monotonic() - begun
-            await self._clock.sleep(max(self._timing.retry_period - took, 0.0))
+        """Begin a try every retry period, until the lease is renewed or seen to be another's.
+
+        A try goes on beside those after it: its answer may come late, but a request on a connection
+        that is dead, or to a server that is, must not take the time of the others. Of several
+        that arrive the API server accepts one, by the resource version.
+        """
+        tries: set[asyncio.Task[bool]] = set()
+        try:
+            while True:
+                if len(tries) < MOST_TRIES:
+                    tries.add(asyncio.create_task(self._acquire_or_renew(), name="try to renew"))
+                if await self._has_settled(tries):
+                    return
+        finally:
+            await _stop(*tries)
+
+    async def _has_settled(self, tries: set[asyncio.Task[bool]]) -> bool:
+        """Return at the end of a retry period, or at once when one of *tries* has settled it.
+
+        Those that have ended in vain are taken out of *tries*.
+        """
+        period = asyncio.create_task(self._clock.sleep(self._timing.retry_period), name="period")
+        try:
+            while True:
+                await asyncio.wait((period, *tries), return_when=asyncio.FIRST_COMPLETED)
+                ended = {each for each in tries if each.done()}
+                tries -= ended
+                results = [each.result() for each in ended]
+                if any(results) or not self._candidate.is_holder:
+                    return True
+                if period.done():
+                    return False
+        finally:
+            await _stop(period)
 
     async def _acquire_or_renew(self) -> bool:
         """Make one attempt (spec §10.3); whether the lease is ours now."""
         now = self._now()
         try:
-            return await self._renew_at_once(now) or await self._look_and_claim(now)
+            return await self._renew_at_once(now) or await self._look_and_claim()
         except ApiError as exc:
             log.warning("no access to lease", extra={"lease": self._lock.key, "error": str(exc)})
             return False
@@ -202,8 +232,9 @@ class LeaderElector:
             return False
         return True
 
-    async def _look_and_claim(self, now: Now) -> bool:
+    async def _look_and_claim(self) -> bool:
         lease = await self._lock.get()
+        now = self._now()  # what is written counts from here, however long the look took
         if lease is None:
             spec = self._candidate.first(now)
             self._wrote(await self._lock.create(spec), spec, now)
@@ -230,7 +261,7 @@ class LeaderElector:
     def _wrote(self, lease: Lease, spec: LeaseSpec, now: Now) -> None:
         self._lease = lease
         self._candidate.wrote(spec, self._clock.monotonic())
-        self._renewed_at = now.monotonic
+        self._renewed_at = max(self._renewed_at, now.monotonic)
 
     # The end
 

@@ -72,6 +72,12 @@ HANDLER_FAILURES: Final = counter(
     text="Changes that the scheduler failed to take in.",
     labels=("path",),
 )
+SURPLUS_VICTIMS: Final = counter(
+    name="berth_preemption_surplus_victims_total",
+    stability=ALPHA,
+    text="Pods that were evicted for a preemption that was given up, because others of its victims"
+    " could not be evicted or the preemptor did not wait any more.",
+)
 CACHE_DRIFT: Final = gauge(
     name="berth_cache_drift_objects",
     stability=ALPHA,

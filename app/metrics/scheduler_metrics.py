@@ -38,6 +38,7 @@ class SchedulerMetrics(Collector):
         self._victims = Histograms(families.PREEMPTION_VICTIMS)
         self._preemption_duration = Histograms(families.PREEMPTION_TASK_DURATION)
         self._preemptions = Counters(families.PREEMPTION_TASK_EXECUTIONS)
+        self._surplus_victims = Counters(own_families.SURPLUS_VICTIMS)
         self._permit_wait = Histograms(families.PERMIT_WAIT_DURATION)
         self._event_handling = Histograms(families.EVENT_HANDLING_DURATION)
         self._hint_duration = Histograms(families.QUEUEING_HINT_DURATION)
@@ -130,6 +131,10 @@ class SchedulerMetrics(Collector):
         result = "error" if failed else "success"
         self._preemption_duration.observe(seconds, result)
         self._preemptions.add(result)
+
+    def evicted_for_nothing(self, count: int) -> None:
+        """A preemption was given up after *count* victims had been evicted for it."""
+        self._surplus_victims.add(amount=count)
 
     # Around it.
 

@@ -180,6 +180,9 @@ class OfflineHandle:
     def is_preempting(self, uid: str) -> bool:
         return False
 
+    def nominated_node(self, uid: str) -> str:
+        return ""
+
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         raise ScenarioError(f"pod {pod.key} cannot be bound to {node_name}: there is no cluster")
 

@@ -1,5 +1,6 @@
 """How decisions reach the API: bindings, conditions and events, through the write lanes."""
 
+import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
@@ -32,6 +33,12 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 """Seconds between asking what became of a bind: doubled each time, and up to doubled by chance."""
 
+MOST_BINDS: Final = 16
+"""So many may wait, be made or be in doubt before :attr:`ApiWriter.has_room` says no.
+
+At 5 ms a bind that makes 3,000 a second. What is decided further ahead only grows old: a second
+scheduler on the same nodes takes the room meanwhile.
+"""
 
 NO_ANSWER: Final = (ServerError, TooManyRequestsError, UnauthorizedError, UnavailableError)
 """Errors that say nothing of a pod; also while our token is being replaced."""
@@ -66,6 +73,8 @@ class ApiWriter:
         self._recorders = recorders
         self._clock = clock
         self._rng = rng
+        self._binds = 0  # that wait, are being made or are in doubt
+        self._some_bind_ended = asyncio.Event()
         self._status = PodStatusWriter(client, lanes, exists=self._exists, clock=clock, rng=rng)
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
@@ -75,12 +84,16 @@ class ApiWriter:
         already, our own earlier request did it. As long as the server cannot say, this waits: the
         pod's room must not be given to another while it may be on the node.
         """
+        self._binds += 1
         try:
             await self._ahead(pod.pod, lambda: pods.bind(self._client, pod.pod, node_name))
         except (ConflictError, ServerError, UnavailableError) as exc:
             if await self.bound_node(pod.pod) != node_name:
                 raise
             log.info("bind had succeeded", extra={"pod": pod.key, "error": str(exc)})
+        finally:
+            self._binds -= 1
+            self._some_bind_ended.set()
 
     async def bound_node(self, pod: Pod) -> str | None:
         """Return what :func:`app.client.pods.bound_node` does, asking until there is an answer."""
@@ -133,8 +146,7 @@ class ApiWriter:
             await pods.patch_pod_status(
                 self._client, pod, condition, None, clock=self._clock, rng=self._rng
             )
-            await pods.delete_pod(self._client, pod)
-            return True
+            return await pods.delete_pod(self._client, pod)
 
         try:
             return await self._lanes.evict(write)
@@ -144,8 +156,8 @@ class ApiWriter:
     def _exists(self, pod: Pod) -> bool:
         """Say whether *pod*, for all we know, was not deleted, nor replaced by one of its name.
 
-        Names are all that kube-scheduler's patches and deletions go by, and a write may wait so
-        long that a controller has made a successor meanwhile, which it must not hit.
+        Status patches go by names alone, as kube-scheduler's do, and a write may wait so long that
+        a controller has made a successor meanwhile, which it must not hit.
         """
         known = self._pod_lookup(pod.key)
         return known is not None and known.metadata.uid == pod.metadata.uid
@@ -153,6 +165,15 @@ class ApiWriter:
     @property
     def is_binding(self) -> bool:
         return self._lanes.is_binding
+
+    @property
+    def has_room(self) -> bool:
+        return self._binds < MOST_BINDS
+
+    async def until_room(self) -> None:
+        while not self.has_room:
+            self._some_bind_ended.clear()
+            await self._some_bind_ended.wait()
 
     @property
     def is_behind(self) -> bool:

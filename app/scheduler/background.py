@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from app.client.errors import log_failure
+
 log = logging.getLogger(__name__)
 
 Work = Callable[[], Awaitable[None]]
@@ -37,8 +39,8 @@ class Background:
         self._running += 1
         try:
             await job.work()
-        except Exception:  # nobody waits for it, and other work goes on
-            log.exception("background work failed", extra={"work": job.name})
+        except Exception as exc:  # noqa: BLE001 - nobody waits for it, and other work goes on
+            log_failure(log, "background work failed", exc, {"work": job.name})
         finally:
             self._running -= 1
 

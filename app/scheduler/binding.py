@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from app.client.errors import ApiError
+from app.client.errors import ApiError, log_failure
 from app.clock import Clock
 from app.extender.errors import ExtenderError
 from app.extender.extenders import Extenders
@@ -46,6 +46,15 @@ class BindingCycle:
         """Pods bound since the start; the first and the last at these monotonic times."""
         self.first_bound_at = self.last_bound_at = 0.0
 
+    @property
+    def has_room(self) -> bool:
+        """Whether one more binding would be written soon."""
+        return self._reporter.has_room
+
+    async def until_room(self) -> None:
+        """Return when there is room; see :class:`~app.scheduler.reporter.BindingReporter`."""
+        await self._reporter.until_room()
+
     async def run(self, claim: Claim) -> None:
         """Carry a claim out; whatever goes wrong, one pod must never stop the scheduler."""
         pod, node_name = claim.assumed, claim.assumed.node_name
@@ -59,8 +68,8 @@ class BindingCycle:
                 status = Status.error(PREEMPTED)
                 if claim.running_pre_binds:
                     status = refused(status, "PreBind", claim.running_pre_binds[0])
-            except Exception as exc:
-                log.exception("binding failed", extra={"pod": pod.key, "node": node_name})
+            except Exception as exc:  # noqa: BLE001 - one pod must never stop the scheduler
+                log_failure(log, "binding failed", exc, {"pod": pod.key, "node": node_name})
                 status = Status.error(repr(exc))
             finally:
                 self._claims.remove(claim)

@@ -24,14 +24,13 @@ Select = Callable[[Sequence[int]], int]
 
 
 def num_feasible_nodes_to_find(percentage: int, num_nodes: int) -> int:
-    """Return after how many feasible nodes kube-scheduler stops looking (spec §2.5).
+    """Return how many feasible nodes are enough (spec §2.5).
 
-    *percentage* is percentageOfNodesToScore; 0 means kube-scheduler's adaptive rule.
+    *percentage* is percentageOfNodesToScore; 0 means all of them. kube-scheduler then takes a share
+    that shrinks as the cluster grows, from 50 to 5 percent, because judging more takes it too long.
     """
-    if num_nodes < MIN_FEASIBLE_NODES:
+    if percentage == 0 or num_nodes < MIN_FEASIBLE_NODES:
         return num_nodes
-    if percentage == 0:
-        percentage = max(50 - num_nodes // 125, 5)
     return max(num_nodes * percentage // 100, MIN_FEASIBLE_NODES)
 
 

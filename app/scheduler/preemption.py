@@ -10,15 +10,20 @@
 What was decided in the scheduling cycle is done here beside it. The preemptor is not bound: it
 goes through a cycle of its own once its victims are gone, and until then its nomination keeps the
 room from pods of equal or lower priority.
+
+Decision (2026-11): victims that cannot be evicted are tried again, with pauses, before the
+preemptor may look elsewhere. kube-scheduler lets it try another node at once, which evicts other
+pods while the first ones leave; when the API server fails, that repeats as fast as it can.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from app.client.errors import ApiError, log_failure
 from app.clock import Clock
 from app.framework.pod_info import PodInfo
 from app.framework.preemption.candidate import Candidate
@@ -36,6 +41,9 @@ PodLookup = Callable[[str], Pod | None]
 
 IN_MEMORY: Final = " (in kube-scheduler memory)."
 
+PAUSES: Final = (1.0, 2.0, 4.0)
+"""Seconds before evictions that failed are tried again; then the preemption is given up."""
+
 
 class Evictor(Protocol):
     """The API, as far as victims are concerned."""
@@ -48,6 +56,14 @@ class Evictor(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
+class Gate:
+    """Keeps a preemptor from being tried while its victims are evicted."""
+
+    last: PodInfo | None = None
+    """The victim that alone remains to be evicted; None while there are others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """Some victims to evict, none of which was leaving already."""
@@ -56,6 +72,7 @@ class Order:
     profile: str
     node: str
     victims: tuple[PodInfo, ...]
+    gate: Gate
 
 
 class PreemptionsUnderWay:
@@ -63,21 +80,21 @@ class PreemptionsUnderWay:
 
     def __init__(self, pod_lookup: PodLookup) -> None:
         self._pod_lookup = pod_lookup
-        self._last_victim: dict[str, PodInfo | None] = {}
+        self._gates: dict[str, Gate] = {}
 
-    def begin(self, uid: str) -> None:
-        self._last_victim[uid] = None
+    def begin(self, uid: str) -> Gate:
+        """Gate the preemptor until :meth:`end`, in place of an earlier gate of its own."""
+        gate = self._gates[uid] = Gate()
+        return gate
 
-    def await_last(self, uid: str, victim: PodInfo) -> None:
-        """Note that only *victim* remains to be evicted."""
-        self._last_victim[uid] = victim
-
-    def end(self, uid: str) -> None:
-        self._last_victim.pop(uid, None)
+    def end(self, uid: str, gate: Gate) -> None:
+        """Take *gate* away, unless another is in its place."""
+        if self._gates.get(uid) is gate:
+            del self._gates[uid]
 
     def __len__(self) -> int:
         """The number of pods that victims are being evicted for."""
-        return len(self._last_victim)
+        return len(self._gates)
 
     def is_preempting(self, uid: str) -> bool:
         """Whether it is too early to try the preemptor.
@@ -85,13 +102,22 @@ class PreemptionsUnderWay:
         It is not when the last victim is seen to go: that may well be heard of before the answer
         to our own request, and nothing wakes the preemptor later.
         """
-        if uid not in self._last_victim:
-            return False
-        last = self._last_victim[uid]
-        if last is None:
-            return True
-        current = self._pod_lookup(last.key)
+        gate = self._gates.get(uid)
+        return gate is not None and (gate.last is None or self.stays(gate.last))
+
+    def stays(self, victim: PodInfo) -> bool:
+        """Whether *victim* is neither gone nor leaving, as far as the watch has told."""
+        current = self._current(victim)
         return current is not None and current.metadata.deletion_timestamp is None
+
+    def waits(self, preemptor: PodInfo) -> bool:
+        """Whether *preemptor* still waits for a node."""
+        current = self._current(preemptor)
+        return current is not None and not current.spec.node_name
+
+    def _current(self, pod: PodInfo) -> Pod | None:
+        found = self._pod_lookup(pod.key)
+        return found if found is not None and found.metadata.uid == pod.uid else None
 
 
 class Preemptions:
@@ -123,8 +149,8 @@ class Preemptions:
         staying = tuple(v for v in chosen.victims if v.pod.metadata.deletion_timestamp is None)
         if staying:
             self._metrics.victims_chosen(len(chosen.victims))
-            self._under_way.begin(preemptor.uid)
-            self._orders.append(Order(preemptor, profile, chosen.node, staying))
+            gate = self._under_way.begin(preemptor.uid)
+            self._orders.append(Order(preemptor, profile, chosen.node, staying, gate))
             self._ordered.set()
 
     @property
@@ -147,30 +173,78 @@ class Preemptions:
                     )
 
     async def carry_out(self, order: Order) -> None:
-        """Evict the victims of *order*; if that fails, let the preemptor try something else."""
+        """Evict the victims of *order*; if that fails, let the preemptor try something else.
+
+        What fails is tried again first, unless the preemptor is gone or has a node by then.
+        """
         preemptor = order.preemptor
-        *others, last = order.victims
-        started, failed = self._clock.monotonic(), True
+        started = self._clock.monotonic()
         self._clear_lower_nominations(order)
-        must_wake = True
+        left: Sequence[PodInfo] = order.victims
+        told = False
         try:
-            async with asyncio.TaskGroup() as tasks:
-                for victim in others:
-                    tasks.create_task(self._evict(order, victim), name=f"evict {victim.key}")
-            self._under_way.await_last(preemptor.uid, last)
-            # If the last one was gone, its deletion may have been told too early to wake anybody.
-            must_wake = not await self._evict(order, last)
-            failed = False
-        except Exception as exc:  # whatever failed, the preemptor must not stay gated
-            log.exception(
-                "preemption failed",
-                extra={"pod": preemptor.key, "node": order.node, "error": str(exc)},
-            )
+            for pause in (*PAUSES, None):
+                left, told = await self._evict_all(order, left)
+                if not left or pause is None:
+                    break
+                await self._clock.sleep(pause)
+                if not self._under_way.waits(preemptor):
+                    break
+                left = [victim for victim in left if self._under_way.stays(victim)]
+                if not left:
+                    break
+        except Exception:  # whatever failed, the preemptor must not stay gated
+            log.exception("preemption failed", extra={"pod": preemptor.key, "node": order.node})
         finally:
-            self._under_way.end(preemptor.uid)
-            self._metrics.preempted(seconds=self._clock.monotonic() - started, failed=failed)
-        if must_wake:
+            self._under_way.end(preemptor.uid, order.gate)
+            seconds = self._clock.monotonic() - started
+            self._metrics.preempted(seconds=seconds, failed=bool(left))
+        if left:
+            self._metrics.evicted_for_nothing(len(order.victims) - len(left))
+        if not told:
             self._queue.activate([preemptor.pod])
+
+    async def _evict_all(
+        self, order: Order, victims: Sequence[PodInfo]
+    ) -> tuple[Sequence[PodInfo], bool]:
+        """Try to evict *victims*, the last one when the others are; return those that remain.
+
+        Also return whether the deletion of the last one will wake the preemptor. If it was gone,
+        that may have been told too early to wake anybody. Raises what is no error of the API.
+        """
+        *others, last = victims
+        answers = await asyncio.gather(*(self._try_to_evict(order, victim) for victim in others))
+        left = self._failed(order, others, answers)
+        if left:
+            return [*left, last], False
+        order.gate.last = last
+        answer = await self._try_to_evict(order, last)
+        return self._failed(order, [last], [answer]), answer is True
+
+    async def _try_to_evict(self, order: Order, victim: PodInfo) -> bool | Exception:
+        """Return what :meth:`_evict` does, or its error."""
+        try:
+            return await self._evict(order, victim)
+        except Exception as exc:  # noqa: BLE001 - looked at when the others have ended, too
+            return exc
+
+    def _failed(
+        self, order: Order, victims: Sequence[PodInfo], answers: Sequence[bool | Exception]
+    ) -> list[PodInfo]:
+        """Return the victims whose eviction failed; raise the first error that is not the API's."""
+        failed = [
+            (victim, answer)
+            for victim, answer in zip(victims, answers, strict=True)
+            if isinstance(answer, Exception)
+        ]
+        for _, error in failed:
+            if not isinstance(error, ApiError):
+                raise error
+        if failed:
+            victim, error = failed[0]
+            told = {"pod": order.preemptor.key, "node": order.node, "victim": victim.key}
+            log_failure(log, "eviction failed", error, {**told, "failed": len(failed)})
+        return [victim for victim, _ in failed]
 
     def _clear_lower_nominations(self, order: Order) -> None:
         """Let pods that the preemptor takes the node from look for another one."""

@@ -41,7 +41,18 @@ class UrgentReporter(Reporter, Protocol):
 
 
 class BindingReporter(Reporter, Protocol):
-    """Can also say something that a binding waits for."""
+    """Can also say something that a binding waits for, and how many of these there may be.
+
+    Whoever decides far ahead of what is written decides on a cluster that others, such as a second
+    scheduler, have changed by the time they hear of it.
+    """
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more binding would be written soon."""
+
+    async def until_room(self) -> None:
+        """Return when there is room."""
 
     async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         """Write fields of the status of *pod*; raises ApiError."""

@@ -89,6 +89,7 @@ class Scheduler:
         """Schedule for ever. The loop breathes between attempts, so watches and leases go on."""
         async with asyncio.TaskGroup() as tasks:
             while True:
+                await self.binding.until_room()
                 queued = self.queue.pop()
                 if queued is None:
                     await self.queue.wait_ready()

@@ -78,8 +78,12 @@ def scheduler_probes(
     is_synced: Callable[[], bool],
     is_terminating: Callable[[], bool],
     progress: Check,
+    watches: Check,
 ) -> Probes:
     """Return what each probe of a scheduler checks (spec §7.3), in ``livez`` also its *progress*.
+
+    ``readyz`` has *watches* besides: a process that is cut off from the API server is not made
+    better by a restart, but must not count as in order.
 
     The check of the lease, of one that *elects*, never fails, as in kube-scheduler: who loses the
     lease exits.
@@ -92,6 +96,7 @@ def scheduler_probes(
             **leader_election,
             "shutdown": lambda: "process is shutting down" if is_terminating() else "",
             "sched-handler-sync": lambda: "" if is_synced() else "handlers are not synced",
+            "watches": watches,
         },
     }
 
@@ -99,9 +104,14 @@ def scheduler_probes(
 def extender_probes(*, is_synced: Callable[[], bool], is_terminating: Callable[[], bool]) -> Probes:
     """Return what each probe of the extender port checks: of a scheduler's, what applies."""
     probes = scheduler_probes(
-        elects=False, is_synced=is_synced, is_terminating=is_terminating, progress=ping
+        elects=False,
+        is_synced=is_synced,
+        is_terminating=is_terminating,
+        progress=ping,
+        watches=ping,
     )
-    return {**probes, "livez": {"ping": ping}}
+    readyz = {name: check for name, check in probes["readyz"].items() if name != "watches"}
+    return {**probes, "livez": {"ping": ping}, "readyz": readyz}
 
 
 def health_endpoints(probes: Probes) -> APIRouter:

@@ -28,6 +28,7 @@ class PluginHandle:
     writer: ApiWriter
     pod: Callable[[str], Pod | None]
     is_preempting: Callable[[str], bool]
+    nominated_node: Callable[[str], str]
     claim_writer: ClaimWriter
     background: Background
     outcomes: Outcomes

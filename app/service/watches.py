@@ -78,6 +78,7 @@ class Watches:
                 clock=clock,
                 rng=rng,
                 on_malformed=self._on_malformed,
+                contact=client.contact,
             )
 
         self._listed: dict[str, Reflector[Any]] = {

@@ -1,10 +1,13 @@
 """Connections: how answers are read, and which connections are used again."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+import uvloop
 
 from app.client.connections import IDLE_LIMIT, Answer, Connection, Connections
 from app.client.errors import UnavailableError
@@ -280,3 +283,32 @@ async def test_exchanges_at_the_same_time_have_connections_of_their_own() -> Non
 
         assert len(set(ports)) == 3
         assert await port_used(connections) in ports
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_an_answer_that_is_there_when_the_time_is_over_counts(
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """On a loop that was busy meanwhile; some loops look at timers before they read."""
+    (ours, theirs), (other, prompt) = socket.socketpair(), socket.socketpair()
+
+    def keep_the_loop(loop: asyncio.AbstractEventLoop) -> None:
+        loop.remove_reader(other)
+        theirs.sendall(OK)
+        time.sleep(0.01)
+
+    async def exchange() -> Answer:
+        loop, connections = asyncio.get_running_loop(), pool()
+        _, connection = await loop.create_connection(lambda: Connection(connections), sock=ours)
+        asking = asyncio.create_task(
+            connection.exchange("GET", "/x", headers={}, body=None, timeout=0.005), name="ask"
+        )
+        await asyncio.sleep(0)
+        loop.add_reader(other, keep_the_loop, loop)
+        prompt.sendall(b"!")
+        answer = await asking
+        await connections.close()
+        return answer
+
+    with theirs, other, prompt, asyncio.Runner(loop_factory=make_loop) as runner:
+        assert runner.run(exchange()).body == b"ok"

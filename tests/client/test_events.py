@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.client.errors import (
+    AlreadyExistsError,
     ApiError,
     FencedError,
     ForbiddenError,
@@ -284,6 +285,11 @@ async def test_a_write_that_failed_succeeds_later(rig: Rig) -> None:
             FencedError("another replica may lead by now"),
             [],
             id="quiet, of one that leads no more",
+        ),
+        pytest.param(
+            AlreadyExistsError(409, "AlreadyExists", 'events "p.1" already exists'),
+            [],
+            id="quiet, it was written and the answer lost",
         ),
     ],
 )

@@ -69,16 +69,20 @@ async def test_bind_is_not_tried_again() -> None:
     assert len(api.requests) == 1
 
 
-async def test_delete_has_no_preconditions() -> None:
+async def test_delete_means_one_pod_and_not_whoever_has_its_name() -> None:
     api = FakeApi()
 
-    await delete_pod(api, pod("low-b"))
+    assert await delete_pod(api, pod("low-b")) is True
 
     assert api.requests == [
         Request(
             "DELETE",
             "/api/v1/namespaces/default/pods/low-b",
-            {"kind": "DeleteOptions", "apiVersion": "v1"},
+            {
+                "kind": "DeleteOptions",
+                "apiVersion": "v1",
+                "preconditions": {"uid": "pod-default-low-b"},
+            },
         )
     ]
 

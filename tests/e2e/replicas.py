@@ -157,6 +157,8 @@ class Cluster:
         """Note every node that a pod gets, for ever."""
         async with aclosing(self.client.watch("/api/v1/pods", {})) as lines:
             async for line in lines:
+                if not line:
+                    continue
                 event = msgspec.json.decode(line, type=WatchEvent)
                 pod: Any = msgspec.json.decode(event.object)
                 node = pod["spec"].get("nodeName", "")

@@ -3,6 +3,7 @@
 import pytest
 
 from app.cache.comparer import Comparison
+from app.scheduler.api_writer import MOST_BINDS
 from tests.faults.proxy import Answer, Fault
 from tests.faults.world import world
 
@@ -114,3 +115,20 @@ async def test_a_bind_that_fails_only_in_words_does_not_stop_the_scheduler() -> 
         await cluster.check()
 
         assert (lost.hits, forbidden.hits) == (1, 1)
+
+
+async def test_a_slow_server_is_not_sent_more_and_more_binds() -> None:
+    async with world("n1", "n2") as cluster:
+        cluster.proxy.faults = [Fault("POST", "/binding$", times=1_000, delay=0.5)]
+        names = [f"p{i}" for i in range(3 * MOST_BINDS)]
+        await cluster.create_pods(*names, cpu="1m")
+        most = 0
+
+        def all_bound() -> bool:
+            nonlocal most
+            most = max(most, cluster.service.scheduler.binding_count)
+            return cluster.service.scheduler.binding.scheduled == len(names)
+
+        await cluster.until(all_bound)
+        assert most == MOST_BINDS
+        await cluster.check()

@@ -277,3 +277,21 @@ async def test_a_server_that_comes_back_from_a_backup_in_which_nothing_was_bound
 
         await cluster.check()
         assert cluster.service.cache.counts() == {"nodes": 2, "pods": 5, "assumed_pods": 0}
+
+
+async def test_an_outage_is_told_while_it_lasts_and_ends_for_all_watches_at_once() -> None:
+    async with world("n1", "n2") as cluster:
+        await live_on(cluster, "before")
+        await cluster.check()
+        service, port = cluster.service, cluster.proxy.server_port
+        cluster.proxy.server_port = 0
+        cluster.proxy.reset_all()
+        await cluster.until(lambda: "/api/v1/pods" in service.staleness())
+        assert service.client.contact.recoveries == 0
+
+        cluster.proxy.server_port = port
+        await service.client.request("GET", "/api/v1/nodes")  # as a renewal of the lease might be
+        assert service.client.contact.recoveries == 1
+        await cluster.until(lambda: not service.staleness())
+        await live_on(cluster, "after")
+        await cluster.check()

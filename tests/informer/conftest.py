@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 import pytest
 
+from app.client.contact import Contact
 from app.clock import FakeClock
 from app.informer.reflector import DecodePartly, Reflector
 from tests.informer.scripted import Object, Recorder, ScriptedApi
@@ -32,6 +33,7 @@ class Rig:
     reflector: Reflector[Object]
     handler: Recorder
     clock: FakeClock
+    contact: Contact
     malformed: list[str] = field(default_factory=list)
 
     async def settle(self) -> None:
@@ -64,6 +66,7 @@ async def start() -> AsyncIterator[Start]:
 
     def started(api: ScriptedApi, *, decode_partly: DecodePartly[Object] | None = None) -> Rig:
         clock, handler = FakeClock(), Recorder()
+        contact = Contact(clock)
         malformed: list[str] = []
         reflector: Reflector[Object] = Reflector(
             api,
@@ -73,12 +76,13 @@ async def start() -> AsyncIterator[Start]:
             handler=handler,
             clock=clock,
             rng=random.Random(1),
+            contact=contact,
             on_malformed=lambda key, raw, exc: malformed.append(f"{key}: {exc}"),
             params={"fieldSelector": "f"},
             page_size=2,
         )
         tasks.append(asyncio.create_task(reflector.run(), name="reflector"))
-        return Rig(api, reflector, handler, clock, malformed)
+        return Rig(api, reflector, handler, clock, contact, malformed)
 
     yield started
     for task in tasks:

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from app.client.errors import ForbiddenError, ServerError, TooManyRequestsError, UnavailableError
-from app.informer.reflector import BATCH
+from app.client.contact import QUIET
+from app.client.errors import (
+    ForbiddenError,
+    GoneError,
+    ServerError,
+    TooManyRequestsError,
+    UnavailableError,
+)
+from app.informer.reflector import BATCH, FIRST_PAUSE
 from tests.informer.conftest import Start
 from tests.informer.scripted import (
     OPEN,
@@ -239,3 +246,113 @@ async def test_others_get_their_turn_after_a_batch_of_events(start: Start) -> No
 
     # the bookmark that ends the initial state is the first event of the first batch
     assert heard == [BATCH - 1, 2 * BATCH - 1, 3 * BATCH - 1, 3 * BATCH]
+
+
+# After an outage.
+
+
+async def test_the_pause_ends_when_the_server_answers_anybody(start: Start) -> None:
+    refused = UnavailableError("refused", sent=False)
+    api = ScriptedApi(watches=[[initial_end(5)], *[[refused]] * 8, [modified("a", 6), OPEN]])
+    rig = start(api)
+    rig.contact.heard()
+    for _ in range(130):
+        await rig.pass_time(0.5)
+        if len(api.asked) == 9:
+            break
+    rig.contact.missed()
+    assert len(api.asked) == 9, "and the next pause is of 30 s or more"
+
+    rig.contact.heard()  # the lease was renewed
+    await rig.settle()
+    await rig.pass_time(FIRST_PAUSE)
+
+    assert rig.handler.calls == ["add a@6"]
+
+
+async def test_a_server_that_asks_for_patience_gets_it_whoever_else_is_answered(
+    start: Start,
+) -> None:
+    busy = TooManyRequestsError(429, "TooManyRequests", "busy")
+    busy.retry_after = 20.0
+    rig = start(ScriptedApi(watches=[[initial_end(5)], [busy], [OPEN]]))
+    await rig.settle()
+    await rig.pass_time(1)
+    rig.contact.missed()
+    rig.clock.advance(QUIET)
+    rig.contact.heard()
+    await rig.settle()
+    await rig.pass_time(1)
+    assert len(rig.api.asked) == 2
+
+    await rig.pass_time(20)
+    assert len(rig.api.asked) == 3
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        pytest.param(error(410, "Expired", "too old resource version"), id="an event"),
+        pytest.param(GoneError(410, "Expired", "too old resource version"), id="the answer"),
+    ],
+)
+async def test_an_expired_version_is_listed_anew_without_another_pause(
+    start: Start, gone: Step
+) -> None:
+    refused = UnavailableError("refused", sent=False)
+    api = ScriptedApi(
+        watches=[[initial_end(5)], *[[refused]] * 6, [gone], [added("a", 9), initial_end(9), OPEN]]
+    )
+    rig = start(api)
+    for _ in range(300):
+        if len(api.asked) >= 8:
+            break
+        await rig.pass_time(0.25)
+
+    assert rig.handler.calls == ["add a@9"]
+
+
+async def test_a_server_that_lists_what_it_then_calls_expired_is_not_hammered(start: Start) -> None:
+    gone = GoneError(410, "Expired", "too old resource version")
+    rig = start(ScriptedApi(watches=[[added("a", 9), initial_end(9), gone]] * 50))
+
+    for _ in range(10):
+        await rig.pass_time(0.1)
+
+    assert 2 <= len(rig.api.asked) <= 5
+
+
+async def test_a_watch_is_cut_off_from_its_failure_until_it_is_open_again(start: Start) -> None:
+    """Also a quiet one: the empty line says that the server has accepted it."""
+    refused = UnavailableError("refused", sent=False)
+    api = ScriptedApi(watches=[[initial_end(5), refused], [refused], [b"", OPEN]])
+    rig = start(api)
+    await rig.settle()
+    began = rig.clock.monotonic()
+    since = [rig.reflector.cut_off_since]
+    for seconds in (0.5, 1):
+        await rig.pass_time(seconds)
+        since.append(rig.reflector.cut_off_since)
+
+    assert len(api.asked) == 3
+    assert since == [began, began, None]
+
+
+async def test_a_watch_whose_version_expired_is_cut_off_until_all_is_listed(start: Start) -> None:
+    listing = asyncio.Event()
+    gone = error(410, "Expired", "too old resource version")
+    rig = start(
+        ScriptedApi(
+            watches=[
+                [initial_end(5)],
+                [b"", gone],
+                [b"", added("a", 9), listing, initial_end(9), OPEN],
+            ]
+        )
+    )
+    await rig.settle()
+    assert rig.reflector.cut_off_since is not None
+
+    listing.set()
+    await rig.settle()
+    assert rig.reflector.cut_off_since is None

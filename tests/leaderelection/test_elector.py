@@ -222,6 +222,69 @@ async def test_trouble_that_passes_in_time_is_survived(
     assert replica.elector.is_leader
 
 
+@pytest.mark.parametrize(
+    "lost",
+    [
+        pytest.param(Trouble(until_applied=1e9), id="requests"),
+        pytest.param(Trouble(until_answered=1e9), id="answers"),
+    ],
+)
+async def test_two_tries_that_are_lost_do_not_cost_leadership(
+    api: LeaseApi, clock: FakeClock, replica: Replica, lost: Trouble
+) -> None:
+    """Each on a connection that is dead without telling; the next try does not wait for them."""
+
+    def trouble(_method: str, path: str) -> Trouble:
+        asked = sum(each == path for _, each in api.asked)
+        return lost if path == LEASE and asked <= 2 else NO_TROUBLE
+
+    api.trouble = trouble
+    for _ in range(60):
+        await advance(clock, 0.25)
+        assert replica.elector.is_leader
+
+    assert replica.leads()
+    assert api.spec["holderIdentity"] == "me"
+
+
+async def test_no_more_than_three_tries_are_under_way(
+    api: LeaseApi, clock: FakeClock, replica: Replica
+) -> None:
+    api.trouble = lambda _method, _path: SILENT
+    await advance(clock, 6.75)  # the first request is given up after 5 s, at 7 s
+    assert api.asked == [UPDATE] * 3
+
+    await advance(clock, 2)
+    assert api.asked == [UPDATE] * 3 + [GET]
+
+
+async def test_a_renewal_begins_a_retry_period_after_the_last_one_began(
+    api: LeaseApi, clock: FakeClock, replica: Replica
+) -> None:
+    """However long that one took: on a slow server, time must not be lost between them."""
+    api.trouble = lambda _method, _path: Trouble(until_answered=1.5)
+    await advance(clock, 8)
+
+    assert api.asked == [UPDATE] * 4
+
+
+async def test_a_renewal_after_a_look_counts_from_when_it_was_sent(
+    api: LeaseApi, clock: FakeClock, replica: Replica
+) -> None:
+    api.put(**api.spec)  # somebody changed the Lease otherwise, so a look is needed
+    api.trouble = lambda method, _path: (
+        Trouble(until_answered=1.5) if method == "GET" else NO_TROUBLE
+    )
+    await advance(clock, 3.5)
+    assert api.asked == [UPDATE, GET, UPDATE]
+    api.trouble = lambda _method, _path: SILENT
+
+    clock.advance(9.75)
+    assert replica.elector.is_leader
+    clock.advance(0.25)
+    assert not replica.elector.is_leader
+
+
 async def test_a_lease_that_another_holds_is_lost_at_once(
     api: LeaseApi, clock: FakeClock, replica: Replica
 ) -> None:

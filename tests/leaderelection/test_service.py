@@ -161,7 +161,8 @@ async def test_what_probes_are_told_of_a_replica(scene: Scene, *, delayed: bool)
     waiting = (
         500,
         "[+]leaderElection ok\n[+]shutdown ok\n"
-        "[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n",
+        "[-]sched-handler-sync failed: reason withheld\n"
+        "[+]watches ok\nreadyz check failed\n",
     )
     async with replica(scene, delayCacheUntilActive=delayed) as (service, _):
         assert await probe("/readyz") == waiting
@@ -178,7 +179,7 @@ async def test_what_probes_are_told_of_a_replica(scene: Scene, *, delayed: bool)
         assert await probe("/readyz") == (
             500,
             "[+]leaderElection ok\n[-]shutdown failed: reason withheld\n"
-            "[+]sched-handler-sync ok\nreadyz check failed\n",
+            "[+]sched-handler-sync ok\n[+]watches ok\nreadyz check failed\n",
         )
         assert await probe("/healthz?verbose") == (
             200,

@@ -153,7 +153,7 @@ async def test_preemption(harness: Harness) -> None:
 
 
 async def test_a_preemption_that_fails(harness: Harness) -> None:
-    harness.cluster.evict_error = OSError("no")
+    harness.cluster.evict_error = ValueError("a bug")
     harness.put(node("n1", cpu=1), pod("low", cpu=1, node="n1"), pod("high", cpu=1, priority=9))
     queued = harness.queue.pop()
     assert queued is not None

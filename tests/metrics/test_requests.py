@@ -30,7 +30,7 @@ async def test_requests_and_watches() -> None:
         with pytest.raises(NotFoundError):
             await client.request("GET", "/missing")
         async with aclosing(client.watch("/things", {})) as lines:
-            assert [line async for line in lines] == [b"12345"]
+            assert [line async for line in lines] == [b"", b"12345"]
         host = urlsplit(client.url).netloc
 
     assert counted(registry, "rest_client_requests_total") == {

@@ -21,7 +21,7 @@ from app.clock import FakeClock
 from app.framework.pod_info import PodInfo
 from app.objects.meta import Condition
 from app.objects.pod import Pod
-from app.scheduler.api_writer import ApiWriter
+from app.scheduler.api_writer import MOST_BINDS, ApiWriter
 from tests.builders import condition, pod, to_json
 from tests.client.fake_api import FakeApi, Request
 
@@ -81,7 +81,11 @@ async def test_a_victim_is_told_and_then_deleted() -> None:
     assert (delete.method, delete.path, delete.body) == (
         "DELETE",
         "/api/v1/namespaces/default/pods/low",
-        {"kind": "DeleteOptions", "apiVersion": "v1"},
+        {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "preconditions": {"uid": "pod-default-low"},
+        },
     )
 
 
@@ -91,6 +95,36 @@ async def test_a_victim_that_is_gone_is_no_error(method: str) -> None:
     api = FakeApi(lambda request: gone if request.method == method else b"{}")
     async with writer(api) as writing:
         assert await writing.evict(VICTIM, TOLD) is False
+
+
+@pytest.mark.parametrize(
+    ("found", "evicted"),
+    [
+        pytest.param(pod("low", uid="successor"), False, id="another pod has its name"),
+        pytest.param(None, False, id="nobody has its name any more"),
+        pytest.param(VICTIM, None, id="it is there, the conflict is about something else"),
+    ],
+)
+async def test_a_victim_with_another_uid_is_gone(found: Pod | None, evicted: bool | None) -> None:
+    """The name passed to a successor after the watch last told."""
+    deleted: list[str] = []
+
+    def answer(request: Request) -> bytes | Exception:
+        if request.method == "DELETE":
+            deleted.append(request.path)
+            return ConflictError(409, "Conflict", "Precondition failed: UID in precondition: ...")
+        if request.method == "GET":
+            gone = NotFoundError(404, "NotFound", 'pods "low" not found')
+            return gone if found is None else to_json(found)
+        return b"{}"
+
+    async with writer(FakeApi(answer)) as writing:
+        if evicted is None:
+            with pytest.raises(ConflictError):
+                await writing.evict(VICTIM, TOLD)
+        else:
+            assert await writing.evict(VICTIM, TOLD) is evicted
+    assert len(deleted) == 1
 
 
 async def test_other_errors_are_raised() -> None:
@@ -174,3 +208,36 @@ async def test_a_victim_that_was_deleted_meanwhile_is_left_alone(known: Pod | No
     async with writer(api, known=known) as writing:
         assert await writing.evict(VICTIM, TOLD) is False
     assert api.requests == []
+
+
+# How far ahead of the binds may be decided.
+
+
+async def test_binds_take_room_until_they_are_made_or_known_to_have_failed() -> None:
+    """Also one that is in doubt: while nobody can say, nothing more should be decided."""
+    unsure = UnavailableError("reset", sent=None)
+    async with writer(FakeApi(lambda _: unsure)) as writing:
+        binds = [
+            asyncio.create_task(writing.bind(PodInfo(pod("p")), "n1"), name=f"bind {i}")
+            for i in range(MOST_BINDS - 1)
+        ]
+        await settle()
+        had_room = writing.has_room
+        binds.append(asyncio.create_task(writing.bind(PodInfo(pod("p")), "n1"), name="bind"))
+        await settle()
+        assert (had_room, writing.has_room) == (True, False)
+        waiting = [asyncio.create_task(writing.until_room(), name="until room") for _ in range(2)]
+        await settle()
+        assert not any(task.done() for task in waiting)
+
+        binds.pop().cancel()
+        await settle()
+        assert all(task.done() for task in waiting)
+        for task in binds:
+            task.cancel()
+        await asyncio.wait(binds)
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)

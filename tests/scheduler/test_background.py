@@ -1,10 +1,20 @@
 """Work that nobody waits for."""
 
 import asyncio
+import logging
 
 import pytest
 
+from app.client import errors
+from app.client.errors import FencedError, UnavailableError
+from app.framework.devices.commitment import ConflictError
 from app.scheduler.background import Background
+
+
+def conflict() -> ConflictError:
+    told = ConflictError("changed")
+    told.__cause__ = errors.ConflictError(409, "Conflict", "changed")
+    return told
 
 
 async def test_work_is_done_in_a_task_of_its_own_name() -> None:
@@ -27,16 +37,32 @@ async def test_work_is_done_in_a_task_of_its_own_name() -> None:
     await asyncio.wait([running])
 
 
-async def test_a_failure_is_logged_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "level", "has_traceback"),
+    [
+        pytest.param(
+            UnavailableError("no route", sent=False), logging.WARNING, False, id="of the API"
+        ),
+        pytest.param(conflict(), logging.WARNING, False, id="of the API, in the plugins' words"),
+        pytest.param(FencedError("not sent"), logging.DEBUG, False, id="another leads"),
+        pytest.param(ValueError("a bug"), logging.ERROR, True, id="a bug"),
+    ],
+)
+async def test_a_failure_is_logged_and_stops_nothing(
+    error: Exception, level: int, *, has_traceback: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     background = Background()
+    caplog.set_level(logging.DEBUG)
 
     async def fail() -> None:
-        raise OSError("no route")
+        raise error
 
     background.start("delete claim", fail)
     job = background.take()
     assert job is not None
     await background.do(job)
-    assert [record.message for record in caplog.records] == ["background work failed"]
+    (said,) = (each for each in caplog.records if each.name == "app.scheduler.background")
+    assert (said.message, said.levelno) == ("background work failed", level)
+    assert bool(said.exc_info) is has_traceback
     assert background.is_idle
     assert background.take() is None

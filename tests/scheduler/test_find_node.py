@@ -21,8 +21,7 @@ from tests.builders import node, pod
     [
         pytest.param(0, 99, 99, id="few nodes: all of them"),
         pytest.param(5, 99, 99, id="few nodes: all, whatever is configured"),
-        pytest.param(0, 1000, 420, id="adaptive"),
-        pytest.param(0, 6000, 300, id="adaptive, never below 5 percent"),
+        pytest.param(0, 6000, 6000, id="not configured: all of them"),
         pytest.param(40, 1000, 400, id="as configured"),
         pytest.param(5, 1000, 100, id="never fewer than a hundred"),
         pytest.param(100, 1000, 1000, id="all"),

@@ -1,7 +1,11 @@
 """Preemption through the whole scheduler: who is evicted, who waits, who gets the room."""
 
+import asyncio
+
+import msgspec
 import pytest
 
+from app.client.errors import UnavailableError
 from app.framework.pod_info import PodInfo
 from app.objects.pod import Pod
 from tests.builders import disruption_budget, node, pod, selector
@@ -152,18 +156,37 @@ async def test_nobody_is_evicted_in_vain(harness: Harness, waiting: Pod) -> None
 
 async def test_an_eviction_that_fails_is_tried_again(harness: Harness) -> None:
     harness.put(node("n1", cpu=1), pod("low", cpu=1, node="n1"), pod("high", cpu=1, priority=9))
-    harness.cluster.evict_error = OSError("connection refused")
+    harness.cluster.evict_error = UnavailableError("connection refused", sent=False)
     queued = harness.queue.pop()
     assert queued is not None
     assert harness.scheduler.schedule_one(queued) is None
     order = harness.preemptions.take()
     assert order is not None
-    await harness.preemptions.carry_out(order)
-    assert harness.queue.pending_counts()["active"] == 1
+    carrying = asyncio.create_task(harness.preemptions.carry_out(order), name="carry out")
+    await asyncio.sleep(0)
+    assert harness.queue.pending_counts()["active"] == 0
 
     harness.cluster.evict_error = None
+    harness.clock.advance(1)
+    await carrying
     await harness.until_idle()
     assert harness.placements() == {"high": "n1"}
+
+
+async def test_a_preemptor_is_true_to_the_node_that_victims_are_leaving(harness: Harness) -> None:
+    """Also when the API has not heard of its nomination yet."""
+    harness.cluster.lets_victims_linger = True
+    lows = [pod(f"low-{i}", cpu=1, node=f"n{i}") for i in range(3)]
+    harness.put(*(node(f"n{i}", cpu=1) for i in range(3)), *lows, pod("high", cpu=1, priority=9))
+    await harness.until_idle()
+    high = harness.cluster.pods["default/high"]
+    forgetful = msgspec.structs.replace(high.status, nominated_node_name="")
+    harness.cluster.pods["default/high"] = msgspec.structs.replace(high, status=forgetful)
+
+    harness.queue.activate([harness.cluster.pods["default/high"]])
+    await harness.until_idle()
+
+    assert [event.reason for event in harness.cluster.events].count("Preempted") == 1
 
 
 async def test_the_preemptor_is_gated_until_its_last_victim_goes(harness: Harness) -> None:
@@ -174,14 +197,14 @@ async def test_the_preemptor_is_gated_until_its_last_victim_goes(harness: Harnes
     await harness.until_idle()
     under_way = harness.cluster.under_way
 
-    under_way.begin(high.metadata.uid)
+    gate = under_way.begin(high.metadata.uid)
     harness.delete(first)
     assert harness.queue.pending_counts()["gated"] == 1
 
-    under_way.await_last(high.metadata.uid, PodInfo(last))
+    gate.last = PodInfo(last)
     harness.delete(last)
     assert harness.queue.pending_counts()["gated"] == 0
-    under_way.end(high.metadata.uid)
+    under_way.end(high.metadata.uid, gate)
 
     await wait_out_backoff(harness)
     assert harness.placements() == {"high": "n1"}

@@ -1,11 +1,14 @@
 """How victims are evicted, and how long the preemptor is kept from being tried."""
 
 import asyncio
+import logging
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from app.client.errors import ApiError, FencedError, ForbiddenError, UnavailableError
 from app.clock import FakeClock
 from app.framework.pod_info import PodInfo
 from app.framework.preemption.candidate import Candidate
@@ -19,13 +22,15 @@ from plugins.priority_sort import PrioritySort
 from tests.builders import pod
 
 HIGH = PodInfo(pod("high", priority=9))
+REFUSED = UnavailableError("connection refused", sent=False)
+LOST = UnavailableError("timed out", sent=None)
 
 
 @dataclass
 class World:
     """Preemptions between a fake API and a real queue; what happens is noted in order."""
 
-    failing: set[str] = field(default_factory=set)
+    failing: dict[str, Exception] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     in_memory: set[str] = field(default_factory=set)
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -33,8 +38,13 @@ class World:
     activated: list[str] = field(default_factory=list)
     gated: dict[str, bool] = field(default_factory=dict)
     """Whether the preemptor was gated when a victim was evicted."""
+    asked: Counter[str] = field(default_factory=Counter)
+    """How often each victim was to be evicted."""
 
     def __post_init__(self) -> None:
+        self.clock = FakeClock()
+        self.registry = CollectorRegistry()
+        self.pods[HIGH.key] = HIGH.pod
         self.under_way = PreemptionsUnderWay(self.pods.get)
         self.queue = SchedulingQueue(
             clock=FakeClock(),
@@ -49,16 +59,17 @@ class World:
             claims=InMemory(self),
             reporter=self,
             evictor=self,
-            metrics=SchedulerMetrics(CollectorRegistry()),
-            clock=FakeClock(),
+            metrics=SchedulerMetrics(self.registry),
+            clock=self.clock,
         )
 
     async def evict(self, pod: Pod, condition: Condition) -> bool:
         name = pod.metadata.name
         self.gated[name] = self.under_way.is_preempting(HIGH.uid)
+        self.asked[name] += 1
         await asyncio.sleep(0)
         if name in self.failing:
-            raise OSError(name)
+            raise self.failing[name]
         if name in self.gone:
             return False
         self.done.append(f"evicted {name}")
@@ -84,14 +95,43 @@ class World:
         self.done.append(f"cleared {pod.metadata.name}")
 
     async def preempt(self, *victims: Pod) -> None:
+        """Have *victims* evicted, and let as much time pass as that takes."""
+        carrying = self.begin(*victims)
+        while not carrying.done():
+            await self.settle()
+            if not carrying.done():
+                self.clock.advance(0.5)
+        await carrying
+
+    def begin(self, *victims: Pod) -> asyncio.Task[None]:
         for victim in victims:
             if victim.metadata.name not in self.gone:
                 self.pods[victim.key] = victim
         chosen = Candidate(0, "n1", tuple(map(PodInfo, victims)), 0)
         self.preemptions.order(HIGH, profile="prof", chosen=chosen)
         order = self.preemptions.take()
-        if order is not None:
-            await self.preemptions.carry_out(order)
+
+        async def carry_out() -> None:
+            if order is not None:
+                await self.preemptions.carry_out(order)
+
+        return asyncio.create_task(carry_out(), name="carry out")
+
+    async def settle(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    def queue_preemptor(self) -> None:
+        """Have the preemptor wait for something to happen after its attempt."""
+        self.queue.add(HIGH.pod)
+        queued = self.queue.pop()
+        assert queued is not None
+        queued.unschedulable_plugins.add("NodeResourcesFit")
+        self.queue.add_unschedulable_if_not_present(queued)
+        assert self.queue.pending_counts()["unschedulable"] == 1
+
+    def surplus(self) -> float | None:
+        return self.registry.get_sample_value("berth_preemption_surplus_victims_total")
 
 
 class InMemory(Claims):
@@ -160,21 +200,15 @@ async def test_lower_nominations_to_the_node_are_cleared_first() -> None:
 @pytest.mark.parametrize(
     ("world", "done"),
     [
-        pytest.param(World(failing={"a"}), [], id="before the last one"),
-        pytest.param(World(failing={"b"}), ["evicted a", told("a")], id="the last one"),
+        pytest.param(World(failing={"a": REFUSED}), [], id="before the last one"),
+        pytest.param(World(failing={"b": REFUSED}), ["evicted a", told("a")], id="the last one"),
         pytest.param(World(gone={"b"}), ["evicted a", told("a")], id="the last one was gone"),
     ],
 )
 async def test_the_preemptor_is_woken_when_nothing_else_may_wake_it(
     world: World, done: list[str]
 ) -> None:
-    world.pods[HIGH.key] = HIGH.pod
-    world.queue.add(HIGH.pod)
-    queued = world.queue.pop()
-    assert queued is not None
-    queued.unschedulable_plugins.add("NodeResourcesFit")
-    world.queue.add_unschedulable_if_not_present(queued)
-    assert world.queue.pending_counts()["unschedulable"] == 1
+    world.queue_preemptor()
 
     await world.preempt(pod("a"), pod("b"))
 
@@ -198,14 +232,145 @@ def test_the_preemptor_waits_until_the_last_victim_is_seen_to_go(
     under_way = PreemptionsUnderWay(pods.get)
     assert not under_way.is_preempting("high")
 
-    under_way.begin("high")
+    gate = under_way.begin("high")
     assert under_way.is_preempting("high")
 
-    under_way.await_last("high", PodInfo(pod("low")))
+    gate.last = PodInfo(pod("low"))
     assert under_way.is_preempting("high") is waits
 
-    under_way.end("high")
+    under_way.end("high", gate)
     assert not under_way.is_preempting("high")
+
+
+def test_the_end_of_one_preemption_is_not_that_of_the_next_one_for_the_same_pod() -> None:
+    under_way = PreemptionsUnderWay(lambda _: None)
+    first = under_way.begin("high")
+    second = under_way.begin("high")
+
+    under_way.end("high", first)
+    assert under_way.is_preempting("high")
+
+    under_way.end("high", second)
+    assert not under_way.is_preempting("high")
+
+
+# Evictions that fail.
+
+
+async def test_what_failed_is_tried_again_with_pauses_and_nothing_else_is() -> None:
+    world = World(failing={"b": REFUSED})
+    world.queue_preemptor()
+    carrying = world.begin(pod("a"), pod("b"), pod("c"))
+    tries = []
+    for _ in range(7):
+        await world.settle()
+        tries.append(world.asked["b"])
+        world.clock.advance(1)
+
+    assert tries == [1, 2, 2, 3, 3, 3, 3], "after 1, 2 and 4 seconds"
+    assert world.under_way.is_preempting(HIGH.uid), "it must not try other nodes meanwhile"
+    assert world.queue.pending_counts()["active"] == 0
+    world.failing.clear()
+    await carrying
+
+    assert world.asked == {"a": 1, "b": 4, "c": 1}
+    assert world.done[-4:] == ["evicted b", told("b"), "evicted c", told("c")]
+    assert world.surplus() == 0
+
+
+async def test_what_was_evicted_for_nothing_is_counted() -> None:
+    world = World(failing={"c": REFUSED})
+    world.queue_preemptor()
+
+    await world.preempt(pod("a"), pod("b"), pod("c"))
+
+    assert world.asked == {"a": 1, "b": 1, "c": 4}
+    assert world.surplus() == 2
+    assert world.queue.pending_counts()["active"] == 1
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        pytest.param("2026-01-01T00:00:00Z", id="it is leaving"),
+        pytest.param(None, id="it is gone"),
+    ],
+)
+async def test_a_victim_that_leaves_although_the_answer_was_lost_is_not_evicted_again(
+    leaving: str | None,
+) -> None:
+    world = World(failing={"b": LOST})
+    world.queue_preemptor()
+    carrying = world.begin(pod("a"), pod("b"))
+    await world.settle()
+    if leaving is None:
+        del world.pods["default/b"]
+    else:
+        world.pods["default/b"] = pod("b", deleted=leaving)
+    world.clock.advance(1)
+    await carrying
+
+    assert world.asked == {"a": 1, "b": 1}
+    assert world.surplus() == 0
+    assert world.queue.pending_counts()["active"] == 1, "its going may have been told too early"
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param(None, id="deleted"),
+        pytest.param(pod("high", priority=9, node="n2"), id="bound"),
+        pytest.param(pod("high", priority=9, uid="another"), id="another of its name"),
+    ],
+)
+async def test_nobody_is_evicted_for_a_pod_that_does_not_wait_any_more(now: Pod | None) -> None:
+    world = World(failing={"b": REFUSED})
+    carrying = world.begin(pod("a"), pod("b"))
+    await world.settle()
+    if now is None:
+        del world.pods[HIGH.key]
+    else:
+        world.pods[HIGH.key] = now
+    world.clock.advance(1)
+    await carrying
+
+    assert world.asked == {"a": 1, "b": 1}
+    assert world.surplus() == 1
+    assert world.preemptions.is_idle
+
+
+async def test_a_preemptor_whose_room_became_free_is_not_kept_by_the_pauses() -> None:
+    """The nomination holds the room; who frees it otherwise makes the evictions needless."""
+    world = World(failing={"b": REFUSED})
+    carrying = world.begin(pod("b"))
+    await world.settle()
+    del world.pods["default/b"]
+
+    assert not world.under_way.is_preempting(HIGH.uid)
+    world.clock.advance(1)
+    await carrying
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "has_traceback"),
+    [
+        pytest.param(REFUSED, logging.WARNING, False, id="no connection"),
+        pytest.param(ForbiddenError(403, "Forbidden", "no"), logging.WARNING, False, id="refused"),
+        pytest.param(FencedError("not sent"), logging.DEBUG, False, id="another leads"),
+        pytest.param(ValueError("a bug"), logging.ERROR, True, id="a bug"),
+    ],
+)
+async def test_how_a_failure_is_told(
+    error: Exception, level: int, *, has_traceback: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(failing=dict.fromkeys("abcd", error))
+    caplog.set_level(logging.DEBUG)
+    await world.preempt(*map(pod, "abcd"))
+
+    failed = [each for each in caplog.records if each.levelno == level]
+    assert {bool(each.exc_info) for each in failed} == {has_traceback}
+    tries = 4 if isinstance(error, ApiError) else 1
+    assert len(failed) == tries, "one line a try, however many victims"
 
 
 async def test_orders_are_carried_out_beside_each_other() -> None:

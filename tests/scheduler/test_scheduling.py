@@ -1,5 +1,7 @@
 """Scheduling through the whole scheduler: placing, waiting, being woken, failing to bind."""
 
+import asyncio
+
 import pytest
 
 from app.framework.cycle_state import CycleState
@@ -263,3 +265,21 @@ async def test_tolerations_open_a_tainted_node(harness: Harness) -> None:
     await harness.until_idle()
 
     assert harness.placements() == {"p": "n1"}
+
+
+async def test_nothing_is_decided_far_ahead_of_what_is_written(harness: Harness) -> None:
+    """Another scheduler may take the room meanwhile, so decisions must not grow old."""
+    harness.cluster.room.clear()
+    harness.put(node("n1"), pod("first"), pod("second"))
+    running = asyncio.create_task(harness.scheduler.run(), name="scheduling")
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert len(harness.scheduler.claims) == 0
+    assert harness.queue.pending_counts()["active"] == 2
+
+    harness.cluster.room.set()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert harness.placements() == {"first": "n1", "second": "n1"}
+    running.cancel()
+    await asyncio.wait([running])

@@ -154,17 +154,21 @@ def test_a_probe_that_comes_late_asks_again() -> None:
         pytest.param(
             True,
             ["leaderElection"],
-            ["leaderElection", "shutdown", "sched-handler-sync"],
+            ["leaderElection", "shutdown", "sched-handler-sync", "watches"],
             id="one of several replicas",
         ),
-        pytest.param(False, ["ping"], ["shutdown", "sched-handler-sync"], id="alone"),
+        pytest.param(False, ["ping"], ["shutdown", "sched-handler-sync", "watches"], id="alone"),
     ],
 )
 def test_what_probes_of_a_scheduler_check(
     elects: bool, healthz: list[str], readyz: list[str]
 ) -> None:
     probes = scheduler_probes(
-        elects=elects, is_synced=lambda: False, is_terminating=lambda: True, progress=ping
+        elects=elects,
+        is_synced=lambda: False,
+        is_terminating=lambda: True,
+        progress=ping,
+        watches=lambda: "caches are stale",
     )
     assert {name: list(checks) for name, checks in probes.items()} == {
         "healthz": healthz,
@@ -174,4 +178,5 @@ def test_what_probes_of_a_scheduler_check(
     assert {name: check() for name, check in probes["readyz"].items() if check()} == {
         "shutdown": "process is shutting down",
         "sched-handler-sync": "handlers are not synced",
+        "watches": "caches are stale",
     }

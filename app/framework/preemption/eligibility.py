@@ -13,15 +13,18 @@ PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 """Type and reason of the condition that a victim gets before it is deleted."""
 
 
-def why_not(pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis) -> str | None:
+def why_not(
+    pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis, *, nominated: str = ""
+) -> str | None:
     """Say why *pod* must not preempt; None if it may.
 
     Victims that are still leaving the pod's nominated node will make room by themselves, unless
-    the pod cannot run there any more whoever leaves.
+    the pod cannot run there any more whoever leaves. That is the node its status tells, else
+    *nominated*: a nomination may not have come to the API server yet, or have been lost.
     """
     if pod.pod.spec.preemption_policy == "Never":
         return "not eligible due to preemptionPolicy=Never."
-    row = nodes.row_of.get(pod.pod.status.nominated_node_name)
+    row = nodes.row_of.get(pod.pod.status.nominated_node_name or nominated)
     if row is None:
         return None
     status = diagnosis.status_of(row) or diagnosis.absent

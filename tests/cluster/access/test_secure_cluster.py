@@ -49,8 +49,10 @@ async def test_the_kubeconfig_is_all_that_its_owner_needs(
     assert client.url == cluster.url
     assert client.url.startswith("https://127.0.0.1:")
     await client.request("POST", ACCOUNTS, body=b'{"metadata": {"name": "robot"}}')
-    watched = anext(client.watch(ACCOUNTS, {"timeoutSeconds": "5"}))
-    assert msgspec.json.decode(await watched)["object"]["metadata"]["name"] == "robot"
+    lines = client.watch(ACCOUNTS, {"timeoutSeconds": "5"})
+    opened, robot = [await anext(lines) for _ in range(2)]
+    assert opened == b""
+    assert msgspec.json.decode(robot)["object"]["metadata"]["name"] == "robot"
     await client.close()
 
 
