@@ -1,12 +1,12 @@
 """PodDisruptionBudgets: how many pods may be evicted, told to those who evict."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from app.clock import Clock, rfc3339
+from app.cluster import percent
 from app.cluster.actions import Patch
 from app.cluster.controllers.controller import NOTHING, Outcome, Plan
 from app.cluster.controllers.table import Table
@@ -151,4 +151,4 @@ def _share(amount: int | str, total: int) -> int:
     """Return a number, or a percentage of *total*, rounded up."""
     if isinstance(amount, int):
         return amount
-    return math.ceil(int(amount.rstrip("%")) * total / 100)
+    return -(-percent.number_of(amount) * total // 100)

@@ -7,6 +7,7 @@ as ``replicas`` - unavailable are available.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.cluster import percent
 from app.cluster.resources import Object
 
 
@@ -62,7 +63,7 @@ def absolute(amount: int | str, total: int, *, round_up: bool) -> int:
     """Return *amount*, a number or a percentage of *total*, as a number."""
     if isinstance(amount, int):
         return amount
-    scaled = int(amount.removesuffix("%")) * total
+    scaled = percent.number_of(amount) * total
     return -(-scaled // 100) if round_up else scaled // 100
 
 

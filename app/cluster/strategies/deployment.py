@@ -1,14 +1,11 @@
 """Deployments: a template, and how to move from one to the next."""
 
-import re
-
+from app.cluster import percent
 from app.cluster.resources import FieldError, Object, Strategy
 from app.cluster.strategies import field_errors, metadata, workload
 from app.cluster.strategies.metadata import ObjectMeta
 from app.cluster.strategies.shape import Int32, Shape, drop_nulls, judged, section, when_fit
 from app.cluster.strategies.workload import WorkloadSpec
-
-PERCENT = re.compile("[0-9]{1,9}%", re.ASCII)
 
 
 class RollingUpdate(Shape, frozen=True):
@@ -125,7 +122,7 @@ def _validate_rolling(rolling: RollingUpdate, path: str) -> list[FieldError]:
 
 
 def _validate_amount(amount: int | str | None, path: str) -> list[FieldError]:
-    if isinstance(amount, str) and PERCENT.fullmatch(amount) is None:
+    if isinstance(amount, str) and not percent.is_percent(amount):
         detail = (
             "a valid percent string must be a numeric string followed by an ending '%' "
             "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
@@ -139,7 +136,7 @@ def _validate_amount(amount: int | str | None, path: str) -> list[FieldError]:
 def _leading_number(amount: int | str | None) -> int:
     """Return the number of a valid amount, percent or not."""
     if isinstance(amount, str):
-        return int(amount.removesuffix("%"))
+        return percent.number_of(amount)
     return amount or 0
 
 

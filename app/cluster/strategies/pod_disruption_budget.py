@@ -1,7 +1,6 @@
 """PodDisruptionBudgets: how many pods of a kind may be away at a time."""
 
-import re
-
+from app.cluster import percent
 from app.cluster.resources import FieldError, Object
 from app.cluster.strategies import field_errors, plain
 
@@ -16,10 +15,10 @@ def _check(spec: Object) -> list[FieldError]:
 
 def _check_amount(amount: int | str, path: str) -> list[FieldError]:
     if isinstance(amount, str):
-        if re.fullmatch("[0-9]+%", amount) is None:
+        if not percent.is_percent(amount):
             detail = "a valid percent string must be a numeric string followed by an ending '%'"
             return [field_errors.invalid(path, amount, detail)]
-        if int(amount[:-1]) > 100:
+        if percent.number_of(amount) > 100:
             return [field_errors.invalid(path, amount, "must not be greater than 100%")]
         return []
     if amount < 0:
