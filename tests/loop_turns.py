@@ -1,6 +1,7 @@
 """How long one turn of the event loop takes: the probe of tests for hostile input."""
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -21,9 +22,11 @@ async def watched_loop() -> AsyncIterator[LoopTurns]:
     """Yield the turns of the running loop while the block runs.
 
     Compare ``longest`` with that of an ordinary input in the same test, or ``count`` before and
-    after; never with a number of seconds.
+    after; never with a number of seconds. What earlier tests have left is out of the garbage
+    collector's sight meanwhile, as a scheduler's own objects are.
     """
     turns = LoopTurns()
+    gc.freeze()
 
     async def turn_for_ever() -> None:
         before = time.thread_time()
@@ -43,3 +46,4 @@ async def watched_loop() -> AsyncIterator[LoopTurns]:
         watcher.cancel()
         with suppress(asyncio.CancelledError):
             await watcher
+        gc.unfreeze()
