@@ -1,12 +1,13 @@
 """An extender server in process, on the caches of a harness."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from app.client.errors import ApiError, NotFoundError
+from app.client.errors import ApiError, FencedError, NotFoundError
 from app.extender_server.answers import Answers
 from app.extender_server.bindings import Bindings
 from app.framework.pod_info import PodInfo
@@ -32,8 +33,16 @@ class FakeApi:
         self.may_answer = asyncio.Event()
         """What binds wait for before they are made."""
         self.may_answer.set()
+        self.may_leave = asyncio.Event()
+        """What binds wait for before they leave."""
+        self.may_leave.set()
 
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
+    async def bind(
+        self, pod: PodInfo, node_name: str, *, is_wanted: Callable[[], bool] | None = None
+    ) -> None:
+        await self.may_leave.wait()
+        if is_wanted is not None and not is_wanted():
+            raise FencedError("not sent")
         await self.may_answer.wait()
         if self.bind_error is not None:
             raise self.bind_error
@@ -108,7 +117,8 @@ class World:
         said: dict[str, Object] = await self.ask("preempt", question)
         return said["NodeNameToMetaVictims"]
 
-    async def bind(self, pod: Pod, node: str) -> str:
+    async def bind(self, pod: Pod, node: str, *, gone: asyncio.Future[None] | None = None) -> str:
+        """Ask for a bind; *gone*, when done, says that the caller does not wait any more."""
         meta = pod.metadata
         question = {
             "PodName": meta.name,
@@ -116,16 +126,18 @@ class World:
             "PodUID": meta.uid,
             "Node": node,
         }
-        error: str = (await self.ask("bind", question))["Error"]
+        error: str = (await self.ask("bind", question, gone=gone))["Error"]
         return error
 
-    async def ask(self, verb: str, question: Object) -> Any:
+    async def ask(
+        self, verb: str, question: Object, *, gone: asyncio.Future[None] | None = None
+    ) -> Any:
         answers = self.answers
         ask = {
             "filter": answers.filter,
             "prioritize": answers.prioritize,
             "preempt": answers.preempt,
-            "bind": answers.bind,
+            "bind": partial(answers.bind, gone=gone or asyncio.Future()),
         }[verb]
         profile = next(iter(answers.profiles.values()))
         return msgspec.json.decode((await ask(profile, msgspec.json.encode(question))).body)
