@@ -140,7 +140,7 @@ async def test_what_is_said_of_one_that_is_left_alone_stays_the_same() -> None:
             await ask(asked)
         said.add(str(caught.value))
         clock.advance(LONGEST_PAUSE)
-        with pytest.raises(ExtenderError, match="^Post"):
+        with pytest.raises(ExtenderError, match=r"^Post"):
             await ask(asked)
 
     assert said == {

@@ -1,19 +1,20 @@
 """An extender server in process, on the caches of a harness."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from app.client.errors import ApiError, FencedError, NotFoundError
-from app.extender_server.answers import Answers
+from app.extender_server.answers import Answer, Answers
 from app.extender_server.bindings import Bindings
 from app.framework.pod_info import PodInfo
 from app.framework.preemption.disruption_budgets import DisruptionBudgets
 from app.objects.meta import KubeStruct
 from app.objects.pod import Pod
+from app.profile.profile import Profile
 from tests.builders import to_json
 from tests.harness import Harness
 
@@ -133,14 +134,14 @@ class World:
         self, verb: str, question: Object, *, gone: asyncio.Future[None] | None = None
     ) -> Any:
         answers = self.answers
-        ask = {
+        ask: dict[str, Callable[[Profile, bytes], Awaitable[Answer]]] = {
             "filter": answers.filter,
             "prioritize": answers.prioritize,
             "preempt": answers.preempt,
             "bind": partial(answers.bind, gone=gone or asyncio.Future()),
-        }[verb]
+        }
         profile = next(iter(answers.profiles.values()))
-        return msgspec.json.decode((await ask(profile, msgspec.json.encode(question))).body)
+        return msgspec.json.decode((await ask[verb](profile, msgspec.json.encode(question))).body)
 
 
 def obj(thing: KubeStruct) -> Object:
