@@ -49,6 +49,8 @@ class _Assumed:
     pod: PodInfo
     written: asyncio.Future[None] = field(default_factory=asyncio.Future)
     """Done when nobody is at it any more."""
+    has_begun: bool = False
+    """Whether the bind may have left."""
     is_bound: bool = False
     """Whether it is certain that the pod has been bound."""
     look_at: float = 0.0
@@ -120,13 +122,24 @@ class Bindings:
         if refusal:
             return refusal
         assumed = self._assumed[asked.uid]
+
+        def begins() -> bool:
+            assumed.has_begun = assumed.has_begun or not gone.done()
+            return not gone.done()
+
+        def given_up(_: asyncio.Future[None]) -> None:
+            if not assumed.has_begun:  # nor will it
+                self._give_back(assumed)
+
+        gone.add_done_callback(given_up)
         try:
-            await self._binder.bind(assumed.pod, asked.node, is_wanted=lambda: not gone.done())
+            await self._binder.bind(assumed.pod, asked.node, is_wanted=begins)
             assumed.is_bound = True
         except ApiError as exc:
             self._give_back(assumed)
             return f"pod {pod.key} cannot be bound to node {asked.node}: {exc}"
         finally:
+            gone.remove_done_callback(given_up)
             assumed.written.set_result(None)
             assumed.look_at = self._clock.monotonic() + CONFIRMED_WITHIN
         log.debug("pod bound for another scheduler", extra={"pod": pod.key, "node": asked.node})

@@ -1,6 +1,7 @@
 """The same words for the same cause, on whatever event loop and by whatever HTTP library."""
 
 import errno
+import itertools
 import socket
 import ssl
 
@@ -18,7 +19,7 @@ from tests.extender.fakes import Calls
 
 def wrapped(*causes: BaseException) -> BaseException:
     """Return the first of *causes*, each of which was raised from the next."""
-    for outer, inner in zip(causes, causes[1:], strict=False):
+    for outer, inner in itertools.pairwise(causes):
         outer.__cause__ = inner
     return causes[0]
 

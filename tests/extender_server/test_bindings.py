@@ -209,11 +209,16 @@ async def test_a_bind_whose_caller_has_gone_does_not_leave(world: World) -> None
     binding = asyncio.create_task(world.bind(A, "n1", gone=gone), name="binding")
     await settle()
     gone.set_result(None)
+    await settle()
+    assert (await world.filter(B, "n1"))["NodeNames"] == ["n1"], "the room is given back at once"
+    again = asyncio.create_task(world.bind(A, "n1"), name="again")
+    await settle()
     world.api.may_leave.set()
 
     assert await binding == "pod default/a cannot be bound to node n1: not sent"
-    assert world.api.bound == []
-    assert await world.bind(B, "n1") == "", "the room has been given back"
+    assert await again == ""
+    assert world.api.bound == [("a", "n1")]
+    assert await world.bind(B, "n1") == "node n1 no longer fits: Insufficient cpu"
 
 
 async def test_a_bind_that_has_left_runs_on_to_its_end(world: World) -> None:
