@@ -67,6 +67,7 @@ class Answers:
         question = wire.read_question(body)
         sent = await self._sent(question)
         pod = PodInfo(question.pod)
+        place = self._bindings.place_of(pod.uid)
         with self._cache.without(pod.uid):
             asked = self._asked(question, sent)
             judged = filter_nodes(profile, pod, asked, nominated=self._nominated())
@@ -77,6 +78,8 @@ class Answers:
                 0,
                 judged.error,
             )
+        if place:
+            judged = judged.only(place, asked.names)
         fitting = judged.fits.tolist()
         names = nodes = None
         if question.nodes is None:

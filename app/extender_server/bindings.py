@@ -63,7 +63,7 @@ class Bindings:
     A pod is assumed in the cache before anything is written, so that the next question finds the
     room taken. It is the caller who decides: whoever asks again about a pod has forgotten what was
     assumed for it, and another node takes the place of one that the pod has not been bound to.
-    Somebody must own :meth:`run`.
+    What has left cannot be taken back. Somebody must own :meth:`run`.
     """
 
     def __init__(
@@ -144,6 +144,16 @@ class Bindings:
             assumed.look_at = self._clock.monotonic() + CONFIRMED_WITHIN
         log.debug("pod bound for another scheduler", extra={"pod": pod.key, "node": asked.node})
         return ""
+
+    def place_of(self, uid: str) -> str:
+        """Return the node that a pod is on, or comes to be on unless its bind fails; "" if none.
+
+        A bind that has not left yet does not count: its caller may choose another node.
+        """
+        pod, assumed = self._cache.pod(uid), self._assumed.get(uid)
+        if pod is None or (assumed is not None and not assumed.has_begun):
+            return ""
+        return pod.node_name
 
     async def run(self) -> None:
         """Look up, for ever, pods whose binding is not confirmed in time."""

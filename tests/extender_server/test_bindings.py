@@ -99,20 +99,29 @@ async def test_a_pod_that_no_watch_has_told_of_is_where_it_was_bound(world: Worl
 # Its caller has given up on it and asks again.
 
 
-@pytest.mark.parametrize("state", ["being bound", "bound, unconfirmed", "confirmed"])
+@pytest.mark.parametrize("state", ["not sent", "sent", "bound, unconfirmed", "confirmed"])
 async def test_a_pod_does_not_count_against_itself(world: World, state: str) -> None:
     world.api.tells_watches = state == "confirmed"
-    if state == "being bound":
+    if state == "not sent":
+        world.api.may_leave.clear()
+    if state == "sent":
         world.api.may_answer.clear()
     binding = asyncio.create_task(world.bind(A, "n1"), name="binding")
     await settle()
 
-    assert (await world.filter(A, "n1", "n2"))["NodeNames"] == ["n1", "n2"]
+    said = await world.filter(A, "n1", "n2")
+    if state == "not sent":
+        assert said["NodeNames"] == ["n1", "n2"]
+    else:  # it will be there, or is
+        assert said["NodeNames"] == ["n1"]
+        assert said["FailedNodes"] == {"n2": "pod is being bound to node n1"}
+    assert (await world.filter(A, "n2"))["NodeNames"] == ["n2"], "should it be refused by n1"
     assert (await world.filter(B, "n1", "n2"))["NodeNames"] == ["n2"]
     # As if it were nowhere: n2 has more left of everything, by the default scores.
     assert await world.priorities(A, "n1", "n2") == await World(twin()).priorities(A, "n1", "n2")
     world.harness.cache.check_invariants()
     assert world.harness.cache.is_assumed("a") == (state != "confirmed")
+    world.api.may_leave.set()
     world.api.may_answer.set()
     assert await binding == ""
 
@@ -147,7 +156,7 @@ async def test_nor_in_affinity_and_spread(world: World) -> None:
     world.api.tells_watches = False
     assert await world.bind(alone, "z1") == ""
 
-    assert (await world.filter(alone, "z1", "z2"))["NodeNames"] == ["z1", "z2"]
+    assert (await world.filter(alone, "z2"))["NodeNames"] == ["z2"]
 
 
 async def test_another_node_takes_the_place_of_one_that_it_was_not_bound_to(world: World) -> None:
