@@ -261,7 +261,8 @@ class SchedulerService:
         self.is_synced = False
         """Whether the whole state of the cluster is known."""
         self.extender_service = ExtenderService(
-            client,
+            # whoever asks paces itself, and does not wait for long
+            client if config.client_connection.limits_rate else client.unlimited(),
             profiles=profiles,
             cache=self.cache,
             queue=self.queue,

@@ -1,7 +1,8 @@
 """The scheduler cache: the one writer of the live node table."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -134,6 +135,25 @@ class Cache:
         if known is None:
             raise CacheError(f"pod {pod.key} is not in the cache")
         self._take(known)
+
+    @contextmanager
+    def without(self, uid: str) -> Iterator[None]:
+        """Have everything counted as if there were no pod of that uid, until the end of the block.
+
+        Nothing may be awaited in the block, and no pod be changed.
+        """
+        known = self._pods.get(uid)
+        if known is None:
+            yield
+            return
+        is_assumed = uid in self._assumed
+        self._take(known)
+        try:
+            yield
+        finally:
+            self._put(known)
+            if is_assumed:
+                self._assumed.add(uid)
 
     def is_assumed(self, uid: str) -> bool:
         return uid in self._assumed

@@ -1,6 +1,6 @@
 """What users of the API server need of it."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Protocol
 
 
@@ -25,4 +25,12 @@ class Api(Protocol):
 
     def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         """Yield the JSON lines of a watch until the server ends it; maybe empty ones, too."""
+        ...
+
+
+class FenceableApi(Api, Protocol):
+    """An Api whose writes may be made to depend on something until the last moment."""
+
+    def fenced(self, may_write: Callable[[], bool], *, otherwise: str = ...) -> Api:
+        """Return an Api whose writes leave only while *may_write* says so, else FencedError."""
         ...

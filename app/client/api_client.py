@@ -4,7 +4,7 @@ import copy
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
@@ -31,6 +31,16 @@ WATCH_GRACE: Final = 30.0
 one that is still open then hangs on a dead connection."""
 
 THROTTLED_RETRIES: Final = 3
+
+OTHER_LEADER: Final = "another replica may lead by now"
+
+
+class Fence(NamedTuple):
+    """When writes may leave, and why they do not otherwise."""
+
+    may_write: Callable[[], bool]
+    otherwise: str
+
 
 Authorization = Callable[[], Awaitable[str]]
 """Returns the value of the Authorization header, refreshed when due; "" for none."""
@@ -138,19 +148,26 @@ class ApiClient:
             "Accept-Encoding": "identity",
             "User-Agent": user_agent,
         }
-        self._may_write: Callable[[], bool] | None = None
+        self._fences: tuple[Fence, ...] = ()
         if connections is None:
             session.trace_configs.append(_guarding())
 
-    def fenced(self, may_write: Callable[[], bool]) -> Self:
+    def fenced(self, may_write: Callable[[], bool], *, otherwise: str = OTHER_LEADER) -> Self:
         """Return a client whose writes leave only while *may_write* says so, else FencedError.
 
         It is asked at the last moment: a request may have waited long before, for the rate limit,
-        fresh credentials or a slow loop. Connections and rate limit are shared; close one of both.
+        fresh credentials or a slow loop. The fences that this client has hold there, too. The error
+        says *otherwise*. Connections and rate limit are shared; close one of both.
         """
         fenced = copy.copy(self)
-        fenced._may_write = may_write
+        fenced._fences = (*self._fences, Fence(may_write, otherwise))
         return fenced
+
+    def unlimited(self) -> Self:
+        """Return a client without a rate limit. Connections are shared; close one of both."""
+        unlimited = copy.copy(self)
+        unlimited.limiter = TokenBucket(qps=0.0, burst=1, clock=self._clock)
+        return unlimited
 
     async def request(
         self,
@@ -170,6 +187,7 @@ class ApiClient:
         """
         retries = THROTTLED_RETRIES
         while True:
+            self._check_fences(method, f"{method} {path}")  # what will not leave takes no turn
             await self._take_turn(method)
             try:
                 return await self._send(
@@ -278,8 +296,7 @@ class ApiClient:
         if self._connections is None:
 
             def guard() -> None:
-                if self._is_fenced(method):
-                    raise fenced_off(what)
+                self._check_fences(method, what)
 
             guard()  # else the connection would be made in vain
             with translated(what):
@@ -288,9 +305,11 @@ class ApiClient:
                 )
         try:
             connection = await self._connections.take()
-            if self._is_fenced(method):
-                connection.close()
-                raise fenced_off(what)
+            try:
+                self._check_fences(method, what)
+            except FencedError:
+                self._connections.give_back(connection)
+                raise
             return await connection.exchange(
                 method, target, headers=headers, body=body, timeout=timeout
             )
@@ -336,8 +355,13 @@ class ApiClient:
             self.contact.missed()
             raise
 
-    def _is_fenced(self, method: str) -> bool:
-        return self._may_write is not None and method != "GET" and not self._may_write()
+    def _check_fences(self, method: str, what: str) -> None:
+        """Raise FencedError if a request, which errors call *what*, may not leave now."""
+        if method == "GET":
+            return
+        for fence in self._fences:
+            if not fence.may_write():
+                raise FencedError(f"{what}: not sent, {fence.otherwise}")
 
     async def _headers_with(self, content_type: str | None) -> dict[str, str]:
         headers = self._headers.copy()
@@ -347,10 +371,6 @@ class ApiClient:
         if authorization:
             headers["Authorization"] = authorization
         return headers
-
-
-def fenced_off(what: str) -> FencedError:
-    return FencedError(f"{what}: not sent, another replica may lead by now")
 
 
 def error_of(response: aiohttp.ClientResponse, body: bytes) -> ApiError:

@@ -124,6 +124,11 @@ class ClientConnection(ZeroIsUnset):
     qps: Annotated[float, Field(allow_inf_nan=False)] = 50.0
     burst: Int32 = 100
 
+    @property
+    def limits_rate(self) -> bool:
+        """Whether somebody has set a rate limit, rather than that there is one by default."""
+        return not self.model_fields_set.isdisjoint({"qps", "burst"})
+
     @field_serializer("qps")
     def _whole(self, qps: float) -> int | float:
         return int(qps) if qps.is_integer() else qps

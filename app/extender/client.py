@@ -11,6 +11,7 @@ import msgspec
 from app.clock import Clock
 from app.config.types import Extender
 from app.extender.breaker import CircuitBreaker
+from app.extender.causes import cause
 from app.extender.errors import ExtenderError
 from app.extender.tls import client_context
 
@@ -56,6 +57,7 @@ class ExtenderClient:
         self.name = without_password(self.prefix)
         """The address as it may be told to people."""
         self.breaker = CircuitBreaker(clock)
+        self._last_failure = ""
         self._timeout = config.http_timeout.seconds
         self._clock = clock
         self._observer = observer
@@ -78,17 +80,19 @@ class ExtenderClient:
         started = self._clock.monotonic()
         if not self.breaker.admit():
             self._observer.called(self.name, verb, "not_sent", seconds=0.0)
+            # without numbers: events whose texts are equal become one
             raise ExtenderError(
-                f"extender at URL {self.name} failed {self.breaker.failures} times in a row and is"
-                " left alone for a while",
+                f"extender at URL {self.name} failed several times in a row and is left alone for a"
+                f" while; last: {self._last_failure}",
                 may_have_acted=False,
             )
         outcome: Outcome = "failure"
         try:
             answer = await self._post(path, body, read)
             outcome = "success"
-        except ExtenderError:
+        except ExtenderError as exc:
             self.breaker.failed()
+            self._last_failure = str(exc)
             raise
         except BaseException:
             self.breaker.abandoned()
@@ -115,9 +119,9 @@ class ExtenderClient:
                 f'Post "{shown}": no answer within {self._timeout:g} seconds'
             ) from exc
         except httpx.ConnectError as exc:
-            raise ExtenderError(f'Post "{shown}": {_words(exc)}', may_have_acted=False) from exc
+            raise ExtenderError(f'Post "{shown}": {cause(exc)}', may_have_acted=False) from exc
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
-            raise ExtenderError(f'Post "{shown}": {_words(exc)}') from exc
+            raise ExtenderError(f'Post "{shown}": {cause(exc)}') from exc
         if answer.status_code != httpx.codes.OK:
             raise ExtenderError(
                 f"failed {path} with extender at URL {shown}, code {answer.status_code}"
@@ -125,7 +129,7 @@ class ExtenderClient:
         try:
             return read(content)
         except msgspec.DecodeError as exc:
-            raise ExtenderError(f'Post "{shown}": answer cannot be read: {exc}') from exc
+            raise ExtenderError(f'Post "{shown}": answer cannot be read: {cause(exc)}') from exc
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -148,7 +152,3 @@ async def _content(answer: httpx.Response, shown: str) -> bytes:
             )
         parts.append(part)
     return b"".join(parts)
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -10,6 +10,12 @@ Decision (2026-11): a question is judged on the whole cluster as our watches kno
 for the nodes that were asked about. The other scheduler leaves out nodes that it has ruled out
 itself; spreading and affinity between pods would go wrong without these.
 
+Decision (2026-11): a pod that is asked about is judged as if it were on no node yet, even if it was
+assumed to be on one for an earlier bind, or is. The other scheduler would not ask if it had not
+given up on that bind; counted against itself, the pod would not fit where its own room is. If the
+bind has left by then, or been made, and the pod fits that node still, it fits no other: the bind
+for another would fail, and the one for that node is answered by what comes of it.
+
 Decision (2026-11): a node object that is sent to us counts in place of our own version of it, but
 for its container images; pods are always those of our cache. A node that we have never heard of
 has no pods and no images.

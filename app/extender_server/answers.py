@@ -1,5 +1,6 @@
 """Answers questions from the scheduler's own caches: one method for each verb."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from itertools import compress
@@ -66,9 +67,11 @@ class Answers:
     async def filter(self, profile: Profile, body: bytes) -> Answer:
         question = wire.read_question(body)
         sent = await self._sent(question)
-        asked = self._asked(question, sent)
         pod = PodInfo(question.pod)
-        judged = filter_nodes(profile, pod, asked, nominated=self._nominated())
+        place = self._bindings.place_of(pod.uid)
+        with self._cache.without(pod.uid):
+            asked = self._asked(question, sent)
+            judged = filter_nodes(profile, pod, asked, nominated=self._nominated())
         if judged.error:
             return Answer(
                 wire.encode(wire.FilterResult(error=judged.error)),
@@ -76,6 +79,8 @@ class Answers:
                 0,
                 judged.error,
             )
+        if place:
+            judged = judged.only(place, asked.names)
         fitting = judged.fits.tolist()
         names = nodes = None
         if question.nodes is None:
@@ -98,8 +103,10 @@ class Answers:
         """Rank nodes; a pod that cannot be judged gets 0 for all: the answer has no error field."""
         question = wire.read_question(body)
         sent = await self._sent(question)
-        asked = self._asked(question, sent)
-        ranked = prioritize_nodes(profile, PodInfo(question.pod), asked)
+        pod = PodInfo(question.pod)
+        with self._cache.without(pod.uid):
+            asked = self._asked(question, sent)
+            ranked = prioritize_nodes(profile, pod, asked)
         if ranked.error:
             log.warning(
                 "nodes cannot be ranked for another scheduler",
@@ -115,21 +122,24 @@ class Answers:
         if len(question.victims) > most:
             raise wire.QuestionError(f"victims on more than {most} nodes")
         self._cache.refresh_order()
-        agreed = preempt(
-            profile,
-            PodInfo(question.pod),
-            self._cache.table,
-            victims=question.victims,
-            nominated=self._nominated(),
-            budgets=self._budgets,
-        )
+        pod = PodInfo(question.pod)
+        with self._cache.without(pod.uid):
+            agreed = preempt(
+                profile,
+                pod,
+                self._cache.table,
+                victims=question.victims,
+                nominated=self._nominated(),
+                budgets=self._budgets,
+            )
         return Answer(
             wire.encode(wire.PreemptionResult(agreed)), len(question.victims), len(agreed)
         )
 
-    async def bind(self, profile: Profile, body: bytes) -> Answer:
+    async def bind(self, profile: Profile, body: bytes, *, gone: asyncio.Future[None]) -> Answer:
+        """Bind; not if *gone*, which tells that nobody waits any more, is done before it leaves."""
         question = wire.read_binding_question(body)
-        error = await self._bindings.bind(profile, question, nominated=self._nominated)
+        error = await self._bindings.bind(profile, question, nominated=self._nominated, gone=gone)
         return Answer(wire.encode(wire.BindingResult(error)), 1, 0 if error else 1, error)
 
     async def _sent(self, question: wire.Question) -> SentNodes | None:

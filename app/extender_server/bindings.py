@@ -1,8 +1,9 @@
 """Binds pods for another scheduler, without giving the same room away twice."""
 
+import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from app.cache.cache import Cache, CacheError
@@ -27,20 +28,31 @@ CONFIRMED_WITHIN: Final = 30.0
 """Seconds after which a bound pod that no watch has told of is looked up."""
 LOOK_EVERY: Final = 5.0
 
+GIVEN_UP: Final = "the caller has given up"
+
 
 class PodBinder(Protocol):
     """Who writes; :class:`app.scheduler.api_writer.ApiWriter` for a real cluster."""
 
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
-        """Raise ApiError when it is certain that *pod* is not bound to the node."""
+    async def bind(
+        self, pod: PodInfo, node_name: str, *, is_wanted: Callable[[], bool] | None = None
+    ) -> None:
+        """Raise ApiError when it is certain that *pod* is not bound to the node.
+
+        So it is if *is_wanted*, which is asked right before anything is sent, says no.
+        """
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Assumed:
     pod: PodInfo
-    is_written: bool = False
-    """Whether nobody is at it any more."""
+    written: asyncio.Future[None] = field(default_factory=asyncio.Future)
+    """Done when nobody is at it any more."""
+    has_begun: bool = False
+    """Whether the bind may have left."""
+    is_bound: bool = False
+    """Whether it is certain that the pod has been bound."""
     look_at: float = 0.0
     """When to look the pod up then; monotonic seconds."""
 
@@ -49,7 +61,9 @@ class Bindings:
     """Pods being bound, and those whose binding no watch has confirmed yet.
 
     A pod is assumed in the cache before anything is written, so that the next question finds the
-    room taken. Somebody must own :meth:`run`.
+    room taken. It is the caller who decides: whoever asks again about a pod has forgotten what was
+    assumed for it, and another node takes the place of one that the pod has not been bound to.
+    What has left cannot be taken back. Somebody must own :meth:`run`.
     """
 
     def __init__(
@@ -75,33 +89,71 @@ class Bindings:
         self._assumed: dict[str, _Assumed] = {}
 
     async def bind(
-        self, profile: Profile, asked: BindingQuestion, *, nominated: Callable[[], NominatedPods]
+        self,
+        profile: Profile,
+        asked: BindingQuestion,
+        *,
+        nominated: Callable[[], NominatedPods],
+        gone: asyncio.Future[None],
     ) -> str:
-        """Bind the pod if it still fits; return why not, "" when it is bound to that node."""
-        try:
-            pod = await self._pod(asked)
-        except ApiError as exc:
-            return f"pod {asked.namespace}/{asked.name} cannot be read: {exc}"
-        if pod is None or pod.metadata.uid != asked.uid:
-            return f"pod {asked.namespace}/{asked.name} with uid {asked.uid} does not exist"
-        if pod.spec.node_name:
-            where = pod.spec.node_name
-            return "" if where == asked.node else f"pod {pod.key} is on node {where} already"
+        """Bind the pod if it still fits; return why not, "" when it is bound to that node.
+
+        Once *gone* is done, nobody waits for the answer: then a bind that has not left is not made,
+        and its room is given back. An earlier bind of the same pod is waited for.
+        """
+        while True:
+            try:
+                pod = await self._pod(asked)
+            except ApiError as exc:
+                return f"pod {asked.namespace}/{asked.name} cannot be read: {exc}"
+            if pod is None or pod.metadata.uid != asked.uid:
+                return f"pod {asked.namespace}/{asked.name} with uid {asked.uid} does not exist"
+            earlier = self._assumed.get(asked.uid)
+            if pod.spec.node_name or earlier is None or earlier.written.done():
+                break
+            await asyncio.wait((earlier.written, gone), return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                return GIVEN_UP
         # From here to the write nothing is awaited: nobody else can take the room in between.
+        where = pod.spec.node_name or self._bound_to(asked.uid)
+        if where:
+            return "" if where == asked.node else f"pod {pod.key} is on node {where} already"
         refusal = self._assume(profile, PodInfo(pod, node_name=asked.node), nominated())
         if refusal:
             return refusal
         assumed = self._assumed[asked.uid]
+
+        def begins() -> bool:
+            assumed.has_begun = assumed.has_begun or not gone.done()
+            return not gone.done()
+
+        def given_up(_: asyncio.Future[None]) -> None:
+            if not assumed.has_begun:  # nor will it
+                self._give_back(assumed)
+
+        gone.add_done_callback(given_up)
         try:
-            await self._binder.bind(assumed.pod, asked.node)
+            await self._binder.bind(assumed.pod, asked.node, is_wanted=begins)
+            assumed.is_bound = True
         except ApiError as exc:
-            self._give_back(assumed.pod)
+            self._give_back(assumed)
             return f"pod {pod.key} cannot be bound to node {asked.node}: {exc}"
         finally:
-            assumed.is_written = True
+            gone.remove_done_callback(given_up)
+            assumed.written.set_result(None)
             assumed.look_at = self._clock.monotonic() + CONFIRMED_WITHIN
         log.debug("pod bound for another scheduler", extra={"pod": pod.key, "node": asked.node})
         return ""
+
+    def place_of(self, uid: str) -> str:
+        """Return the node that a pod is on, or comes to be on unless its bind fails; "" if none.
+
+        A bind that has not left yet does not count: its caller may choose another node.
+        """
+        pod, assumed = self._cache.pod(uid), self._assumed.get(uid)
+        if pod is None or (assumed is not None and not assumed.has_begun):
+            return ""
+        return pod.node_name
 
     async def run(self) -> None:
         """Look up, for ever, pods whose binding is not confirmed in time."""
@@ -113,10 +165,10 @@ class Bindings:
         """Give back the room of pods that turn out not to be where they were bound to."""
         for uid, assumed in list(self._assumed.items()):
             if not self._cache.is_assumed(uid):  # confirmed, or gone
-                if assumed.is_written:
+                if assumed.written.done():
                     self._assumed.pop(uid, None)
                 continue
-            if not assumed.is_written or assumed.look_at > self._clock.monotonic():
+            if not assumed.written.done() or assumed.look_at > self._clock.monotonic():
                 continue
             try:
                 where = await pods.bound_node(self._client, assumed.pod.pod)
@@ -124,7 +176,7 @@ class Bindings:
                 log.info("binding is in doubt", extra={"pod": assumed.pod.key, "error": str(exc)})
                 continue
             if where != assumed.pod.node_name:
-                self._give_back(assumed.pod)
+                self._give_back(assumed)
 
     async def _pod(self, asked: BindingQuestion) -> Pod | None:
         """Return the pod as the watch told, or, as that may be late, as the API server has it."""
@@ -133,6 +185,12 @@ class Bindings:
             return known
         named_so = Pod(metadata=ObjectMeta(name=asked.name, namespace=asked.namespace))
         return await pods.get_pod(self._client, named_so)
+
+    def _bound_to(self, uid: str) -> str:
+        """Return where a pod has been bound of which no watch has told yet; "" if nowhere."""
+        assumed = self._assumed.get(uid)
+        known = assumed is not None and assumed.is_bound and self._cache.is_assumed(uid)
+        return assumed.pod.node_name if assumed is not None and known else ""
 
     def _assume(self, profile: Profile, pod: PodInfo, nominated: NominatedPods) -> str:
         """Take the room for *pod*; return why that cannot be, or ""."""
@@ -151,8 +209,11 @@ class Bindings:
         self._assumed[pod.uid] = _Assumed(pod)
         return ""
 
-    def _give_back(self, pod: PodInfo) -> None:
-        self._assumed.pop(pod.uid, None)
+    def _give_back(self, assumed: _Assumed) -> None:
+        pod = assumed.pod
+        if self._assumed.get(pod.uid) is not assumed:
+            return  # it has been given back
+        del self._assumed[pod.uid]
         try:
             self._cache.forget_pod(pod)
         except CacheError as exc:  # a watch knows better

@@ -1,6 +1,7 @@
 """What a profile says of a pod and some nodes, in the terms of the extender API."""
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,6 +34,19 @@ class Filtered(NamedTuple):
     unresolvable: dict[str, str]
     error: str = ""
     """Why the pod cannot be judged; then the rest says nothing."""
+
+    def only(self, place: str, names: Sequence[str]) -> "Filtered":
+        """Return this for a pod that goes to *place* already; *names* are the nodes asked about.
+
+        If it does not fit there, this is returned as it is: should the pod be refused there, it may
+        go elsewhere.
+        """
+        there = np.fromiter((name == place for name in names), bool, len(names))
+        if not (self.fits & there).any():
+            return self
+        others = compress(names, (self.fits & ~there).tolist())
+        reason = f"pod is being bound to node {place}"
+        return self._replace(fits=there, failed={**self.failed, **dict.fromkeys(others, reason)})
 
 
 class Scored(NamedTuple):

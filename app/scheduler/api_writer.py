@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from app.client import pods, volumes
-from app.client.api import Api
+from app.client.api import Api, FenceableApi
 from app.client.errors import (
     ConflictError,
     NotFoundError,
@@ -39,6 +39,7 @@ MOST_BINDS: Final = 16
 At 5 ms a bind that makes 3,000 a second. What is decided further ahead only grows old: a second
 scheduler on the same nodes takes the room meanwhile.
 """
+NOT_WANTED: Final = "nobody waits for it any more"
 
 NO_ANSWER: Final = (ServerError, TooManyRequestsError, UnauthorizedError, UnavailableError)
 """Errors that say nothing of a pod; also while our token is being replaced."""
@@ -55,7 +56,7 @@ class ApiWriter:
 
     def __init__(
         self,
-        client: Api,
+        client: FenceableApi,
         lanes: WriteLanes,
         *,
         recorders: RecorderOf,
@@ -77,16 +78,22 @@ class ApiWriter:
         self._some_bind_ended = asyncio.Event()
         self._status = PodStatusWriter(client, lanes, exists=self._exists, clock=clock, rng=rng)
 
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
+    async def bind(
+        self, pod: PodInfo, node_name: str, *, is_wanted: Callable[[], bool] | None = None
+    ) -> None:
         """Bind *pod*, ahead of all other writes; raises ApiError when it is certain that it failed.
 
         When the answer was lost or says conflict, the pod is read again: if it is on *node_name*
         already, our own earlier request did it. As long as the server cannot say, this waits: the
-        pod's room must not be given to another while it may be on the node.
+        pod's room must not be given to another while it may be on the node. *is_wanted* is asked
+        right before the request leaves; if it says no, this raises FencedError.
         """
+        client: Api = self._client
+        if is_wanted is not None:
+            client = self._client.fenced(is_wanted, otherwise=NOT_WANTED)
         self._binds += 1
         try:
-            await self._ahead(pod.pod, lambda: pods.bind(self._client, pod.pod, node_name))
+            await self._ahead(pod.pod, lambda: pods.bind(client, pod.pod, node_name))
         except (ConflictError, ServerError, UnavailableError) as exc:
             if await self.bound_node(pod.pod) != node_name:
                 raise

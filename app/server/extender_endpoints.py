@@ -1,5 +1,6 @@
 """``/extender``: what a stock kube-scheduler calls when berth is its extender (spec §9.2)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
@@ -14,6 +15,7 @@ from app.metrics.extender_server_metrics import ExtenderServerMetrics
 from app.profile.profile import Profile
 from app.server.bodies import BodyError
 from app.server.extender_bodies import MAX_BODY_BYTES, json_answer, read_question
+from app.server.extender_callers import disconnection
 from app.server.extender_schemas import described
 from app.server.refusal import Refusal, cut
 
@@ -45,10 +47,12 @@ class Answers(Protocol):
 
     async def preempt(self, profile: Profile, body: bytes) -> Answer: ...
 
-    async def bind(self, profile: Profile, body: bytes) -> Answer: ...
+    async def bind(
+        self, profile: Profile, body: bytes, *, gone: asyncio.Future[None]
+    ) -> Answer: ...
 
 
-Ask = Callable[[Profile, bytes], Awaitable[Answer]]
+Ask = Callable[[Request, Profile, bytes], Awaitable[Answer]]
 
 
 class ExtenderEndpoints:
@@ -72,10 +76,18 @@ class ExtenderEndpoints:
     def router(self) -> APIRouter:
         router = APIRouter(tags=["extender"])
         for verb, ask, summary in (
-            ("filter", self._answers.filter, "Which of some nodes can take a pod"),
-            ("prioritize", self._answers.prioritize, "How good some nodes are for a pod"),
-            ("preempt", self._answers.preempt, "Where evicting these pods makes room for another"),
-            ("bind", self._answers.bind, "Bind a pod to a node, if it still fits"),
+            ("filter", _at_once(self._answers.filter), "Which of some nodes can take a pod"),
+            (
+                "prioritize",
+                _at_once(self._answers.prioritize),
+                "How good some nodes are for a pod",
+            ),
+            (
+                "preempt",
+                _at_once(self._answers.preempt),
+                "Where evicting these pods makes room for another",
+            ),
+            ("bind", self._bind, "Bind a pod to a node, if it still fits"),
         ):
             self._add(router, verb, ask, summary)
         return router
@@ -113,13 +125,17 @@ class ExtenderEndpoints:
         self._metrics.called(verb, name, answer.status_code, seconds=taken)
         return answer
 
+    async def _bind(self, request: Request, profile: Profile, body: bytes) -> Answer:
+        async with disconnection(request.receive) as gone:
+            return await self._answers.bind(profile, body, gone=gone)
+
     async def _answer(self, verb: str, ask: Ask, request: Request, profile: Profile) -> Response:
         if not self._is_ready():
             return _refusal(503, NOT_READY)
         try:
             limit = min(self._limit, MAX_BINDING_BYTES) if verb == "bind" else self._limit
             body = await read_question(request, limit=limit)
-            answer = await ask(profile, body)
+            answer = await ask(request, profile, body)
         except BodyError as exc:
             return _refusal(exc.status, str(exc))
         except wire.QuestionError as exc:
@@ -132,6 +148,11 @@ class ExtenderEndpoints:
             failed=bool(answer.error),
         )
         return await json_answer(request, answer.body)
+
+
+def _at_once(ask: Callable[[Profile, bytes], Awaitable[Answer]]) -> Ask:
+    """Return *ask* for a verb that does not care who asks."""
+    return lambda _request, profile, body: ask(profile, body)
 
 
 def _refusal(status: int, reason: str) -> Response:

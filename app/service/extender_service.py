@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from app.cache.cache import Cache
-from app.client.api import Api
+from app.client.api import FenceableApi
 from app.client.lanes import Limits, WriteLanes
 from app.clock import Clock
 from app.extender_server.answers import Answers
@@ -31,7 +31,7 @@ class ExtenderService:
 
     def __init__(
         self,
-        client: Api,
+        client: FenceableApi,
         *,
         profiles: Mapping[str, Profile],
         cache: Cache,

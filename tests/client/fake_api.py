@@ -1,9 +1,12 @@
 """An API made of a function from request to answer, which remembers the requests."""
 
+import copy
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
+
+from app.client.errors import FencedError
 
 
 class Request(NamedTuple):
@@ -42,6 +45,16 @@ class FakeApi:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def fenced(self, may_write: Callable[[], bool], *, otherwise: str = "fenced") -> "FakeApi":
+        def answer(request: Request) -> bytes | Exception:
+            if request.method != "GET" and not may_write():
+                return FencedError(otherwise)
+            return self._answer(request)
+
+        fenced = copy.copy(self)
+        fenced._answer = answer
+        return fenced
 
     async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         for answer in (self._answer(Request("WATCH", path)),):

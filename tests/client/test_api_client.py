@@ -10,7 +10,13 @@ from aiohttp import web
 
 from app.client.api_client import ApiClient, LineBuffer
 from app.client.connect import connect
-from app.client.errors import ConflictError, GoneError, TooManyRequestsError, UnavailableError
+from app.client.errors import (
+    ConflictError,
+    FencedError,
+    GoneError,
+    TooManyRequestsError,
+    UnavailableError,
+)
 from app.client.rate_limit import TokenBucket
 from app.clock import RealClock
 from tests.client.serving import serving
@@ -53,6 +59,66 @@ async def test_a_request_arrives_as_it_was_given() -> None:
             "Authorization": None,
         },
     ]
+
+
+@pytest.mark.wall
+async def test_an_unlimited_client_waits_for_no_turn_and_shares_connections() -> None:
+    arrived: list[str] = []
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        arrived.append(request.path)
+        return web.Response()
+
+    async with serving(handle) as client:
+        client.limiter = TokenBucket(qps=1e-9, burst=1, clock=RealClock())
+        await client.request("POST", "/the-only-one", body=b"{}")
+        for _ in range(3):
+            await client.unlimited().request("POST", "/more", body=b"{}")
+        assert client._connections is not None
+        assert client._connections.idle == 1
+
+    assert arrived == ["/the-only-one", *["/more"] * 3]
+
+
+@pytest.mark.wall
+async def test_fences_add_up_and_cost_neither_a_turn_nor_a_connection() -> None:
+    arrived: list[str] = []
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        arrived.append(request.path)
+        return web.Response()
+
+    allowed = {"leads": True, "is wanted": True}
+    async with serving(handle) as client:
+        leading = client.fenced(lambda: allowed["leads"])
+        both = leading.fenced(lambda: allowed["is wanted"], otherwise="nobody waits")
+        await both.request("POST", "/both", body=b"{}")
+        client.limiter = TokenBucket(qps=1e-9, burst=1, clock=RealClock())
+        both.limiter = client.limiter
+        allowed["is wanted"] = False
+        with pytest.raises(FencedError, match="POST /x: not sent, nobody waits"):
+            await both.request("POST", "/x", body=b"{}")
+        allowed.update({"leads": False, "is wanted": True})
+        with pytest.raises(FencedError, match="POST /x: not sent, another replica may lead"):
+            await both.request("POST", "/x", body=b"{}")
+        assert client._connections is not None
+        assert client._connections.idle == 1
+        await client.request("POST", "/not-fenced", body=b"{}")
+
+    assert arrived == ["/both", "/not-fenced"]
+
+
+@pytest.mark.wall
+async def test_a_connection_for_what_is_fenced_at_the_last_moment_is_kept() -> None:
+    async def handle(request: web.BaseRequest) -> web.Response:
+        return web.Response()
+
+    asked = iter((True, False))  # before the turn, and when there is a connection
+    async with serving(handle) as client:
+        with pytest.raises(FencedError):
+            await client.fenced(lambda: next(asked)).request("POST", "/x", body=b"{}")
+        assert client._connections is not None
+        assert client._connections.idle == 1
 
 
 @pytest.mark.wall

@@ -256,6 +256,20 @@ def test_the_defaults_of_everything_but_profiles() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        pytest.param("", False, id="not mentioned"),
+        pytest.param("clientConnection: {contentType: application/json}", False, id="others are"),
+        pytest.param("clientConnection: {qps: 50}", True, id="set to the default"),
+        pytest.param("clientConnection: {burst: 7}", True, id="burst alone"),
+        pytest.param("clientConnection: {qps: null}", False, id="null is unset"),
+    ],
+)
+def test_whether_somebody_has_set_a_rate_limit(text: str, *, limits: bool) -> None:
+    assert loaded(text).client_connection.limits_rate == limits
+
+
 def test_zero_is_unset_where_the_api_says_so() -> None:
     text = """
 leaderElection: {leaseDuration: 0s, renewDeadline: "0", retryPeriod: 0ns, resourceLock: "",

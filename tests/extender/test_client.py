@@ -18,7 +18,7 @@ from app.config.errors import ConfigError
 from app.config.types import Extender as Config
 from app.config.types import ExtenderTLSConfig
 from app.duration import Duration
-from app.extender.breaker import TRIP_AFTER
+from app.extender.breaker import LONGEST_PAUSE, TRIP_AFTER
 from app.extender.build import build_extenders
 from app.extender.client import ExtenderClient, without_password
 from app.extender.errors import ExtenderError
@@ -115,7 +115,8 @@ async def test_one_that_fails_again_and_again_is_left_alone_and_tried_after_a_pa
     with pytest.raises(ExtenderError) as caught:
         await ask(asked)
     assert str(caught.value) == (
-        f"extender at URL {PREFIX} failed {TRIP_AFTER} times in a row and is left alone for a while"
+        f"extender at URL {PREFIX} failed several times in a row and is left alone for a while;"
+        f" last: failed bind with extender at URL {URL}, code 500"
     )
     assert not caught.value.may_have_acted
 
@@ -124,6 +125,28 @@ async def test_one_that_fails_again_and_again_is_left_alone_and_tried_after_a_pa
     await ask(asked)
     outcomes = [outcome for _, _, outcome, _ in calls.seen]
     assert outcomes == ["failure"] * TRIP_AFTER + ["not_sent", "success"]
+
+
+async def test_what_is_said_of_one_that_is_left_alone_stays_the_same() -> None:
+    """However often it has failed: equal events become one."""
+    clock = FakeClock()
+    asked = client(httpx.ConnectError("connection refused"), clock=clock)
+    for _ in range(TRIP_AFTER):
+        with pytest.raises(ExtenderError):
+            await ask(asked)
+    said = set()
+    for _ in range(3):
+        with pytest.raises(ExtenderError) as caught:
+            await ask(asked)
+        said.add(str(caught.value))
+        clock.advance(LONGEST_PAUSE)
+        with pytest.raises(ExtenderError, match=r"^Post"):
+            await ask(asked)
+
+    assert said == {
+        f"extender at URL {PREFIX} failed several times in a row and is left alone for a while;"
+        f' last: Post "{URL}": connection refused'
+    }
 
 
 async def test_a_call_that_is_given_up_says_nothing_about_the_extender() -> None:

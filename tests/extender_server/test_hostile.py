@@ -1,5 +1,6 @@
 """Questions as nobody should ask them: each is answered, or refused with a reason."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -23,7 +24,10 @@ async def ask(world: World, verb: str, body: bytes) -> str:
     """Return what is wrong with *body*, "" if it is answered."""
     profile = next(iter(world.answers.profiles.values()))
     try:
-        await getattr(world.answers, verb)(profile, body)
+        if verb == "bind":
+            await world.answers.bind(profile, body, gone=asyncio.Future())
+        else:
+            await getattr(world.answers, verb)(profile, body)
     except wire.QuestionError as exc:
         return str(exc)
     return ""

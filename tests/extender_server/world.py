@@ -1,18 +1,20 @@
 """An extender server in process, on the caches of a harness."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from app.client.errors import ApiError, NotFoundError
-from app.extender_server.answers import Answers
+from app.client.errors import ApiError, FencedError, NotFoundError
+from app.extender_server.answers import Answer, Answers
 from app.extender_server.bindings import Bindings
 from app.framework.pod_info import PodInfo
 from app.framework.preemption.disruption_budgets import DisruptionBudgets
 from app.objects.meta import KubeStruct
 from app.objects.pod import Pod
+from app.profile.profile import Profile
 from tests.builders import to_json
 from tests.harness import Harness
 
@@ -34,8 +36,16 @@ class FakeApi:
         self.may_answer = asyncio.Event()
         """What binds wait for before they are made."""
         self.may_answer.set()
+        self.may_leave = asyncio.Event()
+        """What binds wait for before they leave."""
+        self.may_leave.set()
 
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
+    async def bind(
+        self, pod: PodInfo, node_name: str, *, is_wanted: Callable[[], bool] | None = None
+    ) -> None:
+        await self.may_leave.wait()
+        if is_wanted is not None and not is_wanted():
+            raise FencedError("not sent")
         await self.may_answer.wait()
         if self.bind_error is not None:
             raise self.bind_error
@@ -111,7 +121,8 @@ class World:
         said: dict[str, Object] = await self.ask("preempt", question)
         return said["NodeNameToMetaVictims"]
 
-    async def bind(self, pod: Pod, node: str) -> str:
+    async def bind(self, pod: Pod, node: str, *, gone: asyncio.Future[None] | None = None) -> str:
+        """Ask for a bind; *gone*, when done, says that the caller does not wait any more."""
         meta = pod.metadata
         question = {
             "PodName": meta.name,
@@ -119,19 +130,21 @@ class World:
             "PodUID": meta.uid,
             "Node": node,
         }
-        error: str = (await self.ask("bind", question))["Error"]
+        error: str = (await self.ask("bind", question, gone=gone))["Error"]
         return error
 
-    async def ask(self, verb: str, question: Object) -> Any:
+    async def ask(
+        self, verb: str, question: Object, *, gone: asyncio.Future[None] | None = None
+    ) -> Any:
         answers = self.answers
-        ask = {
+        ask: dict[str, Callable[[Profile, bytes], Awaitable[Answer]]] = {
             "filter": answers.filter,
             "prioritize": answers.prioritize,
             "preempt": answers.preempt,
-            "bind": answers.bind,
-        }[verb]
+            "bind": partial(answers.bind, gone=gone or asyncio.Future()),
+        }
         profile = next(iter(answers.profiles.values()))
-        return msgspec.json.decode((await ask(profile, msgspec.json.encode(question))).body)
+        return msgspec.json.decode((await ask[verb](profile, msgspec.json.encode(question))).body)
 
 
 def obj(thing: KubeStruct) -> Object:

@@ -14,6 +14,7 @@ import pytest
 
 from app.addresses import LOOPBACK
 from app.client.api_client import ApiClient
+from app.client.rate_limit import TokenBucket
 from app.clock import RealClock
 from app.config.load import default_configuration, load
 from app.embedded.cluster import EmbeddedCluster
@@ -61,12 +62,16 @@ class World:
 
 
 @asynccontextmanager
-async def extender() -> AsyncIterator[World]:
+async def extender(text: str | None = None) -> AsyncIterator[World]:
+    """Run one by the configuration *text*, or by default."""
     clock, rng = RealClock(), random.Random(1)
     cluster = EmbeddedCluster(clock=clock, rng=rng, insecure=True)
     await cluster.start(0)
     api, own = await cluster.connect("test"), await cluster.connect("extender")
-    config = default_configuration(args_models(IN_TREE))
+    models = args_models(IN_TREE)
+    config = default_configuration(models)
+    if text is not None:
+        config = load(text, source="test", args_models=models)
     service = SchedulerService(own, config, clock=clock, rng=rng, schedules=False)
     server = HttpServer(extender_port_application(service, max_body_bytes=2**20))
     for name, room in ROOM.items():
@@ -174,6 +179,28 @@ async def test_the_extender_schedules_nothing_itself() -> None:
 
         (bound,) = await world.pods()
         assert bound["spec"]["nodeName"] in ROOM
+
+
+@pytest.mark.wall
+@pytest.mark.parametrize(
+    ("connection", "taken"),
+    [
+        pytest.param({}, 0, id="by default there is none"),
+        pytest.param({"qps": 50}, 1, id="obeyed if somebody set it"),
+    ],
+)
+async def test_the_rate_limit_of_binds(connection: dict[str, int], taken: int) -> None:
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    async with extender(json.dumps({**header, "clientConnection": connection})) as world:
+        body = msgspec.json.encode(_pod("alone"))
+        pod = msgspec.json.decode(await world.api.request("POST", PODS, body=body))
+        await until(lambda: "default/alone" in world.service.pods.store)
+        limiter = TokenBucket(qps=1e-9, burst=5, clock=RealClock())
+        world.service.client.limiter = limiter
+
+        assert await place(world, pod) == 1
+
+        assert round(5 - limiter._tokens) == taken
 
 
 @pytest.mark.wall
