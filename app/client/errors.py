@@ -22,6 +22,8 @@ import logging
 
 import msgspec
 
+from app.errors import UNREADABLE
+
 
 class ApiError(Exception):
     """The server answered with a failure, or not at all.
@@ -135,7 +137,7 @@ def from_status(body: bytes, *, status: int = 0, retry_after: str | None = None)
     """
     try:
         said = decode_status(body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         said = Status(message=bytes(body[:500]).decode(errors="replace").strip())
     code = status or said.code
     kind = BY_REASON.get(said.reason) or BY_STATUS.get(code)

@@ -6,10 +6,10 @@ from typing import Final, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
-import msgspec
 
 from app.clock import Clock
 from app.config.types import Extender
+from app.errors import UNREADABLE
 from app.extender.breaker import CircuitBreaker
 from app.extender.causes import cause
 from app.extender.errors import ExtenderError
@@ -128,7 +128,7 @@ class ExtenderClient:
             )
         try:
             return read(content)
-        except msgspec.DecodeError as exc:
+        except UNREADABLE as exc:
             raise ExtenderError(f'Post "{shown}": answer cannot be read: {cause(exc)}') from exc
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ from app.client.api import Api
 from app.client.errors import ApiError, NotFoundError
 from app.clock import Clock, rfc3339
 from app.duration import Duration
+from app.errors import UNREADABLE
 from app.leaderelection.candidate import Lease
 from app.objects.cluster import LeaseSpec
 
@@ -118,5 +119,5 @@ def decode(answer: bytes) -> Lease:
     try:
         raw = msgspec.json.decode(answer, type=dict[str, Any])
         return Lease(raw, spec=msgspec.convert(raw.get("spec") or {}, LeaseSpec))
-    except msgspec.DecodeError as exc:
+    except UNREADABLE as exc:
         raise ApiError(0, "Malformed", f"not a Lease: {exc}") from exc

@@ -68,6 +68,9 @@ from app.client.errors import ApiError, TooManyRequestsError, UnavailableError, 
             id="a proxy",
         ),
         pytest.param(404, b'{"code":"x"}', errors.NotFoundError, '{"code":"x"}', id="odd JSON"),
+        pytest.param(
+            500, b'{"x":' + b"[" * 20_000, errors.ServerError, '{"x":' + "[" * 495, id="deep JSON"
+        ),
     ],
 )
 def test_from_status(status: int, body: bytes, kind: type[ApiError], words: str) -> None:

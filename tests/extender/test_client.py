@@ -23,6 +23,7 @@ from app.extender.build import build_extenders
 from app.extender.client import ExtenderClient, without_password
 from app.extender.errors import ExtenderError
 from app.extender.tls import client_context
+from app.extender.wire import read_binding_result
 from tests.extender.fakes import PREFIX, Calls, FakeNetwork, config, extenders
 
 URL = f"{PREFIX}/bind"
@@ -230,3 +231,18 @@ def test_certificates_in_files(tmp_path: Path) -> None:
     tls = ExtenderTLSConfig(cert_file=cert, key_file=key, ca_file=cert)
     context = client_context(Config(url_prefix="https://host", tls_config=tls))
     assert len(context.get_ca_certs()) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"<html>", id="no JSON"),
+        pytest.param(b'{"\xff":1}', id="no text"),
+        pytest.param(b'{"x":' + b"[" * 20_000, id="brackets within brackets"),
+    ],
+)
+async def test_an_answer_that_cannot_be_read(body: bytes) -> None:
+    answer = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+    (extender,) = extenders(answer, config())
+    with pytest.raises(ExtenderError, match="answer cannot be read: "):
+        await ask(extender.client, lambda content: str(read_binding_result(content)).encode())

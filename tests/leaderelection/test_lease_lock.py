@@ -158,6 +158,8 @@ async def test_what_was_read_and_other_errors_are_passed_on() -> None:
         pytest.param(b"[]", id="no object"),
         pytest.param(b'{"spec":{"holderIdentity":5}}', id="a holder that is no string"),
         pytest.param(b'{"spec":[1]}', id="a spec that is no object"),
+        pytest.param(b'{"x":%s' % (b"[" * 20_000), id="brackets within brackets"),
+        pytest.param(b'{"\xff":1}', id="no text"),
     ],
 )
 def test_an_answer_that_is_no_lease(answer: bytes) -> None:
