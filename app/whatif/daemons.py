@@ -7,7 +7,7 @@ like another gets the DaemonSets of that one; of any other node, nodeSelector an
 decide.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -125,15 +125,6 @@ def owner_of(pod: Pod) -> str:
     if owner is None or owner.kind != DAEMON_SET:
         return ""
     return f"{pod.metadata.namespace}/{owner.name}"
-
-
-def arriving(
-    daemon_sets: Mapping[str, DaemonSet], node: Node, *, like: str, taken: Collection[str]
-) -> Iterator[PodInfo]:
-    """Yield the pods that *node* has as soon as it is ready; *like* as in ``DaemonSet.runs_on``."""
-    for each in daemon_sets.values():
-        if each.runs_on(node, like=like):
-            yield PodInfo(each.running_on(node.name, taken=taken))
 
 
 def _created(pod: Pod) -> str:

@@ -15,7 +15,7 @@ from app.whatif.manifests import QuestionError
 from app.whatif.movable import Movable
 from app.whatif.placing import Placed, Placing
 from app.whatif.question import Question
-from app.whatif.repacking import repacked
+from app.whatif.repacking import repacked, spare_moves
 from app.whatif.snapshot import Snapshot
 from app.whatif.usage import EVERYTHING, measure, nothing, value_of
 from app.whatif.world import World
@@ -75,6 +75,8 @@ def _simulate(
     world, placing = begin()
     goal = {pod.key for pod in world.asked or world.pending}
     placed = placing.place(world.waiting, preempting=question.preemption)
+    if question.repack:
+        spare_moves(world, placed)
     outcome = _outcome(world, placed, goal=goal, question=question)
     notes, needed, can_go = tuple(world.notes), None, None
     if question.find_nodes is not None:

@@ -23,16 +23,20 @@ def nodes_needed(
     """
     cache = world.cluster.cache
     spare = world.new_nodes(asked, asked.most, at="findNodes")
+    daemons: list[tuple[PodInfo, ...]] = []
+    """Of the first of them."""
     pods = list(world.waiting)
 
     def enough(number: int) -> bool:
+        while len(daemons) < number:
+            daemons.append(world.daemons_on(spare[len(daemons)], like=asked.like))
         added = spare[:number]
-        for node, daemons in added:
-            world.put_back(node, daemons)
+        for node, running in zip(added, daemons, strict=False):
+            world.put_back(node, running)
         cache.refresh_order()
         placed = placing.place(pods)
         placing.take_back()
-        for node, _ in reversed(added):  # so that the same rows are given to the same nodes again
+        for node in reversed(added):  # so that the same rows are given to the same nodes again
             world.take_node(node.name)
         cache.refresh_order()
         return not goal & placed.refusals.keys()
@@ -41,7 +45,9 @@ def nodes_needed(
     if not short:
         return NodesNeeded(count=0, most=asked.most, tried={0: True})
     tried = {0: False}
-    guess = min(max(_packed(short, *spare[0]), 1), asked.most)
+    guess = min(
+        max(_packed(short, spare[0], world.daemons_on(spare[0], like=asked.like)), 1), asked.most
+    )
     count = smallest(enough, guess=guess, most=asked.most, tried=tried)
     return NodesNeeded(count=count, most=asked.most, tried=dict(sorted(tried.items())))
 

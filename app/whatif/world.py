@@ -2,7 +2,7 @@
 
 import dataclasses
 import fnmatch
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,7 +18,7 @@ from app.objects.selector_text import parse_label_selector
 from app.objects.selectors import Selector
 from app.objects.storage import BETA_CLASS, PersistentVolumeClaim
 from app.offline.scenario import Scenario
-from app.whatif.daemons import DAEMON_SET, DaemonSet, arriving, by_their_pods, owner_of
+from app.whatif.daemons import DAEMON_SET, DaemonSet, by_their_pods, owner_of
 from app.whatif.manifests import (
     Made,
     QuestionError,
@@ -128,15 +128,12 @@ class World:
         if total > MOST_NODES:
             raise QuestionError(f"addNodes: {total}: more than {MOST_NODES} nodes")
         for i, added in enumerate(question.add_nodes):
-            for new, pods in self.new_nodes(added, added.count, at=f"addNodes[{i}]"):
-                self.put_back(new, pods)
+            for new in self.new_nodes(added, added.count, at=f"addNodes[{i}]"):
+                self.put_back(new, self.daemons_on(new, like=added.like))
                 self.added.append(new.name)
 
-    def new_nodes(
-        self, type_: NodeType, count: int, *, at: str
-    ) -> list[tuple[Node, tuple[PodInfo, ...]]]:
-        """Return *count* nodes of a type, under names that are free, with the pods of DaemonSets
-        that they run; nothing is added yet.
+    def new_nodes(self, type_: NodeType, count: int, *, at: str) -> list[Node]:
+        """Return *count* nodes of a type, under names that are free; nothing is added yet.
 
         A node *like* another gets a copy of its CSINode, too, which has its volume limits.
         """
@@ -153,16 +150,23 @@ class World:
             for each in made:
                 meta = _replace(drivers.metadata, name=each.name)
                 listers.csi_nodes.on_add(_replace(drivers, metadata=meta))
-        sets, taken = self._all_daemon_sets(), self.cluster.pods
-        return [(each, tuple(arriving(sets, each, like=like, taken=taken))) for each in made]
+        return made
 
-    def _all_daemon_sets(self) -> dict[str, DaemonSet]:
+    def daemons_on(self, node: Node, *, like: str) -> tuple[PodInfo, ...]:
+        """Return the pods of DaemonSets that a new *node* runs, *like* another or like none."""
+        return tuple(
+            PodInfo(each.running_on(node.name, taken=self.cluster.pods))
+            for each in self._all_daemon_sets().values()
+            if each.runs_on(node, like=like)
+        )
+
+    def _all_daemon_sets(self) -> Mapping[str, DaemonSet]:
         """Return those of the question and the snapshot, and those that are known by their pods."""
         if self._daemon_sets is None:
             running = by_their_pods(self.cluster.cache.pods())
             written = dict(self._written(running))
             self._daemon_sets = {**running, **written}
-        return {**self._daemon_sets, **self._asked_daemon_sets}
+        return ChainMap(self._asked_daemon_sets, self._daemon_sets)
 
     def _written(self, running: Mapping[str, DaemonSet]) -> Iterator[tuple[str, DaemonSet]]:
         """Yield the DaemonSets of the snapshot's manifests; their pods tell the priority."""

@@ -161,9 +161,9 @@ def asked(**template: Any) -> dict[str, Any]:
     ("question", "says"),
     [
         pytest.param(
-            asked(manifest={"kind": "DaemonSet"}),
-            "templates[0].manifest.kind: 'DaemonSet': must be one of Pod,",
-            id="a kind without replicas",
+            asked(manifest={"kind": "Deploy"}),
+            "templates: none of them makes pods: 1 Deploy",
+            id="a kind that makes no pods",
         ),
         pytest.param(
             asked(manifest={"kind": "Deployment", "spec": []}),
@@ -204,6 +204,16 @@ def asked(**template: Any) -> dict[str, Any]:
             {"removeNodes": {"names": ["one", "x"]}},
             "removeNodes.names[1]: 'x': there is no such node",
             id="a node to remove that is not there",
+        ),
+        pytest.param(
+            {"removeNodes": {"names": ["o*", "t*"]}},
+            "removeNodes.names[1]: 't*': there is no such node",
+            id="a pattern that matches no node",
+        ),
+        pytest.param(
+            {"removeNodes": {"selector": "pool=spot"}},
+            "removeNodes.selector: 'pool=spot': it matches no node",
+            id="a selector that matches no node",
         ),
         pytest.param(
             {"cordonNodes": {"selector": "a in"}},
