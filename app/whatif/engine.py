@@ -78,6 +78,8 @@ def _simulate(
     if question.repack:
         spare_moves(world, placed)
     outcome = _outcome(world, placed, goal=goal, question=question)
+    if question.find_removable is not None:
+        world.chosen_nodes(question.find_removable, at="findRemovable")  # for its notes
     notes, needed, can_go = tuple(world.notes), None, None
     if question.find_nodes is not None:
         if question.preemption:  # who was evicted must be there again

@@ -44,6 +44,8 @@ from app.whatif.snapshot import Snapshot
 from app.whatif.usage import Usages, measure
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+_PATTERN: Final = frozenset("*?[")
+"""What tells a pattern from a name."""
 
 _replace = msgspec.structs.replace
 
@@ -195,19 +197,24 @@ class World:
         return found
 
     def chosen_nodes(self, choice: NodeChoice, *, at: str) -> list[str]:
-        """Return the names of the nodes of a choice; QuestionError for a part that chooses none."""
+        """Return the names of the nodes of a choice; QuestionError for a name that no node has.
+
+        A pattern or selector that no node matches is noted.
+        """
         rows = self.cluster.cache.table.row_of
         chosen: dict[str, None] = {}
         for i, name in enumerate(choice.names):
             found = [name] if name in rows else fnmatch.filter(rows, name)
-            if not found:
+            if not found and not _PATTERN & set(name):
                 raise QuestionError(f"{at}.names[{i}]: {name!r}: there is no such node")
+            if not found:
+                self.notes.append(f"{at}.names[{i}]: {name!r} matches no node")
             chosen |= dict.fromkeys(found)
         if choice.selector:
             selector = _selector(choice.selector, at=at)
             found = [name for name in rows if selector.matches(self.node(name).labels)]
             if not found:
-                raise QuestionError(f"{at}.selector: {choice.selector!r}: it matches no node")
+                self.notes.append(f"{at}.selector: {choice.selector!r} matches no node")
             chosen |= dict.fromkeys(found)
         return list(chosen)
 

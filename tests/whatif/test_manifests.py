@@ -206,16 +206,6 @@ def asked(**template: Any) -> dict[str, Any]:
             id="a node to remove that is not there",
         ),
         pytest.param(
-            {"removeNodes": {"names": ["o*", "t*"]}},
-            "removeNodes.names[1]: 't*': there is no such node",
-            id="a pattern that matches no node",
-        ),
-        pytest.param(
-            {"removeNodes": {"selector": "pool=spot"}},
-            "removeNodes.selector: 'pool=spot': it matches no node",
-            id="a selector that matches no node",
-        ),
-        pytest.param(
             {"cordonNodes": {"selector": "a in"}},
             "cordonNodes.selector: 'a in': ",
             id="a broken selector",

@@ -160,6 +160,24 @@ def test_nodes_go_by_patterns() -> None:
     ]
 
 
+def test_a_pattern_or_selector_that_no_node_matches_is_noted() -> None:
+    found = ask(
+        snapshot(ONE, TWO),
+        removeNodes={"names": ["spot-*", "on*"], "selector": "pool=spot"},
+        cordonNodes={"selector": "pool"},
+        findRemovable={"names": ["x?"]},
+    )
+    assert (found.fits, found.after.nodes) == (True, 1)
+    assert found.notes == (
+        "removeNodes.names[0]: 'spot-*' matches no node",
+        "removeNodes.selector: 'pool=spot' matches no node",
+        "cordonNodes.selector: 'pool' matches no node",
+        "findRemovable.names[0]: 'x?' matches no node",
+    )
+    assert found.removable is not None
+    assert found.removable.nodes == ()
+
+
 def test_a_removed_node_may_be_missed() -> None:
     taken = snapshot(ONE, TWO, big("web", node="one"), big("db", node="two"))
     found = ask(taken, removeNodes={"selector": "topology.kubernetes.io/zone=a"})
