@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,7 @@ from app.whatif.snapshot import load
 
 FITS, DOES_NOT_FIT = 0, 1
 """The exit statuses of an answer."""
+STDIN: Final = "-"
 PIPE_WIDTH: Final = 200
 """Columns of a table that goes to no terminal."""
 
@@ -95,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument(
         "--template", type=Path, action="append", default=[], metavar="FILE",
         help="place the pods of Deployments, StatefulSets, DaemonSets, Jobs, ...; of a Pod: ones"
-        " like it; a render of many objects will do, as of helm template",
+        " like it; a render of many objects will do, as of helm template; -: standard input",
     )  # fmt: skip
     ask.add_argument(
         "--replicas", type=positive, metavar="N",
@@ -213,7 +215,11 @@ def _question(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _manifests(paths: Iterable[Path]) -> Iterator[Any]:
-    return (each for path in paths for each in manifests.read(path))
+    for path in paths:
+        if str(path) == STDIN:
+            yield from manifests.parse(sys.stdin.read(), source="stdin")
+        else:
+            yield from manifests.read(path)
 
 
 def _nodes(names: Iterable[str], selector: str) -> dict[str, Any]:

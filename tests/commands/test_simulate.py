@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,19 @@ two        2  shop/web-1, shop/web-3
 without a node       pods  why
 Deployment shop/web     2  0/2 nodes are available: 2 Insufficient cpu.
 """
+
+
+def test_a_render_may_come_through_a_pipe(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO((folder / "render.yaml").read_text()))
+    assert simulate(folder, "--template", "-") == 0
+    assert (
+        "note         passed over, for they make no pods: 1 ConfigMap\n" in capsys.readouterr().out
+    )
+    monkeypatch.setattr("sys.stdin", StringIO("{"))
+    assert simulate(folder, "--template", "-") == 2
+    assert "stdin: not YAML" in capsys.readouterr().err
 
 
 def test_which_nodes_can_go_as_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
