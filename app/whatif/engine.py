@@ -78,9 +78,7 @@ def _simulate(
     if question.repack:
         spare_moves(world, placed)
     outcome = _outcome(world, placed, goal=goal, question=question)
-    if question.find_removable is not None:
-        world.chosen_nodes(question.find_removable, at="findRemovable")  # for its notes
-    notes, needed, can_go = tuple(world.notes), None, None
+    needed = can_go = None
     if question.find_nodes is not None:
         if question.preemption:  # who was evicted must be there again
             world, placing = begin()
@@ -88,8 +86,9 @@ def _simulate(
         placing.take_back()
         needed = nodes_needed(world, placing, question.find_nodes, without=placed, goal=goal)
     if question.find_removable is not None:
+        world.chosen_nodes(question.find_removable, at="findRemovable")  # for its notes
         can_go = removable(begin, question.find_removable)
-    return outcome, _Found(notes, needed, can_go)
+    return outcome, _Found(tuple(world.notes), needed, can_go)
 
 
 def _configuration(

@@ -49,7 +49,7 @@ def removable(begin: Begin, choice: NodeChoice) -> Removable:
         if placed.refusals.keys() <= refused:
             break
         for name in found[-step:]:
-            search.keep(name, "its pods fit elsewhere only if it goes alone")
+            search.keep(name, "its pods fit elsewhere, but not together with those of the others")
         found, step = found[:-step], 2 * step
     return Removable(
         nodes=tuple(RemovableNode(node=name, moves=_moves(here[name], placed)) for name in found),

@@ -44,6 +44,8 @@ from app.whatif.snapshot import Snapshot
 from app.whatif.usage import Usages, measure
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+MOST_NAMED: Final = 10
+"""Things that a note names."""
 _PATTERN: Final = frozenset("*?[")
 """What tells a pattern from a name."""
 
@@ -152,15 +154,21 @@ class World:
             for each in made:
                 meta = _replace(drivers.metadata, name=each.name)
                 listers.csi_nodes.on_add(_replace(drivers, metadata=meta))
+        running = [each.key for each in self._running_on(made[0], like=like)]
+        if running:
+            self.notes.append(f"{at}: with the pods of DaemonSets {_named(running)}")
         return made
 
     def daemons_on(self, node: Node, *, like: str) -> tuple[PodInfo, ...]:
         """Return the pods of DaemonSets that a new *node* runs, *like* another or like none."""
         return tuple(
             PodInfo(each.running_on(node.name, taken=self.cluster.pods))
-            for each in self._all_daemon_sets().values()
-            if each.runs_on(node, like=like)
+            for each in self._running_on(node, like=like)
         )
+
+    def _running_on(self, node: Node, *, like: str) -> Iterator[DaemonSet]:
+        sets = self._all_daemon_sets().values()
+        return (each for each in sets if each.runs_on(node, like=like))
 
     def _all_daemon_sets(self) -> Mapping[str, DaemonSet]:
         """Return those of the question and the snapshot, and those that are known by their pods."""
@@ -362,6 +370,11 @@ class World:
     def waiting(self) -> Iterator[PodInfo]:
         yield from self.asked
         yield from self.pending
+
+
+def _named(keys: Sequence[str]) -> str:
+    left = len(keys) - MOST_NAMED
+    return ", ".join(keys[:MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 def unplaced(pod: Pod) -> Pod:

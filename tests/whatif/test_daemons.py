@@ -47,6 +47,8 @@ def test_nodes_that_are_found_run_daemons() -> None:
     """Half of each node is the agent's, also of the one that is there."""
     assert needed(ONE, findNodes={"like": "one"}) == 7
     assert needed(ONE, daemon("one"), findNodes={"like": "one"}) == 14
+    found = ask(snapshot(ONE, daemon("one")), findNodes={"like": "one"})
+    assert found.notes == ("findNodes: with the pods of DaemonSets default/agent",)
     like_one = manifest(node("new", cpu="4"))
     assert needed(ONE, daemon("one"), findNodes={"manifest": like_one}) == 14
 

@@ -109,6 +109,21 @@ def test_what_is_asked_for_needs_its_room() -> None:
     assert names(can_go(*cluster, pods=asked)) == []
 
 
+def test_who_was_found_goes_only_together_with_the_others() -> None:
+    """One after another both fit: 3 on c, then 2 on d. But the important one comes first."""
+    cluster = [node(name, cpu=cpu) for name, cpu in {"a": 40, "b": 4, "c": 4, "d": 3}.items()]
+    pods = [
+        pod("large", cpu="3", node="a"),
+        pod("important", cpu="2", node="b", priority=1),
+        *(pod(f"foreign-{name}", cpu="1", node=name, scheduler="mine") for name in "cd"),
+    ]
+    found = can_go(*cluster, *pods)
+    assert [(each.node, each.moves) for each in found.nodes] == [("a", {"default/large": "c"})]
+    assert [each.why for each in found.stays if each.nodes == ("b",)] == [
+        "its pods fit elsewhere, but not together with those of the others"
+    ]
+
+
 def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find_removable, "MOST_PODS", 3)
     cluster = nodes("a", "b", "c", cpu="40")
