@@ -103,6 +103,10 @@ def _parser() -> argparse.ArgumentParser:
         "--replicas", type=positive, metavar="N",
         help="so many of each --template, but of DaemonSets",
     )  # fmt: skip
+    ask.add_argument(
+        "-n", "--namespace", default="", metavar="NAME",
+        help="where the objects of --pod and --template are that do not say; default: default",
+    )  # fmt: skip
     ask.add_argument("--no-pending", action="store_true", help="leave waiting pods alone")
     ask.add_argument("--add-nodes", metavar="TYPE", help="add nodes")
     ask.add_argument("--count", type=positive, metavar="N", help="so many; default 1")
@@ -175,12 +179,12 @@ def _recorded(given: argparse.Namespace) -> int:
 def _question(given: argparse.Namespace) -> dict[str, Any]:
     """Return the question as the server takes it."""
     pods, templates = list[Any](), list[Any]()
-    for each in _manifests(given.pod):
+    for each in _manifests(given.pod, namespace=given.namespace):
         if each["kind"] == "Pod":
             pods.append(each)
         else:
             templates.append({"manifest": each})
-    for each in _manifests(given.template):
+    for each in _manifests(given.template, namespace=given.namespace):
         counted = each["kind"] != "DaemonSet"
         templates.append({"manifest": each, "replicas": given.replicas if counted else None})
     asked: dict[str, Any] = {
@@ -214,12 +218,18 @@ def _question(given: argparse.Namespace) -> dict[str, Any]:
     return asked
 
 
-def _manifests(paths: Iterable[Path]) -> Iterator[Any]:
+def _manifests(paths: Iterable[Path], *, namespace: str) -> Iterator[Any]:
+    """Yield the objects of files; those that name no namespace are in *namespace*."""
     for path in paths:
         if str(path) == STDIN:
-            yield from manifests.parse(sys.stdin.read(), source="stdin")
+            found = manifests.parse(sys.stdin.read(), source="stdin")
         else:
-            yield from manifests.read(path)
+            found = manifests.read(path)
+        for each in found:
+            meta = each.setdefault("metadata", {}) if namespace else None
+            if isinstance(meta, dict) and not meta.get("namespace"):
+                meta["namespace"] = namespace
+            yield each
 
 
 def _nodes(names: Iterable[str], selector: str) -> dict[str, Any]:

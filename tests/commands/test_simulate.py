@@ -221,6 +221,20 @@ def test_a_render_may_come_through_a_pipe(
     assert "stdin: not YAML" in capsys.readouterr().err
 
 
+def test_objects_that_name_no_namespace_are_where_one_says(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["--template", "render.yaml", "--pod", "pods.yaml", "-n", "apart", "--output", "json"]
+    bare = deployment("bare")
+    del bare["metadata"]["namespace"]
+    (folder / "render.yaml").write_text(yaml.safe_dump_all([bare, deployment()]), encoding="utf-8")
+    simulate(folder, *argv)
+    found = json.loads(capsys.readouterr().out)
+    left = [pod for group in found["unplaced"] for pod in group["pods"]]
+    keys = ["apart/bare-0", "default/a", "default/b", "shop/web-0"]
+    assert sorted([*found["placements"], *left]) == keys
+
+
 def test_which_nodes_can_go_as_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["--template", "web.yaml", "--find-removable", "--find-nodes", "one"]
     assert simulate(folder, *argv) == 0

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.whatif.manifests import QuestionError
+from app.whatif.manifests import QuestionError, companion
 from tests.builders import node
 from tests.whatif.asking import ask, deployment, manifest, snapshot
 
@@ -110,6 +110,13 @@ def test_claims_come_along() -> None:
     user = deployment(volumes=[volume])
     assert ask(snapshot(ONE), templates=render(user, late, claim)).fits
     assert not ask(snapshot(ONE), templates=render(user)).fits
+
+
+def test_what_is_of_the_whole_cluster_has_no_namespace() -> None:
+    for kind, key in (("StorageClass", "x"), ("Service", "apart/x")):
+        written = {"kind": kind, "metadata": {"name": "x", "namespace": "apart"}}
+        made: Any = companion(written, at="t")
+        assert made.metadata.key == key
 
 
 @pytest.mark.parametrize(
