@@ -2,7 +2,7 @@
 
 import dataclasses
 import fnmatch
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -72,9 +72,8 @@ class World:
     busy_before: set[str] = field(default_factory=set)
     """If pods are placed anew: what :meth:`busy_nodes` told of the snapshot."""
     notes: list[str] = field(default_factory=list)
-    _manifests: Sequence[Mapping[str, Any]] = ()
-    _daemon_sets: dict[str, DaemonSet] | None = None
-    """Those of the snapshot."""
+    _daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
+    """Those of the snapshot, if nodes come; by key, as the next."""
     _asked_daemon_sets: dict[str, DaemonSet] = field(default_factory=dict)
 
     @classmethod
@@ -82,7 +81,9 @@ class World:
         """Make the cluster and change it; QuestionError or SnapshotError when that cannot be."""
         cluster = snapshot.scenario()
         world = cls(cluster, measure(cluster.cache.table, question.group_by))
-        world._manifests = snapshot.daemon_sets
+        if question.add_nodes or question.find_nodes is not None:
+            running = by_their_pods(cluster.cache.pods())
+            world._daemon_sets = {**running, **_written(snapshot.daemon_sets, running)}
         if question.repack:
             world.busy_before = world.busy_nodes()
         for name in world.chosen_nodes(question.remove_nodes, at="removeNodes"):
@@ -167,27 +168,8 @@ class World:
         )
 
     def _running_on(self, node: Node, *, like: str) -> Iterator[DaemonSet]:
-        sets = self._all_daemon_sets().values()
-        return (each for each in sets if each.runs_on(node, like=like))
-
-    def _all_daemon_sets(self) -> Mapping[str, DaemonSet]:
-        """Return those of the question and the snapshot, and those that are known by their pods."""
-        if self._daemon_sets is None:
-            running = by_their_pods(self.cluster.cache.pods())
-            written = dict(self._written(running))
-            self._daemon_sets = {**running, **written}
-        return ChainMap(self._asked_daemon_sets, self._daemon_sets)
-
-    def _written(self, running: Mapping[str, DaemonSet]) -> Iterator[tuple[str, DaemonSet]]:
-        """Yield the DaemonSets of the snapshot's manifests; their pods tell the priority."""
-        for i, manifest in enumerate(self._manifests):
-            at = f"DaemonSet[{i}] of the snapshot"
-            found = daemon_set({"kind": DAEMON_SET, **manifest}, at=at, priorities=None)
-            if found.key in running:
-                priority = running[found.key].pod.spec.priority
-                spec = _replace(found.pod.spec, priority=priority)
-                found = dataclasses.replace(found, pod=_replace(found.pod, spec=spec))
-            yield found.key, found
+        sets = {**self._daemon_sets, **self._asked_daemon_sets}
+        return (each for each in sets.values() if each.runs_on(node, like=like))
 
     def busy_nodes(self) -> set[str]:
         """Return the names of the nodes that run more than what goes with them."""
@@ -370,6 +352,22 @@ class World:
     def waiting(self) -> Iterator[PodInfo]:
         yield from self.asked
         yield from self.pending
+
+
+def _written(
+    manifests: Sequence[Mapping[str, Any]], running: Mapping[str, DaemonSet]
+) -> dict[str, DaemonSet]:
+    """Return DaemonSets of manifests; of those that are *running*, the pods tell the priority."""
+    found = {}
+    for i, manifest in enumerate(manifests):
+        at = f"DaemonSet[{i}] of the snapshot"
+        made = daemon_set({"kind": DAEMON_SET, **manifest}, at=at, priorities=None)
+        if made.key in running:
+            priority = running[made.key].pod.spec.priority
+            spec = _replace(made.pod.spec, priority=priority)
+            made = dataclasses.replace(made, pod=_replace(made.pod, spec=spec))
+        found[made.key] = made
+    return found
 
 
 def _named(keys: Sequence[str]) -> str:

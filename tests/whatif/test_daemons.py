@@ -99,6 +99,13 @@ def test_a_copy_runs_what_its_model_runs() -> None:
     assert found.after.resources["cpu"].requested == 4000
 
 
+def test_nodes_that_replace_all_others_run_what_those_ran() -> None:
+    """Where no pod of a DaemonSet is left, it is still known."""
+    new = {"manifest": manifest(node("new", cpu="4")), "count": 2}
+    found = ask(snapshot(ONE, daemon("one")), removeNodes={"names": ["one"]}, addNodes=[new])
+    assert (found.after.nodes, found.after.pods) == (2, 2)
+
+
 def test_manifests_of_a_list_say_more_than_pods() -> None:
     in_pool = {
         "nodeAffinity": {
