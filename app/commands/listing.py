@@ -1,13 +1,14 @@
 """A snapshot of any cluster, listed from its API server."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from app.client.connect import connect
-from app.client.errors import ApiError, NotFoundError
+from app.client.errors import ApiError, ForbiddenError, NotFoundError
 from app.clock import RealClock, rfc3339
 from app.commands.terminal import UsageError, in_loop
 from app.offline.scenario import KINDS
+from app.whatif.daemons import DAEMON_SET
 from app.whatif.snapshot import Snapshot, api_version, decode
 
 UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
@@ -56,7 +57,20 @@ async def snapshot_of(client: Api, *, time: str) -> Snapshot:
         except NotFoundError:
             continue
         objects |= decode(body, source=path).objects
-    return Snapshot(time=time, objects={kind: objects[kind] for kind in KINDS if kind in objects})
+    return Snapshot(
+        time=time,
+        objects={kind: objects[kind] for kind in KINDS if kind in objects},
+        daemon_sets=await _daemon_sets(client),
+    )
+
+
+async def _daemon_sets(client: Api) -> Sequence[Mapping[str, Any]]:
+    """List the DaemonSets; none if we may not, for their pods tell most of them."""
+    path = path_of(DAEMON_SET)
+    try:
+        return decode(await client.request("GET", path), source=path).daemon_sets
+    except (ForbiddenError, NotFoundError):
+        return ()
 
 
 def path_of(kind: str) -> str:

@@ -2,7 +2,8 @@
 
 import argparse
 import logging
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from app.whatif.snapshot import load
 
 FITS, DOES_NOT_FIT = 0, 1
 """The exit statuses of an answer."""
+STDIN: Final = "-"
 PIPE_WIDTH: Final = 200
 """Columns of a table that goes to no terminal."""
 
@@ -33,9 +35,9 @@ def main(argv: Sequence[str]) -> int:
     parser = _parser()
     given = parser.parse_args(argv)
     log.setup(logging.ERROR)
-    sources = (given.snapshot, given.server or given.kubeconfig, given.source)
-    if sum(source is not None for source in sources) != 1:
-        parser.error("one of --snapshot, --server, --kubeconfig or -f is needed")
+    asks = given.server or given.kubeconfig
+    if sum(source is not None for source in (given.snapshot, asks, given.source)) > 1:
+        parser.error("one of --snapshot, --server, --kubeconfig and -f may be given")
     if (given.source is None) != (given.target is None):
         parser.error("-f and -o go together")
     for flag in ("", "compare_"):
@@ -63,16 +65,22 @@ def _parser() -> argparse.ArgumentParser:
         description="What if: exit status 0, all pods have a node; 1, some have not; 2, an error."
         " TYPE is a file with a Node, or the name of a node to copy.",
     )
-    where = parser.add_argument_group("the cluster")
+    where = parser.add_argument_group(
+        "the cluster, one of", "by default that of a running scheduler, found as berth explain does"
+    )
     where.add_argument(
         "--snapshot", type=Path, metavar="FILE",
         help="what GET /snapshot answers, or a List of `kubectl get -o json`; .gz too",
     )  # fmt: skip
     # As app.commands.scheduler_access has them, which takes long to import.
-    where.add_argument("--server", metavar="URL", help="a running scheduler")
+    where.add_argument(
+        "--server", metavar="URL",
+        help="a running scheduler; credentials are those of --kubeconfig, $KUBECONFIG or"
+        " ./berth.kubeconfig; default port 10261 of this machine, as of berth up",
+    )  # fmt: skip
     where.add_argument(
         "--kubeconfig", metavar="FILE",
-        help="an API server to list from; with --server, whose credentials to use",
+        help="without --server: an API server to list from, the default configuration decides",
     )  # fmt: skip
     where.add_argument(
         "--certificate-authority", metavar="FILE", help="trust the --server by it, too"
@@ -84,13 +92,21 @@ def _parser() -> argparse.ArgumentParser:
     ask = parser.add_argument_group("what if")
     ask.add_argument(
         "--pod", type=Path, action="append", default=[], metavar="FILE",
-        help="place these Pods; PriorityClasses in the file are known then",
+        help="place these Pods; what else is in the file is as with --template",
     )  # fmt: skip
     ask.add_argument(
         "--template", type=Path, action="append", default=[], metavar="FILE",
-        help="place the pods of Deployments, StatefulSets, Jobs, ...; of a Pod: ones like it",
+        help="place the pods of Deployments, StatefulSets, DaemonSets, Jobs, ...; of a Pod: ones"
+        " like it; a render of many objects will do, as of helm template; -: standard input",
     )  # fmt: skip
-    ask.add_argument("--replicas", type=positive, metavar="N", help="so many of each --template")
+    ask.add_argument(
+        "--replicas", type=positive, metavar="N",
+        help="so many of each --template, but of DaemonSets",
+    )  # fmt: skip
+    ask.add_argument(
+        "-n", "--namespace", default="", metavar="NAME",
+        help="where the objects of --pod and --template are that do not say; default: default",
+    )  # fmt: skip
     ask.add_argument("--no-pending", action="store_true", help="leave waiting pods alone")
     ask.add_argument("--add-nodes", metavar="TYPE", help="add nodes")
     ask.add_argument("--count", type=positive, metavar="N", help="so many; default 1")
@@ -98,11 +114,31 @@ def _parser() -> argparse.ArgumentParser:
         "--find-nodes", metavar="TYPE", help="how many of these must be added so that all fits?"
     )
     for flag, does in (
-        ("--remove-node", "remove a node; its pods need another"),
-        ("--cordon-node", "cordon a node"),
-        ("--remove-pod", "remove [NAMESPACE/]POD"),
+        ("remove-node", "remove nodes; their pods need others"),
+        ("cordon-node", "cordon nodes"),
     ):
-        ask.add_argument(flag, action="append", default=[], metavar="NAME", help=does)
+        ask.add_argument(
+            f"--{flag}", action="append", default=[], metavar="NAME",
+            help=f"{does}; NAME,NAME and patterns as node-* will do",
+        )  # fmt: skip
+        ask.add_argument(
+            f"--{flag}-selector", default="", metavar="SELECTOR",
+            help="and those with these labels, as of kubectl drain --selector",
+        )  # fmt: skip
+    ask.add_argument(
+        "--remove-pod", action="append", default=[], metavar="NAME", help="remove [NAMESPACE/]POD"
+    )
+    ask.add_argument(
+        "--find-removable", nargs="?", const="", metavar="NAME",
+        help="which nodes can go? Of these, with names as of --remove-node; by default of all",
+    )  # fmt: skip
+    ask.add_argument(
+        "--find-removable-selector", default="", metavar="SELECTOR", help="of those with the labels"
+    )
+    ask.add_argument(
+        "--repack", action="store_true",
+        help="place anew all running pods that may move, as if nodes were empty",
+    )  # fmt: skip
     ask.add_argument("--config", type=Path, metavar="FILE", help="decide by this configuration")
     ask.add_argument(
         "--compare-config", type=Path, metavar="FILE", help="and compare with this one"
@@ -142,19 +178,29 @@ def _recorded(given: argparse.Namespace) -> int:
 
 def _question(given: argparse.Namespace) -> dict[str, Any]:
     """Return the question as the server takes it."""
-    pods, classes = _manifests(given.pod)
-    templates, more_classes = _manifests(given.template)
-    priorities = {each["metadata"]["name"]: each["value"] for each in (*classes, *more_classes)}
+    pods, templates = list[Any](), list[Any]()
+    for each in _manifests(given.pod, namespace=given.namespace):
+        if each["kind"] == "Pod":
+            pods.append(each)
+        else:
+            templates.append({"manifest": each})
+    for each in _manifests(given.template, namespace=given.namespace):
+        counted = each["kind"] != "DaemonSet"
+        templates.append({"manifest": each, "replicas": given.replicas if counted else None})
     asked: dict[str, Any] = {
         "pods": pods,
-        "templates": [{"manifest": each, "replicas": given.replicas} for each in templates],
-        "priorityClasses": priorities,
+        "templates": templates,
         "includePending": not given.no_pending,
-        "removeNodes": {"names": given.remove_node},
-        "cordonNodes": {"names": given.cordon_node},
+        "removeNodes": _nodes(given.remove_node, given.remove_node_selector),
+        "cordonNodes": _nodes(given.cordon_node, given.cordon_node_selector),
         "removePods": {"names": given.remove_pod},
         "preemption": given.preemption,
     }
+    if given.find_removable is not None or given.find_removable_selector:
+        names = [given.find_removable] if given.find_removable else []
+        asked["findRemovable"] = _nodes(names, given.find_removable_selector)
+    if given.repack:
+        asked["repack"] = True
     if given.add_nodes is not None:
         asked["addNodes"] = [_node_type(given.add_nodes) | {"count": given.count or 1}]
     if given.find_nodes is not None:
@@ -172,11 +218,24 @@ def _question(given: argparse.Namespace) -> dict[str, Any]:
     return asked
 
 
-def _manifests(paths: Iterable[Path]) -> tuple[list[Any], list[Any]]:
-    """Return the objects in files, and apart from them the PriorityClasses."""
-    found = [each for path in paths for each in manifests.read(path)]
-    classes = [each for each in found if each["kind"] == "PriorityClass"]
-    return [each for each in found if each not in classes], classes
+def _manifests(paths: Iterable[Path], *, namespace: str) -> Iterator[Any]:
+    """Yield the objects of files; those that name no namespace are in *namespace*."""
+    for path in paths:
+        if str(path) == STDIN:
+            found = manifests.parse(sys.stdin.read(), source="stdin")
+        else:
+            found = manifests.read(path)
+        for each in found:
+            meta = each.setdefault("metadata", {}) if namespace else None
+            if isinstance(meta, dict) and not meta.get("namespace"):
+                meta["namespace"] = namespace
+            yield each
+
+
+def _nodes(names: Iterable[str], selector: str) -> dict[str, Any]:
+    """Return a choice of nodes; a name may be several with commas between them."""
+    apart = [name.strip() for each in names for name in each.split(",")]
+    return {"names": [name for name in apart if name], "selector": selector}
 
 
 def _node_type(type_: str) -> dict[str, Any]:
@@ -201,12 +260,8 @@ def _configuration(path: Path) -> Any:
 
 
 def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
-    if given.server is not None:
-        # Only then: what speaks HTTP takes as long to import as a small question to answer.
-        from app.commands.scheduler_access import scheduler
-        from app.server.asking import ask_to_simulate
-
-        return ask_to_simulate(scheduler(given), asked)
+    if given.server is not None or (given.snapshot is None and given.kubeconfig is None):
+        return _ask_scheduler(given, asked)
     registry = _plugins(given, asked).registry
     try:
         question = Question.model_validate(asked)
@@ -217,6 +272,19 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
     from app.commands.listing import list_cluster
 
     return answer(question, list_cluster(given.kubeconfig), registry)
+
+
+def _ask_scheduler(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
+    # Only then: what speaks HTTP takes as long to import as a small question to answer.
+    from app.commands.scheduler_access import scheduler
+    from app.server.asking import AskError, ask_to_simulate
+
+    try:
+        return ask_to_simulate(scheduler(given), asked)
+    except AskError as exc:
+        if given.server is not None:
+            raise
+        raise UsageError(f"{exc}; else give --server, --snapshot or --kubeconfig") from exc
 
 
 def _plugins(given: argparse.Namespace, asked: dict[str, Any]) -> KnownPlugins:

@@ -210,4 +210,11 @@ class OfflineHandle:
 
 def smallest_name(nodes: NodeTable) -> Callable[[Iterable[int]], int]:
     """Return the tie rule of recordings: of equally good rows the smallest node name."""
-    return lambda rows: min(rows, key=nodes.name)
+
+    def ranks() -> list[int]:
+        found = [0] * nodes.size
+        for rank, name in enumerate(sorted(nodes.row_of)):
+            found[nodes.row_of[name]] = rank
+        return found
+
+    return lambda rows: min(rows, key=nodes.kept(smallest_name, ranks).__getitem__)

@@ -138,6 +138,10 @@ class Simulation:
         while self._claims:
             self._give_back(self._claims[-1])
 
+    def keep(self) -> None:
+        """Let all placements be; :meth:`take_back` undoes later ones only."""
+        self._claims.clear()
+
     def _place_gang(
         self, leader: Member[_Claim], gang: Gang, others: Mapping[str, PodInfo]
     ) -> list[Decision]:

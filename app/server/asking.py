@@ -17,6 +17,8 @@ from app.printable import printable
 from app.whatif.answer import Answer
 
 TIMEOUT_SECONDS: Final = 30.0
+SIMULATE_SECONDS: Final = 45.0
+"""A scheduler itself gives up a simulation after 30, and says so."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -103,7 +105,7 @@ def ask_about_pod(scheduler: RunningScheduler, key: str, *, nodes: str) -> Expla
 
 def ask_to_simulate(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:
     """Return what would be, on the cluster as *scheduler* sees it; AskError if it does not tell."""
-    return scheduler.ask("POST", "/simulate", Answer, body=question)
+    return scheduler.ask("POST", "/simulate", Answer, body=question, timeout=SIMULATE_SECONDS)
 
 
 def _reason(response: httpx.Response) -> str:

@@ -88,6 +88,14 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
             "preemption": True,
         },
     },
+    "removable": {
+        "summary": "Which nodes can go, so that all of their pods fit on the others?",
+        "value": {"findRemovable": {"names": ["spot-*"]}},
+    },
+    "repack": {
+        "summary": "How many nodes would be needed if all pods were placed anew?",
+        "value": {"repack": True},
+    },
     "uploaded": {
         "summary": "Where would what waits in a snapshot go?",
         "value": {

@@ -57,6 +57,26 @@ class Victim(Told):
     preemptor: str
 
 
+class Move(Told):
+    """A pod that would run on another node."""
+
+    pod: str
+    source: str
+    target: str
+
+
+class Repacked(Told):
+    """What comes of placing the pods that run anew. Pods of DaemonSets and mirror pods, which go
+    with their node, do not count.
+    """
+
+    nodes_before: int = Field(description="Nodes that run pods")
+    nodes_after: int
+    emptied: tuple[str, ...] = Field(description="Nodes that run none any more")
+    pods: int = Field(description="How many were placed anew")
+    moves: tuple[Move, ...]
+
+
 class Outcome(Told):
     """What one scheduler makes of it."""
 
@@ -70,6 +90,7 @@ class Outcome(Told):
     before: Usage = Field(description="The cluster as it was")
     after: Usage = Field(description="The cluster with all changes and placements")
     groups: dict[str, tuple[Group, ...]] = Field(description="By label, then by value")
+    repacked: Repacked | None = None
 
 
 class NodesNeeded(Told):
@@ -83,11 +104,40 @@ class NodesNeeded(Told):
     tried: dict[int, bool] = Field(description="Numbers of nodes that were simulated: enough?")
 
 
+class RemovableNode(Told):
+    """A node that can go, and where its pods would be."""
+
+    node: str
+    moves: dict[str, str] = Field(description="Node by namespace/name of the pod")
+
+
+class Staying(Told):
+    """Nodes that cannot go for the same reason."""
+
+    why: str
+    nodes: tuple[str, ...]
+
+
+class Removable(Told):
+    """Nodes that can go, all of them at once; found by trying the least used first."""
+
+    nodes: tuple[RemovableNode, ...]
+    stays: tuple[Staying, ...] = Field(description="Why the others of the question stay")
+    after: Usage = Field(description="The cluster without them")
+    without_controller: tuple[str, ...] = Field(
+        description="Pods of theirs that nobody makes again once they are evicted"
+    )
+
+
 class Answer(Outcome):
     """What would be."""
 
     snapshot_time: str = Field(description="When the snapshot was taken; empty if it does not say")
+    notes: tuple[str, ...] = Field(
+        default=(), description="What was passed over, assumed or not known"
+    )
     nodes_needed: NodesNeeded | None = None
+    removable: Removable | None = None
     compared: Outcome | None = Field(
         default=None, description="What the other configuration makes of the same question"
     )

@@ -1,18 +1,21 @@
 """Answers a question about a snapshot."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.config.load import default_configuration, from_object
 from app.config.types import KubeSchedulerConfiguration
 from app.framework.pod_info import PodInfo
 from app.offline.scenario import ScenarioError
 from app.profile.build import Registry, args_models
-from app.whatif.answer import Answer, Group, NodesNeeded, Outcome, Unplaced
+from app.whatif.answer import Answer, Group, NodesNeeded, Outcome, Removable, Unplaced
 from app.whatif.find_nodes import nodes_needed
+from app.whatif.find_removable import removable
 from app.whatif.manifests import QuestionError
+from app.whatif.movable import Movable
 from app.whatif.placing import Placed, Placing
 from app.whatif.question import Question
+from app.whatif.repacking import repacked, spare_moves
 from app.whatif.snapshot import Snapshot
 from app.whatif.usage import EVERYTHING, measure, nothing, value_of
 from app.whatif.world import World
@@ -26,21 +29,31 @@ def answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer
     """
     written = snapshot.config if question.config is None else question.config
     try:
-        outcome, needed = _simulate(question, snapshot, registry, written)
+        outcome, found = _simulate(question, snapshot, registry, written)
         if question.compare_config is None:
             compared = None
         else:
-            alone = question.model_copy(update={"find_nodes": None})
+            alone = question.model_copy(update={"find_nodes": None, "find_removable": None})
             compared, _ = _simulate(alone, snapshot, registry, question.compare_config)
     except ScenarioError as exc:
         raise QuestionError(str(exc)) from exc
     return Answer(
         **dict(outcome),
         snapshot_time=snapshot.time,
-        nodes_needed=needed,
+        notes=found.notes,
+        nodes_needed=found.nodes_needed,
+        removable=found.removable,
         compared=compared,
         moved=None if compared is None else _moved(outcome.placements, compared.placements),
     )
+
+
+class _Found(NamedTuple):
+    """What is found out beside the outcome."""
+
+    notes: tuple[str, ...]
+    nodes_needed: NodesNeeded | None
+    removable: Removable | None
 
 
 def _simulate(
@@ -48,26 +61,34 @@ def _simulate(
     snapshot: Snapshot,
     registry: Registry,
     written: Mapping[str, Any] | None,
-) -> tuple[Outcome, NodesNeeded | None]:
+) -> tuple[Outcome, _Found]:
     config = _configuration(written, registry)
 
     def begin() -> tuple[World, Placing]:
         world = World.of(question, snapshot)
         placing = Placing.on(world.cluster, config, registry, seed=question.seed)
+        if question.repack:
+            world.repack(Movable(world.cluster, placing.profiles))
         world.leave_to_others(placing.profiles)
         return world, placing
 
     world, placing = begin()
     goal = {pod.key for pod in world.asked or world.pending}
     placed = placing.place(world.waiting, preempting=question.preemption)
-    outcome = _outcome(world, placed, goal=goal, labels=question.group_by)
-    if question.find_nodes is None:
-        return outcome, None
-    if question.preemption:  # who was evicted must be there again
-        world, placing = begin()
-        placed = placing.place(world.waiting)
-    placing.take_back()
-    return outcome, nodes_needed(world, placing, question.find_nodes, without=placed, goal=goal)
+    if question.repack:
+        spare_moves(world, placed)
+    outcome = _outcome(world, placed, goal=goal, question=question)
+    needed = can_go = None
+    if question.find_nodes is not None:
+        if question.preemption:  # who was evicted must be there again
+            world, placing = begin()
+            placed = placing.place(world.waiting)
+        placing.take_back()
+        needed = nodes_needed(world, placing, question.find_nodes, without=placed, goal=goal)
+    if question.find_removable is not None:
+        world.chosen_nodes(question.find_removable, at="findRemovable")  # for its notes
+        can_go = removable(begin, question.find_removable)
+    return outcome, _Found(tuple(world.notes), needed, can_go)
 
 
 def _configuration(
@@ -79,9 +100,9 @@ def _configuration(
     return from_object(written, source="config", args_models=models)
 
 
-def _outcome(world: World, placed: Placed, *, goal: set[str], labels: Iterable[str]) -> Outcome:
-    table = world.cluster.cache.table
-    after = measure(table, list(labels))
+def _outcome(world: World, placed: Placed, *, goal: set[str], question: Question) -> Outcome:
+    table, labels = world.cluster.cache.table, question.group_by
+    after = measure(table, labels)
     groups = {}
     for label in labels:
         here: dict[str, int] = {}
@@ -106,6 +127,7 @@ def _outcome(world: World, placed: Placed, *, goal: set[str], labels: Iterable[s
         before=world.before[EVERYTHING][EVERYTHING],
         after=after[EVERYTHING][EVERYTHING],
         groups=groups,
+        repacked=repacked(world, placed) if question.repack else None,
     )
 
 

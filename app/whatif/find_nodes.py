@@ -1,6 +1,6 @@
 """How many nodes must be added."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Set
 
 from app.framework.pod_info import PodInfo
 from app.objects.node import Node
@@ -19,21 +19,25 @@ def nodes_needed(
     *without* is what became of the pods without further nodes; nothing is placed now. Each number
     that is tried is simulated from the start, with the same pods in the same order; the cluster is
     left as it was. All nodes are there before the first pod is placed, so they take part in
-    spreading.
+    spreading; and so are the pods of DaemonSets that run on them.
     """
     cache = world.cluster.cache
     spare = world.new_nodes(asked, asked.most, at="findNodes")
+    daemons: list[tuple[PodInfo, ...]] = []
+    """Of the first of them."""
     pods = list(world.waiting)
 
     def enough(number: int) -> bool:
+        while len(daemons) < number:
+            daemons.append(world.daemons_on(spare[len(daemons)], like=asked.like))
         added = spare[:number]
-        for node in added:
-            cache.add_node(node)
+        for node, running in zip(added, daemons, strict=False):
+            world.put_back(node, running)
         cache.refresh_order()
         placed = placing.place(pods)
         placing.take_back()
         for node in reversed(added):  # so that the same rows are given to the same nodes again
-            cache.remove_node(node.name)
+            world.take_node(node.name)
         cache.refresh_order()
         return not goal & placed.refusals.keys()
 
@@ -41,7 +45,9 @@ def nodes_needed(
     if not short:
         return NodesNeeded(count=0, most=asked.most, tried={0: True})
     tried = {0: False}
-    guess = min(max(_packed(short, spare[0]), 1), asked.most)
+    guess = min(
+        max(_packed(short, spare[0], world.daemons_on(spare[0], like=asked.like)), 1), asked.most
+    )
     count = smallest(enough, guess=guess, most=asked.most, tried=tried)
     return NodesNeeded(count=count, most=asked.most, tried=dict(sorted(tried.items())))
 
@@ -78,12 +84,19 @@ def smallest(
     return high
 
 
-def _packed(pods: list[PodInfo], node: Node) -> int:
-    """Guess how many nodes like *node* hold *pods*, as if each were of the first one's size."""
+def _packed(pods: list[PodInfo], node: Node, daemons: Collection[PodInfo]) -> int:
+    """Guess how many nodes like *node*, which run *daemons*, hold *pods*, as if each were of the
+    first one's size.
+    """
     has, wants = node_allocatable(node), pods[0].template.incoming_requested
+
+    def free(name: str) -> int:
+        taken = sum(daemon.template.requested.amount(name) for daemon in daemons)
+        return max(has.amount(name) - taken, 0)
+
     per_node = [
-        has.amount(name) // wants.amount(name)
+        free(name) // wants.amount(name)
         for name in (CPU, MEMORY, EPHEMERAL_STORAGE, *wants.scalars)
         if wants.amount(name)
     ]
-    return -(-len(pods) // max(min(has.allowed_pods, *per_node), 1))
+    return -(-len(pods) // max(min(has.allowed_pods - len(daemons), *per_node), 1))

@@ -15,14 +15,20 @@ from typing import Any, Final
 import msgspec
 
 from app.errors import UserError
-from app.objects.cluster import ReplicaSet, ReplicationController, StatefulSet
+from app.objects.cluster import (
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
 from app.objects.meta import KubeStruct, OwnerReference
 from app.objects.names import MAX_SUBDOMAIN
 from app.objects.node import Node
 from app.objects.pod import PersistentVolumeClaimSource, Pod, PodSpec, PodStatus, Volume
 from app.objects.pod_defaults import SYSTEM_PRIORITIES, default_pod, merge_match_label_keys
 from app.objects.storage import PersistentVolumeClaim
-from app.offline.scenario import ScenarioError, read
+from app.offline.scenario import KINDS, ScenarioError, read
+from app.whatif.daemons import DaemonSet, declared
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _CONDITION_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
@@ -33,7 +39,19 @@ _OWNERS: Final[Mapping[str, tuple[str, type[KubeStruct]]]] = {
     "ReplicationController": ("ReplicationController", ReplicationController),
     "StatefulSet": ("StatefulSet", StatefulSet),
 }
-_TEMPLATES: Final = ("Pod", "PodTemplate", "Job", *_OWNERS)
+_CLUSTER_SCOPED: Final = frozenset(
+    {
+        "CSIDriver",
+        "CSINode",
+        "DeviceClass",
+        "Namespace",
+        "PersistentVolume",
+        "ResourceSlice",
+        "StorageClass",
+        "VolumeAttachment",
+    }
+)
+_TEMPLATES: Final = ("Pod", "PodTemplate", "Job", "CronJob", *_OWNERS)
 
 _replace = msgspec.structs.replace
 
@@ -83,12 +101,7 @@ def replicas(
     kind = manifest.get("kind")
     if kind not in _TEMPLATES:
         raise QuestionError(f"{at}.kind: {kind!r}: must be one of {', '.join(_TEMPLATES)}")
-    template = manifest
-    if kind == "PodTemplate":
-        template = _section(manifest, "template", at=at)
-    elif kind != "Pod":
-        template = _section(_section(manifest, "spec", at=at), "template", at=f"{at}.spec")
-    base = _pod(template, manifest, at=at, priorities=priorities)
+    base = _pod(_template(manifest, at=at), manifest, at=at, priorities=priorities)
     base = _owned(base, manifest, at=at)
     wanted = _number(manifest, at=at) if number is None else number
     if wanted > most:
@@ -106,9 +119,70 @@ def replicas(
     return Made(f"{kind} {namespace}/{name}", pods, tuple(objects))
 
 
+def daemon_set(
+    manifest: Mapping[str, Any], *, at: str, priorities: Mapping[str, int] | None
+) -> DaemonSet:
+    """Return the DaemonSet that *manifest* describes; *priorities* None: no matter which it has.
+
+    Raises QuestionError.
+    """
+    base = _pod(_template(manifest, at=at), manifest, at=at, priorities=priorities)
+    name = _name(manifest, at=at) or "what-if"
+    return declared(f"{base.metadata.namespace}/{name}", base)
+
+
+def companion(manifest: Mapping[str, Any], *, at: str) -> KubeStruct:
+    """Return an object of a render that makes no pods, but has a part in where they go.
+
+    It is as the API server would have it. Raises QuestionError.
+    """
+    kind = str(manifest["kind"])
+    made: Any = _read(manifest, KINDS[kind], at=at)
+    name = _name(manifest, at=at)
+    if not name:
+        raise QuestionError(f"{at}.metadata.name: needed")
+    namespace = "" if kind in _CLUSTER_SCOPED else made.metadata.namespace or "default"
+    meta = _replace(
+        made.metadata,
+        namespace=namespace,
+        uid=f"what-if:{kind}/{namespace}/{name}",
+        resource_version="1",
+    )
+    found: KubeStruct = _replace(made, metadata=meta)
+    return found
+
+
+def priority_class(manifest: Mapping[str, Any], *, at: str) -> tuple[str, int]:
+    """Return name and value of a PriorityClass. Raises QuestionError."""
+    made: PriorityClass = _read(manifest, PriorityClass, at=at)
+    if not made.metadata.name:
+        raise QuestionError(f"{at}.metadata.name: needed")
+    return made.metadata.name, made.value
+
+
+def _template(manifest: Mapping[str, Any], *, at: str) -> Mapping[str, Any]:
+    """Return what the pods of *manifest* are made from: metadata and spec of a pod."""
+    match manifest["kind"]:
+        case "Pod":
+            return manifest
+        case "PodTemplate":
+            return _section(manifest, "template", at=at)
+    spec, where = _run(manifest, at=at)
+    return _section(spec, "template", at=where)
+
+
+def _run(manifest: Mapping[str, Any], *, at: str) -> tuple[Mapping[str, Any], str]:
+    """Return the spec that counts the pods, of a CronJob one run's, and the name of its field."""
+    spec, where = _section(manifest, "spec", at=at), f"{at}.spec"
+    if manifest["kind"] != "CronJob":
+        return spec, where
+    job, where = _section(spec, "jobTemplate", at=where), f"{where}.jobTemplate"
+    return _section(job, "spec", at=where), f"{where}.spec"
+
+
 def _number(manifest: Mapping[str, Any], *, at: str) -> int:
-    spec = _section(manifest, "spec", at=at)
-    name = "parallelism" if manifest["kind"] == "Job" else "replicas"
+    spec, _ = _run(manifest, at=at)
+    name = "parallelism" if manifest["kind"] in ("Job", "CronJob") else "replicas"
     number = spec.get(name, 1)
     if not isinstance(number, int) or number < 0:
         raise QuestionError(f"{at}.spec.{name}: {number!r}: must be a number of pods")
@@ -121,7 +195,7 @@ def _pod(
     manifest: Mapping[str, Any],
     *,
     at: str,
-    priorities: Mapping[str, int],
+    priorities: Mapping[str, int] | None,
 ) -> Pod:
     made = _defaulted(template, at=at)
     written = _section(template, "spec", at=at)
@@ -141,9 +215,11 @@ def _pod(
     return Pod(meta, spec, PodStatus(phase="Pending"))
 
 
-def _priority(spec: Mapping[str, Any], *, at: str, priorities: Mapping[str, int]) -> int | None:
+def _priority(
+    spec: Mapping[str, Any], *, at: str, priorities: Mapping[str, int] | None
+) -> int | None:
     name, value = spec.get("priorityClassName"), spec.get("priority")
-    if value is not None or not name:
+    if value is not None or not name or priorities is None:
         return value if isinstance(value, int) else None
     known = {**SYSTEM_PRIORITIES, **priorities}
     if name not in known:
@@ -277,7 +353,8 @@ def _read(manifest: Any, kind: type[Any], *, at: str) -> Any:
 
 def _name(manifest: Mapping[str, Any], *, at: str) -> str:
     """Return the name of an object, empty if it has none; it is repeated in every replica's."""
-    name = str(_section(manifest, "metadata", at=at).get("name") or "")
+    meta = _section(manifest, "metadata", at=at)
+    name = str(meta.get("name") or str(meta.get("generateName") or "").rstrip("-."))
     if len(name) > MAX_SUBDOMAIN:
         raise QuestionError(f"{at}.metadata.name: must be no more than {MAX_SUBDOMAIN} characters")
     return name

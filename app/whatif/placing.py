@@ -99,6 +99,10 @@ class Placing:
         """Undo all that was placed; not what was evicted."""
         self.simulation.take_back()
 
+    def keep(self) -> None:
+        """Let all be that was placed; what is placed from now on can be taken back."""
+        self.simulation.keep()
+
     def _ungated(self, pods: Iterable[PodInfo], placed: Placed) -> list[PodInfo]:
         """Return who may be tried, in order; those who may not are refused."""
         sort_key = next(iter(self.profiles.values())).queue_sort.sort_key

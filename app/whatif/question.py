@@ -14,6 +14,8 @@ MOST_NODES: Final = 10_000
 """Nodes that one question may add, remove or cordon."""
 MOST_ENTRIES: Final = 1_000
 """Of lists of templates, types of nodes and priority classes."""
+LONGEST_NAME: Final = 512
+"""Characters of a name or pattern."""
 
 Manifest = Annotated[
     dict[str, Any],
@@ -21,7 +23,9 @@ Manifest = Annotated[
         description="A Kubernetes object as in YAML; fields that berth does not read are ignored"
     ),
 ]
-NodeNames = Annotated[list[str], Field(max_length=MOST_NODES)]
+NodeNames = Annotated[
+    list[Annotated[str, Field(max_length=LONGEST_NAME)]], Field(max_length=MOST_NODES)
+]
 PodNames = Annotated[list[str], Field(max_length=MOST_PODS)]
 
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -41,15 +45,24 @@ class Replicas(Asked):
 
     manifest: Manifest = Field(
         description="A Pod, PodTemplate, Deployment, ReplicaSet, ReplicationController,"
-        " StatefulSet or Job"
+        " StatefulSet, Job, CronJob (one run) or DaemonSet (a pod for each node that it runs on, in"
+        " place of those that it has). What makes no pods is taken into account if it has a part in"
+        " where they go, such as a PriorityClass, Service or PersistentVolumeClaim, and passed over"
+        " with a note if not"
     )
     replicas: int | None = Field(
-        default=None, ge=0, le=MOST_PODS, description="Instead of what the manifest says"
+        default=None,
+        ge=0,
+        le=MOST_PODS,
+        description="Instead of what the manifest says; not of a DaemonSet",
     )
 
 
 class NodeType(Asked):
-    """What a new node is like; its name is given to it, and the label kubernetes.io/hostname."""
+    """What a new node is like; its name is given to it, and the label kubernetes.io/hostname.
+
+    It has the pods of the DaemonSets that run on it.
+    """
 
     manifest: Manifest | None = Field(default=None, description="A Node")
     like: str = Field(
@@ -82,7 +95,9 @@ class FindNodes(NodeType):
 class NodeChoice(Asked):
     """Nodes by name, and those that a label selector matches."""
 
-    names: NodeNames = []
+    names: NodeNames = Field(
+        default=[], description="Names, and patterns as of a shell: node-*, node-0[1-4]"
+    )
     selector: str = Field(default="", description="As kubectl takes it, as in pool=spot,zone!=a")
 
 
@@ -98,8 +113,8 @@ class Question(Asked):
     """A cluster that might be, and pods that are to be placed on it.
 
     Changes are made in this order: nodes are removed, cordoned and added, pods removed. Then pods
-    are placed in the order of the queue: those of the question, those whose node was removed, and
-    those that wait in the snapshot.
+    are placed in the order of the queue: those of the question, those whose node was removed, with
+    ``repack`` all others that may move, and those that wait in the snapshot.
     """
 
     pods: list[Manifest] = Field(default=[], max_length=MOST_PODS, description="Pods")
@@ -137,8 +152,23 @@ class Question(Asked):
         " without a seed it is the one with the smallest name",
     )
     find_nodes: FindNodes | None = None
+    find_removable: NodeChoice | None = Field(
+        default=None,
+        description="Which of these nodes can go, so that all of their pods have another and nobody"
+        " else loses one; of all nodes if none are named. Nodes of the control plane only by name",
+    )
+    repack: bool = Field(
+        default=False,
+        description="Whether the pods that run are placed anew, as if their nodes were empty",
+    )
     group_by: list[str] = Field(
         default=[ZONE, INSTANCE_TYPE],
         max_length=8,
         description="Node labels by whose values utilisation is told",
     )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "Question":
+        if self.repack and self.find_removable is not None:
+            raise ValueError("repack goes without findRemovable: it tells which nodes are empty")
+        return self

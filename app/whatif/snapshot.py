@@ -11,7 +11,7 @@
 Objects have the fields that berth reads and are told in the order that matters: nodes as scheduling
 goes round them, pods as they came. A kind may come in several lists. What ``kubectl get ... -o
 json`` prints is read as well: a List of whole objects of any kinds, of which others than ours are
-passed over; it has no configuration.
+passed over; it has no configuration. DaemonSets are read where a List has them.
 """
 
 import gzip
@@ -30,6 +30,7 @@ from app.cache.cache import CacheError
 from app.errors import UNREADABLE, UserError
 from app.objects.meta import KubeStruct
 from app.offline.scenario import KINDS, Scenario
+from app.whatif.daemons import DAEMON_SET
 
 API_VERSION: Final = "berth/v1"
 KIND: Final = "Snapshot"
@@ -42,6 +43,7 @@ _GROUPS: Final[Mapping[str, str]] = {
     "CSIDriver": "storage.k8s.io/v1",
     "CSINode": "storage.k8s.io/v1",
     "CSIStorageCapacity": "storage.k8s.io/v1",
+    DAEMON_SET: "apps/v1",
     "DeviceClass": "resource.k8s.io/v1",
     "PodDisruptionBudget": "policy/v1",
     "ReplicaSet": "apps/v1",
@@ -55,6 +57,9 @@ _GROUPS: Final[Mapping[str, str]] = {
 
 _WITH_RAW: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "ResourceClaim"})
 """Kinds that carry what they were decoded from, for writing them back."""
+
+_READ: Final[Mapping[str, Any]] = {**KINDS, DAEMON_SET: dict[str, Any]}
+"""What is decoded of each kind."""
 
 _GZIP: Final = b"\x1f\x8b"
 
@@ -72,6 +77,8 @@ class Snapshot:
     config: Mapping[str, Any] | None = None
     """A KubeSchedulerConfiguration as the API writes it; None: the default one."""
     objects: Mapping[str, Sequence[KubeStruct]] = field(default_factory=dict)
+    daemon_sets: Sequence[Mapping[str, Any]] = ()
+    """Manifests, where they are known: a scheduler does not watch them."""
 
     def encode(self) -> Iterator[bytes]:
         """Yield the JSON in pieces, none of which takes more than some milliseconds to make."""
@@ -86,6 +93,9 @@ class Snapshot:
                 typed = {"apiVersion": api_version(kind), "kind": f"{kind}List"}
                 yield separator + msgspec.json.encode(typed | {"items": batch})
                 separator = b",\n"
+        if self.daemon_sets:
+            typed = {"apiVersion": api_version(DAEMON_SET), "kind": f"{DAEMON_SET}List"}
+            yield separator + msgspec.json.encode(typed | {"items": self.daemon_sets})
         yield b"]}\n"
 
     def scenario(self) -> Scenario:
@@ -132,9 +142,9 @@ _decode_item = msgspec.json.Decoder(_Item).decode
 _decode_many: Final[Mapping[str, Callable[[msgspec.Raw], list[KubeStruct] | None]]] = {
     # null is how Go writes an empty list
     kind: msgspec.json.Decoder(GenericAlias(list, (of,)) | None).decode
-    for kind, of in KINDS.items()
+    for kind, of in _READ.items()
 }
-_decode_one: Final = {kind: msgspec.json.Decoder(of).decode for kind, of in KINDS.items()}
+_decode_one: Final = {kind: msgspec.json.Decoder(of).decode for kind, of in _READ.items()}
 
 
 def load(path: Path) -> Snapshot:
@@ -159,11 +169,12 @@ def decode(data: bytes, *, source: str) -> Snapshot:
     if not is_ours and not document.kind.endswith("List"):
         got = f"apiVersion {document.api_version!r}, kind {document.kind!r}"
         raise SnapshotError(f"{source}: a {API_VERSION} {KIND} or a List is needed, got {got}")
-    objects: dict[str, list[KubeStruct]] = {}
+    objects: dict[str, list[Any]] = {DAEMON_SET: []}
     for kind, found in _read_all(document, source):
         objects.setdefault(kind, []).extend(found)
+    daemon_sets = tuple(objects.pop(DAEMON_SET))
     time = (document.metadata or {}).get("time", "") if is_ours else ""
-    return Snapshot(str(time), document.config if is_ours else None, objects)
+    return Snapshot(str(time), document.config if is_ours else None, objects, daemon_sets)
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -185,7 +196,7 @@ def _read_all(document: _Document, source: str) -> Iterator[tuple[str, Iterable[
             item = _decode_item(raw)
             kind = item.kind.removesuffix("List") or of_list
             where = f"{where}, {kind}"
-            if kind not in KINDS:
+            if kind not in _READ:
                 continue
             if item.kind.endswith("List"):
                 yield kind, _decode_many[kind](item.items) or ()

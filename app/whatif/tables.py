@@ -1,11 +1,13 @@
 """An answer as tables for people."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from app.tables import Content, Stack, Table
-from app.whatif.answer import Answer, NodesNeeded, Outcome, Usage
+from app.whatif.answer import Answer, Move, NodesNeeded, Outcome, Removable, Repacked, Usage
+from app.whatif.usage import BALANCED, PODS
 
 PODS_NAMED: Final = 3
 """Pods of a group that are named; the rest is counted."""
@@ -28,7 +30,7 @@ def _parts(answer: Answer) -> Iterator[Content]:
         if values != {""}:  # else no node has the label
             yield ""
             yield _groups(answer, label)
-    if answer.placements:
+    if answer.placements and answer.repacked is None:
         yield ""
         yield from _placements(answer)
     if answer.unplaced:
@@ -37,6 +39,11 @@ def _parts(answer: Answer) -> Iterator[Content]:
     if answer.victims:
         yield ""
         yield _victims(answer)
+    if answer.repacked is not None and answer.repacked.moves:
+        yield ""
+        yield from _repacked(answer.repacked)
+    if answer.removable is not None:
+        yield from _removable(answer.removable)
 
 
 def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
@@ -47,6 +54,16 @@ def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
         yield "nodes needed", _needed(answer.nodes_needed)
     if answer.compared is not None:
         yield "compared", f"{_fit(answer.compared)}; {answer.moved} pods placed differently"
+    if answer.repacked is not None:
+        yield "nodes in use", _in_use(answer)
+    if answer.removable is not None:
+        names = [each.node for each in answer.removable.nodes]
+        yield "can go", _some(names, most=NODES_NAMED) if names else "no node"
+        bare = answer.removable.without_controller
+        if bare:
+            yield "but", f"nobody makes {_some(bare)} again: no controller owns them"
+    for note in answer.notes:
+        yield "note", note
 
 
 def _fit(outcome: Outcome) -> str:
@@ -122,9 +139,67 @@ def _victims(answer: Answer) -> Table:
     return table
 
 
-def _some(pods: tuple[str, ...]) -> str:
-    named = ", ".join(pods[:PODS_NAMED])
-    left = len(pods) - PODS_NAMED
+def _in_use(answer: Answer) -> str:
+    found = answer.repacked
+    assert found is not None
+    said = f"{found.nodes_before} before, {found.nodes_after} after"
+    if answer.compared is not None and answer.compared.repacked is not None:
+        said += f" ({answer.compared.repacked.nodes_after} compared)"
+    return f"{said}; {len(found.moves)} of {found.pods} pods moved"
+
+
+def _repacked(found: Repacked) -> Iterator[Content]:
+    by_source: dict[str, list[Move]] = {}
+    for move in found.moves:
+        by_source.setdefault(move.source, []).append(move)
+    emptied = set(found.emptied)
+    table = Table("from", "", "moved", "to", right=(2,))
+    for source, moves in islice(sorted(by_source.items()), NODES_NAMED):
+        targets = _targets(move.target for move in moves)
+        table.add_row(source, "empty then" if source in emptied else "", str(len(moves)), targets)
+    yield table
+    if len(by_source) > NODES_NAMED:
+        yield f"and {len(by_source) - NODES_NAMED} more nodes"
+    if found.emptied:
+        yield ""
+        yield f"empty then: {_some(found.emptied, most=NODES_NAMED)}"
+
+
+def _removable(found: Removable) -> Iterator[Content]:
+    if found.nodes:
+        table = Table("can go", "pods", "to", right=(1,))
+        for each in found.nodes[:NODES_NAMED]:
+            table.add_row(each.node, str(len(each.moves)), _targets(each.moves.values()))
+        yield ""
+        yield table
+        if len(found.nodes) > NODES_NAMED:
+            yield f"and {len(found.nodes) - NODES_NAMED} more nodes"
+        yield ""
+        shares = (
+            f"{name} {found.after.resources[name].share:.0%}"
+            for name in (*BALANCED, PODS)
+            if name in found.after.resources
+        )
+        yield f"without them: {found.after.nodes} nodes, use of {', '.join(shares)}"
+    if found.stays:
+        table = Table("stays", "nodes", "why", right=(1,))
+        for stays in found.stays[:NODES_NAMED]:
+            table.add_row(_some(stays.nodes), str(len(stays.nodes)), stays.why)
+        yield ""
+        yield table
+        if len(found.stays) > NODES_NAMED:
+            yield f"and {sum(len(each.nodes) for each in found.stays[NODES_NAMED:])} more nodes"
+
+
+def _targets(nodes: Iterable[str]) -> str:
+    """Name nodes, those that come most often first, with how often."""
+    count = Counter(nodes)
+    return _some([f"{node} ({number})" for node, number in count.most_common()])
+
+
+def _some(names: Sequence[str], *, most: int = PODS_NAMED) -> str:
+    named = ", ".join(names[:most])
+    left = len(names) - most
     return f"{named} and {left} more" if left > 0 else named
 
 

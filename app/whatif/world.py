@@ -1,9 +1,12 @@
 """A private copy of a cluster with the changes that a question makes to it."""
 
-from collections.abc import Container, Iterable, Iterator
+import dataclasses
+import fnmatch
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -15,15 +18,18 @@ from app.objects.selector_text import parse_label_selector
 from app.objects.selectors import Selector
 from app.objects.storage import BETA_CLASS, PersistentVolumeClaim
 from app.offline.scenario import Scenario
+from app.whatif.daemons import DAEMON_SET, DaemonSet, by_their_pods, owner_of
 from app.whatif.manifests import (
     Made,
     QuestionError,
+    daemon_set,
     node,
     nodes_called,
     pod,
     replicas,
     without_condition,
 )
+from app.whatif.movable import Movable, goes_with_node
 from app.whatif.question import (
     MOST_NODES,
     MOST_PODS,
@@ -31,13 +37,17 @@ from app.whatif.question import (
     NodeType,
     PodChoice,
     Question,
+    Replicas,
 )
+from app.whatif.renders import sort_out
 from app.whatif.snapshot import Snapshot
 from app.whatif.usage import Usages, measure
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
-STAYING: Final = ("DaemonSet", "Node")
-"""Owners of pods that go with their node; a mirror pod is owned by it."""
+MOST_NAMED: Final = 10
+"""Things that a note names."""
+_PATTERN: Final = frozenset("*?[")
+"""What tells a pattern from a name."""
 
 _replace = msgspec.structs.replace
 
@@ -55,12 +65,29 @@ class World:
     template_of: dict[str, str] = field(default_factory=dict)
     """What the pods were made from, by key."""
 
+    added: list[str] = field(default_factory=list)
+    """Names of the nodes that the question adds."""
+    moving: dict[str, str] = field(default_factory=dict)
+    """Who is placed anew though its node stays: the node where it was, by key."""
+    busy_before: set[str] = field(default_factory=set)
+    """If pods are placed anew: what :meth:`busy_nodes` told of the snapshot."""
+    notes: list[str] = field(default_factory=list)
+    _daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
+    """Those of the snapshot, if nodes come; by key, as the next."""
+    _asked_daemon_sets: dict[str, DaemonSet] = field(default_factory=dict)
+
     @classmethod
     def of(cls, question: Question, snapshot: Snapshot) -> "World":
         """Make the cluster and change it; QuestionError or SnapshotError when that cannot be."""
         cluster = snapshot.scenario()
         world = cls(cluster, measure(cluster.cache.table, question.group_by))
-        world._remove_nodes(question.remove_nodes)
+        if question.add_nodes or question.find_nodes is not None:
+            running = by_their_pods(cluster.cache.pods())
+            world._daemon_sets = {**running, **_written(snapshot.daemon_sets, running)}
+        if question.repack:
+            world.busy_before = world.busy_nodes()
+        for name in world.chosen_nodes(question.remove_nodes, at="removeNodes"):
+            world.remove_node(name)
         world._cordon(question.cordon_nodes)
         world._add_nodes(question)
         world._remove_pods(question.remove_pods)
@@ -72,22 +99,32 @@ class World:
 
     # Nodes.
 
-    def _remove_nodes(self, choice: NodeChoice) -> None:
-        cache = self.cluster.cache
-        for name in self._chosen_nodes(choice, at="removeNodes"):
-            row = cache.table.row_of[name]
-            leaving = list(cache.table.pods[row].values())
-            for info in leaving:
-                cache.remove_pod(info.pod)
-                self.cluster.pods.pop(info.key, None)
-                owner = info.pod.metadata.controller
-                if owner is None or owner.kind not in STAYING:
-                    self._ask_for(_unplaced(info.pod), template=_origin(info.pod))
-            cache.remove_node(name)
+    def remove_node(self, name: str) -> None:
+        """Remove a node; its pods are asked for, but those that go with it."""
+        for info in self.take_node(name)[1]:
+            if not goes_with_node(info.pod):
+                self._ask_for(unplaced(info.pod), template=_origin(info.pod))
+
+    def take_node(self, name: str) -> tuple[Node, list[PodInfo]]:
+        """Take a node out with all of its pods, and return them."""
+        cache, node = self.cluster.cache, self.node(name)
+        pods = list(cache.table.pods[cache.table.row_of[name]].values())
+        for info in pods:
+            cache.remove_pod(info.pod)
+            self.cluster.pods.pop(info.key, None)
+        cache.remove_node(name)
+        return node, pods
+
+    def put_back(self, node: Node, pods: Iterable[PodInfo]) -> None:
+        """Add a node that runs *pods*."""
+        self.cluster.cache.add_node(node)
+        for info in pods:
+            self.cluster.cache.add_pod(info)
+            self.cluster.pods[info.key] = info.pod
 
     def _cordon(self, choice: NodeChoice) -> None:
-        for name in self._chosen_nodes(choice, at="cordonNodes"):
-            found = self._node(name)
+        for name in self.chosen_nodes(choice, at="cordonNodes"):
+            found = self.node(name)
             spec = _replace(found.spec, unschedulable=True)
             self.cluster.cache.update_node(_replace(found, spec=spec))
 
@@ -96,8 +133,9 @@ class World:
         if total > MOST_NODES:
             raise QuestionError(f"addNodes: {total}: more than {MOST_NODES} nodes")
         for i, added in enumerate(question.add_nodes):
-            for each in self.new_nodes(added, added.count, at=f"addNodes[{i}]"):
-                self.cluster.cache.add_node(each)
+            for new in self.new_nodes(added, added.count, at=f"addNodes[{i}]"):
+                self.put_back(new, self.daemons_on(new, like=added.like))
+                self.added.append(new.name)
 
     def new_nodes(self, type_: NodeType, count: int, *, at: str) -> list[Node]:
         """Return *count* nodes of a type, under names that are free; nothing is added yet.
@@ -108,7 +146,7 @@ class World:
         if like:
             if like not in self.cluster.cache.table.row_of:
                 raise QuestionError(f"{at}.like: {like!r}: there is no such node")
-            model = without_condition(self._node(like))
+            model = without_condition(self.node(like))
         else:
             model = node(type_.manifest or {}, at=f"{at}.manifest")
         made = list(islice(nodes_called(model, taken=self.cluster.cache.table.row_of), count))
@@ -117,24 +155,58 @@ class World:
             for each in made:
                 meta = _replace(drivers.metadata, name=each.name)
                 listers.csi_nodes.on_add(_replace(drivers, metadata=meta))
+        running = [each.key for each in self._running_on(made[0], like=like)]
+        if running:
+            self.notes.append(f"{at}: with the pods of DaemonSets {_named(running)}")
         return made
 
-    def _node(self, name: str) -> Node:
+    def daemons_on(self, node: Node, *, like: str) -> tuple[PodInfo, ...]:
+        """Return the pods of DaemonSets that a new *node* runs, *like* another or like none."""
+        return tuple(
+            PodInfo(each.running_on(node.name, taken=self.cluster.pods))
+            for each in self._running_on(node, like=like)
+        )
+
+    def _running_on(self, node: Node, *, like: str) -> Iterator[DaemonSet]:
+        sets = {**self._daemon_sets, **self._asked_daemon_sets}
+        return (each for each in sets.values() if each.runs_on(node, like=like))
+
+    def busy_nodes(self) -> set[str]:
+        """Return the names of the nodes that run more than what goes with them."""
+        table = self.cluster.cache.table
+        return {
+            name
+            for name, row in table.row_of.items()
+            if not all(goes_with_node(info.pod) for info in table.pods[row].values())
+        }
+
+    def node(self, name: str) -> Node:
         table = self.cluster.cache.table
         found = table.nodes[table.row_of[name]]
         assert found is not None, name
         return found
 
-    def _chosen_nodes(self, choice: NodeChoice, *, at: str) -> list[str]:
+    def chosen_nodes(self, choice: NodeChoice, *, at: str) -> list[str]:
+        """Return the names of the nodes of a choice; QuestionError for a name that no node has.
+
+        A pattern or selector that no node matches is noted.
+        """
         rows = self.cluster.cache.table.row_of
+        chosen: dict[str, None] = {}
         for i, name in enumerate(choice.names):
-            if name not in rows:
+            found = [name] if name in rows else fnmatch.filter(rows, name)
+            if not found and not _PATTERN & set(name):
                 raise QuestionError(f"{at}.names[{i}]: {name!r}: there is no such node")
-        selected: Iterable[str] = ()
+            if not found:
+                self.notes.append(f"{at}.names[{i}]: {name!r} matches no node")
+            chosen |= dict.fromkeys(found)
         if choice.selector:
             selector = _selector(choice.selector, at=at)
-            selected = (name for name in rows if selector.matches(self._node(name).labels))
-        return list(dict.fromkeys([*choice.names, *selected]))
+            found = [name for name in rows if selector.matches(self.node(name).labels)]
+            if not found:
+                self.notes.append(f"{at}.selector: {choice.selector!r} matches no node")
+            chosen |= dict.fromkeys(found)
+        return list(chosen)
 
     # Pods.
 
@@ -170,25 +242,66 @@ class World:
             ]
         return list(dict.fromkeys(keys))
 
+    def repack(self, movable: Movable) -> None:
+        """Place anew who runs and may move. To be called once."""
+        stay: Counter[str] = Counter()
+        for info in list(self.cluster.cache.pods()):
+            if goes_with_node(info.pod) or info.node_name not in self.cluster.cache.table.row_of:
+                continue
+            if why := movable.why_not(info):
+                stay[why] += 1
+                continue
+            self.cluster.cache.remove_pod(info.pod)
+            self.moving[info.key] = info.node_name
+            self._ask_for(unplaced(info.pod), template=_origin(info.pod))
+        self.notes += (f"not moved: {count} pods, for {why}" for why, count in stay.items())
+        if len(self.moving) > MOST_PODS:
+            raise QuestionError(f"repack: {len(self.moving)}: more than {MOST_PODS} pods")
+
     def _add_pods(self, question: Question) -> None:
-        priorities = question.priority_classes
+        render = sort_out(question.templates)
+        self.notes += render.notes
+        priorities = {**render.priorities, **question.priority_classes}
+        for obj in render.objects:
+            self.cluster.take_in(self._with_default_class(obj))
         for i, manifest in enumerate(question.pods):
             made = pod(manifest, at=f"pods[{i}]", priorities=priorities)
             if made.pods[0].key in self.cluster.pods:  # as if it were created anew
                 self.forget(made.pods[0].key)
             self._take_in(made)
         left = MOST_PODS - len(question.pods)
-        for i, asked in enumerate(question.templates):
-            made = replicas(
-                asked.manifest,
-                asked.replicas,
-                at=f"templates[{i}].manifest",
-                priorities=priorities,
-                taken=self.cluster.pods,
-                most=left,
-            )
+        for at, asked in render.workloads:
+            if asked.manifest["kind"] == DAEMON_SET:
+                made = self._daemons(asked, at=at, priorities=priorities, most=left)
+            else:
+                made = replicas(
+                    asked.manifest,
+                    asked.replicas,
+                    at=at,
+                    priorities=priorities,
+                    taken=self.cluster.pods,
+                    most=left,
+                )
             left -= len(made.pods)
             self._take_in(made)
+
+    def _daemons(
+        self, asked: Replicas, *, at: str, priorities: Mapping[str, int], most: int
+    ) -> Made:
+        """Return the pods of a DaemonSet, one for each node that runs it; those it has go."""
+        if asked.replicas is not None:
+            raise QuestionError(f"{at}.replicas: a DaemonSet has a pod for each node")
+        found = daemon_set(asked.manifest, at=at, priorities=priorities)
+        self._asked_daemon_sets[found.key] = found
+        pods = self.cluster.pods
+        for key in [key for key, each in pods.items() if owner_of(each) == found.key]:
+            self.forget(key)
+        nodes = filter(None, self.cluster.cache.table.nodes)
+        here = [each.name for each in nodes if found.runs_on(each)]
+        if len(here) > most:
+            raise QuestionError(f"{at}: {len(here)} pods: must be at most {most}, with the others")
+        made = tuple(found.pod_on(name, taken=pods) for name in here)
+        return Made(f"{DAEMON_SET} {found.key}", made)
 
     def _take_in(self, made: Made) -> None:
         for obj in made.objects:
@@ -241,7 +354,28 @@ class World:
         yield from self.pending
 
 
-def _unplaced(pod: Pod) -> Pod:
+def _written(
+    manifests: Sequence[Mapping[str, Any]], running: Mapping[str, DaemonSet]
+) -> dict[str, DaemonSet]:
+    """Return DaemonSets of manifests; of those that are *running*, the pods tell the priority."""
+    found = {}
+    for i, manifest in enumerate(manifests):
+        at = f"DaemonSet[{i}] of the snapshot"
+        made = daemon_set({"kind": DAEMON_SET, **manifest}, at=at, priorities=None)
+        if made.key in running:
+            priority = running[made.key].pod.spec.priority
+            spec = _replace(made.pod.spec, priority=priority)
+            made = dataclasses.replace(made, pod=_replace(made.pod, spec=spec))
+        found[made.key] = made
+    return found
+
+
+def _named(keys: Sequence[str]) -> str:
+    left = len(keys) - MOST_NAMED
+    return ", ".join(keys[:MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
+
+
+def unplaced(pod: Pod) -> Pod:
     """Return the pod that the owner of *pod* would make in its place; its claims are kept."""
     status = PodStatus(phase="Pending", resource_claim_statuses=pod.status.resource_claim_statuses)
     return _replace(

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,16 @@ import pytest
 import yaml
 
 from app import cli
-from app.client.errors import NotFoundError
+from app.client.errors import ForbiddenError, NotFoundError
 from app.commands.listing import path_of, snapshot_of
-from app.server.asking import RunningScheduler, ask_to_simulate
+from app.server.asking import AskError, RunningScheduler, ask_to_simulate
+from app.whatif.answer import Answer
 from tests.builders import node, pod, priority_class
 from tests.whatif.asking import ask, deployment, manifest, snapshot
 
 TAKEN = snapshot(node("one", cpu="2", zone="a"), node("two", cpu="2", zone="b"))
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
 
 
 @pytest.fixture
@@ -31,6 +35,12 @@ def folder(tmp_path: Path) -> Path:
             manifest(priority_class("gold", value=9)),
             manifest(pod("a", cpu="2")) | {"spec": {"priorityClassName": "gold"}},
             manifest(pod("b", cpu="2")),
+        ],
+        "render": [
+            deployment(),
+            deployment("agent", kind="DaemonSet", priorityClassName="gold"),
+            CONFIG_MAP,
+            manifest(priority_class("gold", value=9)),
         ],
         "large": [manifest(node("large", cpu="9"))],
         "config": [
@@ -82,6 +92,64 @@ def simulate(folder: Path, *argv: str) -> int:
             id="nodes that are not there",
         ),
         pytest.param(
+            ["--remove-node", "o*,two"],
+            {"removeNodes": {"names": ["one", "two"]}},
+            id="a list and a pattern of nodes",
+        ),
+        pytest.param(
+            [
+                "--remove-node-selector",
+                "topology.kubernetes.io/zone=a",
+                "--cordon-node-selector",
+                "topology.kubernetes.io/zone in (b)",
+            ],
+            {
+                "removeNodes": {"names": ["one"]},
+                "cordonNodes": {"names": ["two"]},
+            },
+            id="nodes by their labels",
+        ),
+        pytest.param(
+            ["--template", "web.yaml", "--find-removable"],
+            {"templates": [{"manifest": deployment()}], "findRemovable": {}},
+            id="which nodes can go",
+        ),
+        pytest.param(
+            ["--find-removable", "one,t*"],
+            {"findRemovable": {"names": ["one", "two"]}},
+            id="which of these can go",
+        ),
+        pytest.param(
+            ["--find-removable-selector", "topology.kubernetes.io/zone=b"],
+            {"findRemovable": {"names": ["two"]}},
+            id="which of these can go, by label",
+        ),
+        pytest.param(["--repack"], {"repack": True}, id="placed anew"),
+        pytest.param(
+            ["--template", "render.yaml", "--replicas", "3"],
+            {
+                "templates": [
+                    {"manifest": deployment(), "replicas": 3},
+                    {"manifest": deployment("agent", kind="DaemonSet", priorityClassName="gold")},
+                    {"manifest": CONFIG_MAP},
+                ],
+                "priorityClasses": {"gold": 9},
+            },
+            id="a render, replicas are not of a DaemonSet",
+        ),
+        pytest.param(
+            ["--pod", "render.yaml"],
+            {
+                "templates": [
+                    {"manifest": deployment()},
+                    {"manifest": deployment("agent", kind="DaemonSet", priorityClassName="gold")},
+                    {"manifest": CONFIG_MAP},
+                ],
+                "priorityClasses": {"gold": 9},
+            },
+            id="a render where pods are expected",
+        ),
+        pytest.param(
             ["--pod", "pods.yaml", "--preemption", "--no-pending"],
             {
                 "pods": [
@@ -101,7 +169,12 @@ def test_the_flags_make_the_question(
 ) -> None:
     want = ask(TAKEN, **question)
     assert simulate(folder, *argv, "--output", "json") == (0 if want.fits else 1)
-    assert json.loads(capsys.readouterr().out) == want.model_dump(mode="json", by_alias=True)
+    found = json.loads(capsys.readouterr().out)
+    found["notes"] = [note for note in found["notes"] if note != TAKEN_CLASS]
+    assert found == want.model_dump(mode="json", by_alias=True)
+
+
+TAKEN_CLASS = "taken into account: 1 PriorityClass"
 
 
 def test_the_table_says_it_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +208,70 @@ Deployment shop/web     2  0/2 nodes are available: 2 Insufficient cpu.
 """
 
 
+def test_a_render_may_come_through_a_pipe(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO((folder / "render.yaml").read_text()))
+    assert simulate(folder, "--template", "-") == 0
+    assert (
+        "note         passed over, for they make no pods: 1 ConfigMap\n" in capsys.readouterr().out
+    )
+    monkeypatch.setattr("sys.stdin", StringIO("{"))
+    assert simulate(folder, "--template", "-") == 2
+    assert "stdin: not YAML" in capsys.readouterr().err
+
+
+def test_objects_that_name_no_namespace_are_where_one_says(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["--template", "render.yaml", "--pod", "pods.yaml", "-n", "apart", "--output", "json"]
+    bare = deployment("bare")
+    del bare["metadata"]["namespace"]
+    (folder / "render.yaml").write_text(yaml.safe_dump_all([bare, deployment()]), encoding="utf-8")
+    simulate(folder, *argv)
+    found = json.loads(capsys.readouterr().out)
+    left = [pod for group in found["unplaced"] for pod in group["pods"]]
+    keys = ["apart/bare-0", "default/a", "default/b", "shop/web-0"]
+    assert sorted([*found["placements"], *left]) == keys
+
+
+def test_which_nodes_can_go_as_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--template", "web.yaml", "--find-removable", "--find-nodes", "one"]
+    assert simulate(folder, *argv) == 0
+    shown = capsys.readouterr().out
+    assert "can go        two\n" in shown
+    assert shown.endswith(REMOVABLE)
+
+
+REMOVABLE = """
+can go  pods  to
+two        0
+
+without them: 1 nodes, use of cpu 50%, memory 0%, pods 1%
+
+stays  nodes  why
+one        1  the other nodes have too little cpu left
+"""
+
+
+def test_what_moves_as_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    apart = [pod(f"p{i}", cpu="500m", node=name) for i, name in enumerate(("one", "two", "two"))]
+    written = b"".join(snapshot(*TAKEN.objects["Node"], *apart).encode())
+    (folder / "cluster.json.gz").write_bytes(written)
+    assert simulate(folder, "--repack", "--preset", "binpack") == 0
+    shown = capsys.readouterr().out
+    assert "nodes in use  2 before, 1 after; 2 of 3 pods moved\n" in shown
+    assert shown.endswith(REPACKED)
+
+
+REPACKED = """
+from              moved  to
+two   empty then      2  one (2)
+
+empty then: two
+"""
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
@@ -164,9 +301,10 @@ def test_what_is_wrong_is_named(
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        pytest.param([], "one of --snapshot, --server, --kubeconfig or -f is needed", id="nothing"),
         pytest.param(
-            ["--snapshot", "x", "--server", "y"], "one of --snapshot, --server", id="two clusters"
+            ["--snapshot", "x", "--server", "y"],
+            "one of --snapshot, --server, --kubeconfig and -f may",
+            id="two clusters",
         ),
         pytest.param(["-f", "x"], "-f and -o go together", id="a source without a target"),
         pytest.param(
@@ -193,18 +331,72 @@ def test_a_running_scheduler_is_asked() -> None:
     assert ask_to_simulate(scheduler, question) == ask(TAKEN, **question)
 
 
+@pytest.mark.parametrize(
+    ("flags", "url"),
+    [
+        pytest.param([], "http://127.0.0.1:10261", id="the one of berth up"),
+        pytest.param(["--server", "http://localhost:1"], "http://localhost:1", id="another"),
+    ],
+)
+def test_the_scheduler_is_found_as_by_explain(
+    flags: list[str],
+    url: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without a source it is the running one, with the credentials of ./berth.kubeconfig."""
+    asked: list[RunningScheduler] = []
+
+    def found(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:
+        asked.append(scheduler)
+        return ask(TAKEN, **question)
+
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setattr("app.server.asking.ask_to_simulate", found)
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    user = {"name": "u", "user": {"token": "sesame"}}
+    config = {"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"}
+    (folder / "berth.kubeconfig").write_text(yaml.safe_dump(config), encoding="utf-8")
+
+    assert cli.run(["simulate", "--template", "web.yaml", *flags]) == 0
+    assert [(each.url, each.authorization) for each in asked] == [(url, "Bearer sesame")]
+    assert "yes: 1 of 1 pods have a node" in capsys.readouterr().out
+
+
+def test_without_a_scheduler_it_is_told_what_else_to_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nobody(_scheduler: object, _question: object) -> Answer:
+        raise AskError("no scheduler answers at https://127.0.0.1:10261: refused")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setattr("app.server.asking.ask_to_simulate", nobody)
+    assert cli.run(["simulate"]) == 2
+    said = capsys.readouterr().err
+    assert "no scheduler answers at https://127.0.0.1:10261: refused; else give --server," in said
+    assert cli.run(["simulate", "--server", "https://127.0.0.1:10261"]) == 2
+    assert "else give" not in capsys.readouterr().err
+
+
 class ListedApi:
     """An API server that has what it is given, and serves no other kinds."""
 
     def __init__(self, **lists: dict[str, Any]) -> None:
         self.lists = lists
         self.asked: list[str] = []
+        self.forbidden: tuple[str, ...] = ()
 
     async def request(
         self, method: str, path: str, *, params: Mapping[str, str] | None = None
     ) -> bytes:
         name = path.rpartition("/")[2]
         self.asked.append(path if params is None else f"{path}?{params['fieldSelector']}")
+        if name in self.forbidden:
+            raise ForbiddenError(403, "Forbidden", path)
         if name not in self.lists:
             raise NotFoundError(404, "NotFound", path)
         return json.dumps(self.lists[name]).encode()
@@ -220,6 +412,15 @@ async def test_a_cluster_is_listed() -> None:
     found = await snapshot_of(api, time="now")
     assert (found.time, dict(found.objects)) == ("now", {"Node": [node("n")]})
     assert "/api/v1/pods?status.phase!=Succeeded,status.phase!=Failed" in api.asked
+
+
+async def test_daemon_sets_are_listed_by_whoever_may() -> None:
+    written = deployment("agent", kind="DaemonSet")
+    api = ListedApi(daemonsets={"kind": "DaemonSetList", "apiVersion": "v1", "items": [written]})
+    assert (await snapshot_of(api, time="now")).daemon_sets == (written,)
+    assert "/apis/apps/v1/daemonsets" in api.asked
+    api.forbidden = ("daemonsets",)
+    assert (await snapshot_of(api, time="now")).daemon_sets == ()
 
 
 @pytest.mark.parametrize(

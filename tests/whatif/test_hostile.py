@@ -64,7 +64,22 @@ FIELDS = st.text(max_size=9) | st.sampled_from(
      "parallelism", "completions", "volumeClaimTemplates", "status", "capacity", "items"]
 )  # fmt: skip
 TEXT = st.text(max_size=9) | st.sampled_from(
-    ["Pod", "Deployment", "StatefulSet", "Job", "Node", "500m", "1e400", "-1", "n1", "a=b", "List"]
+    [
+        "Pod",
+        "Deployment",
+        "StatefulSet",
+        "Job",
+        "Node",
+        "DaemonSet",
+        "n*",
+        "[",
+        "500m",
+        "1e400",
+        "-1",
+        "n1",
+        "a=b",
+        "List",
+    ]
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
@@ -74,10 +89,13 @@ JSON = st.recursive(
 OBJECT = st.dictionaries(FIELDS, JSON, max_size=4)
 
 
+KINDS = ["Deployment", "StatefulSet", "Job", "CronJob", "DaemonSet", "Service", "PriorityClass"]
+
+
 @st.composite
 def altered(draw: st.DrawFn) -> Any:
     """A workload of which one part, anywhere, is something else."""
-    whole = deployment(kind=draw(st.sampled_from(["Deployment", "StatefulSet", "Job"])))
+    whole = deployment(kind=draw(st.sampled_from(KINDS)))
     part: Any = whole
     while True:
         key = draw(st.sampled_from(sorted(part)) | FIELDS)
@@ -95,6 +113,9 @@ QUESTIONS = st.fixed_dictionaries(
         "templates": st.lists(st.fixed_dictionaries({"manifest": altered() | OBJECT}), max_size=2),
         "addNodes": st.lists(st.fixed_dictionaries({"manifest": OBJECT}), max_size=1),
         "removeNodes": st.fixed_dictionaries({}, optional={"selector": TEXT, "names": JSON}),
+        "findNodes": st.fixed_dictionaries({"manifest": OBJECT}),
+        "findRemovable": st.fixed_dictionaries({}, optional={"selector": TEXT, "names": JSON}),
+        "repack": st.booleans(),
         "config": OBJECT,
         "groupBy": st.lists(TEXT, max_size=2),
         "snapshot": OBJECT | st.fixed_dictionaries({"kind": TEXT, "items": st.lists(JSON)}),

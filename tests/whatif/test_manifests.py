@@ -161,9 +161,9 @@ def asked(**template: Any) -> dict[str, Any]:
     ("question", "says"),
     [
         pytest.param(
-            asked(manifest={"kind": "DaemonSet"}),
-            "templates[0].manifest.kind: 'DaemonSet': must be one of Pod,",
-            id="a kind without replicas",
+            asked(manifest={"kind": "Deploy"}),
+            "templates: none of them makes pods: 1 Deploy",
+            id="a kind that makes no pods",
         ),
         pytest.param(
             asked(manifest={"kind": "Deployment", "spec": []}),

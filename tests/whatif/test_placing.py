@@ -148,6 +148,36 @@ def test_pods_of_a_removed_node_need_another() -> None:
     assert (found.after.nodes, found.after.pods) == (1, 1)
 
 
+def test_nodes_go_by_patterns() -> None:
+    cluster = [node(name, cpu="1") for name in ("spot-1", "spot-2", "web-1", "web-2")]
+    pods = [big(f"p-{name.name}", node=name.name) for name in cluster]
+    found = ask(snapshot(*cluster, *pods), removeNodes={"names": ["spot-*", "web-[2-9]", "spot-1"]})
+    assert found.after.nodes == 1
+    assert [pod for group in found.unplaced for pod in group.pods] == [
+        "default/p-spot-1",
+        "default/p-spot-2",
+        "default/p-web-2",
+    ]
+
+
+def test_a_pattern_or_selector_that_no_node_matches_is_noted() -> None:
+    found = ask(
+        snapshot(ONE, TWO),
+        removeNodes={"names": ["spot-*", "on*"], "selector": "pool=spot"},
+        cordonNodes={"selector": "pool"},
+        findRemovable={"names": ["x?"]},
+    )
+    assert (found.fits, found.after.nodes) == (True, 1)
+    assert found.notes == (
+        "removeNodes.names[0]: 'spot-*' matches no node",
+        "removeNodes.selector: 'pool=spot' matches no node",
+        "cordonNodes.selector: 'pool' matches no node",
+        "findRemovable.names[0]: 'x?' matches no node",
+    )
+    assert found.removable is not None
+    assert found.removable.nodes == ()
+
+
 def test_a_removed_node_may_be_missed() -> None:
     taken = snapshot(ONE, TWO, big("web", node="one"), big("db", node="two"))
     found = ask(taken, removeNodes={"selector": "topology.kubernetes.io/zone=a"})
