@@ -4,9 +4,10 @@ import asyncio
 import logging
 import random
 import resource
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,8 @@ class UpOptions:
 class Up:
     """One run of ``berth up``, on *cluster*. *say* prints a line for people.
 
-    *plugins* are those that *config* may enable; the in-tree ones by default.
+    *plugins* are those that *config* may enable; the in-tree ones by default. *schedule* runs the
+    scheduler until it is cancelled; whoever has files to read again meanwhile does so there.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Up:
         cluster: EmbeddedCluster,
         *,
         plugins: KnownPlugins | None = None,
+        schedule: Callable[[SchedulerService], Awaitable[None]] = SchedulerService.run,
         clock: Clock,
         rng: random.Random,
         say: Callable[[str], None],
@@ -88,6 +91,7 @@ class Up:
         self._config = config
         self._cluster = cluster
         self._plugins = plugins
+        self._schedule = schedule
         self._clock = clock
         self._rng = rng
         self._say = say
@@ -140,7 +144,7 @@ class Up:
                     for name, run in (
                         ("controllers", cluster.run_controllers),
                         ("kubelets", kubelets.run),
-                        ("scheduler", service.run),
+                        ("scheduler", partial(self._schedule, service)),
                         ("scheduler's endpoints", answering.run),
                     )
                 ]

@@ -159,9 +159,7 @@ def test_exit_status_and_message(
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 @pytest.mark.parametrize("spelled", ["help {}", "{} --help", "{} -h"])
-def test_help_about_a_command(
-    name: str, spelled: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_about_a_command(name: str, spelled: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.run(spelled.format(name).split())
 
