@@ -50,7 +50,9 @@ def main(argv: Sequence[str]) -> int:
     plugin_flags.add_flags(parser)
     parser.add_argument(
         "--exit-when-idle", action="store_true",
-        help="stop when every pod has a node or cannot have one; 0 if all were placed",
+        help="stop when every pod has a node or cannot have one; the status is 0 if all pods were"
+        " placed, else 1. Pods that a scheduling gate holds back do not count. Refused objects are"
+        " told, and change the status only if they are pods or make pods",
     )  # fmt: skip
     parser.add_argument("-v", type=int, default=0, help="4 and more: log debug messages")
     given = parser.parse_args(argv)

@@ -69,6 +69,33 @@ async def test_everything_placed_is_success(tmp_path: Path) -> None:
     assert "checked through the API: 5 pods placed, 0 gated" in said
 
 
+@pytest.mark.parametrize(
+    ("text", "status", "told"),
+    [
+        pytest.param(
+            manifest("x", kind="Rollout"), 0, "1 objects refused, 0 of them with pods",
+            id="an object of a kind that is not there",
+        ),
+        pytest.param(
+            manifest("x", kind="Job"), 1, "1 objects refused, 1 of them with pods",
+            id="a workload that nobody makes pods of",
+        ),
+    ],
+)  # fmt: skip
+async def test_the_status_says_whether_all_pods_were_placed(
+    tmp_path: Path, text: str, status: int, told: str
+) -> None:
+    good, other = tmp_path / "good.yaml", tmp_path / "other.yaml"
+    good.write_text(manifest("good"), encoding="utf-8")
+    other.write_text(text, encoding="utf-8")
+
+    got, said = await run(tmp_path, load=[good, other])
+
+    assert got == status
+    assert told in said
+    assert "checked through the API: 1 pods placed, 0 gated" in said
+
+
 async def test_bad_manifests_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     good, bad, broken = tmp_path / "good.yaml", tmp_path / "bad.yaml", tmp_path / "broken.yaml"
     good.write_text(manifest("good") + "---\n" + manifest("good"), encoding="utf-8")
@@ -102,4 +129,6 @@ async def test_bad_manifests_are_told_and_the_rest_goes_on(tmp_path: Path) -> No
     ]
     for line, part in zip(refused[1:], wanted, strict=True):
         assert part in line
+    assert "5 objects refused, 4 of them with pods" in said
+    assert "2 files not read" in said
     assert "checked through the API: 1 pods placed, 0 gated" in said
