@@ -4,10 +4,11 @@ import asyncio
 import logging
 import random
 import resource
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.embedded.cluster import EmbeddedCluster
 from app.embedded.loading import Loader, Refused
-from app.embedded.progress import Observer, Progress, render
+from app.embedded.progress import Observer, Progress, Told
 from app.embedded.verify import Verification, verify
+from app.embedded.view import render
 from app.endpoints import scheduler_application
 from app.http_server import HttpServer
 from app.main import SchedulerService
@@ -41,11 +43,12 @@ log = logging.getLogger(__name__)
 
 SAMPLE_NODES = 20
 LOOK_INTERVAL = 0.25
-LINE_EVERY = 8
-"""Without a terminal, a progress line is written every so many looks, when it changed."""
+LINES_EVERY = 8
+"""Without a terminal, what changed is written every so many looks."""
 QUIET_LOOKS = 3
 """Idle for so many looks in a row: idle."""
-REASONS_SHOWN = 5
+PODS_LOOKED_AT = 200
+"""Pods that fit nowhere, at one look; most of them are replicas that wait for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,18 +193,18 @@ class Up:
     async def _watch(self, service: SchedulerService, client: ApiClient) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
         observer = Observer(cache=service.cache, queue=service.queue)
-        quiet = 0
-        last_line = ""
-        looks = 0
-        with shown_live() as show:
+        title = f"berth up  {self._cluster.url}  --kubeconfig {self._options.kubeconfig}"
+        told = Told()
+        quiet = looks = 0
+        with shown_live() as screen:
             while quiet < QUIET_LOOKS or not self._options.exit_when_idle:
                 await self._clock.sleep(LOOK_INTERVAL)
-                progress = self._look(observer, service)
-                if show is not None:
-                    show(render(progress, title="berth up"))
-                elif looks % LINE_EVERY == 0 and progress.line() != last_line:
-                    last_line = progress.line()
-                    self._say(last_line)
+                progress = self._look(observer, service, nodes=screen.height if screen else 0)
+                if screen is not None:
+                    size = (screen.width, screen.height)
+                    screen.show(render(progress, title=title, width=size[0], height=size[1]))
+                elif looks % LINES_EVERY == 0:
+                    self._say_all(told.lines(progress))
                 looks += 1
                 settled = (
                     self._loaded.is_set()
@@ -212,19 +215,29 @@ class Up:
                 if settled and self._options.exit_when_idle:
                     settled = await _controllers_are_done(client)
                 quiet = quiet + 1 if settled else 0
+        if screen is None:
+            self._say_all(told.lines(progress))
 
-    def _look(self, observer: Observer, service: SchedulerService) -> Progress:
+    def _say_all(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._say(line)
+
+    def _look(self, observer: Observer, service: SchedulerService, *, nodes: int) -> Progress:
+        """Look at the scheduler, and at the *nodes* that are fullest."""
+        failed = chain.from_iterable(
+            service.queue.pods(waiting) for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF)
+        )
         reasons: dict[str, str] = {}
-        for queued in service.queue.pods(SubQueue.UNSCHEDULABLE):
-            if len(reasons) == REASONS_SHOWN:
-                break
+        for queued in islice(failed, PODS_LOOKED_AT):
             current = service.pods.store.get(queued.key, queued.pod)
-            said = [c.message for c in current.status.conditions if c.type == "PodScheduled"]
-            reasons[queued.key] = said[0] if said else ""
+            for condition in current.status.conditions:
+                if condition.type == "PodScheduled" and condition.message:
+                    reasons[queued.key] = condition.message
         return observer.look(
             service.pods.store,
             scheduled=service.scheduler.binding.scheduled,
             reasons=reasons,
+            most_nodes=nodes,
             now=self._clock.monotonic(),
         )
 
@@ -236,8 +249,7 @@ class Up:
         rate = f"{(binding.scheduled - 1) / took:.0f} pods/s" if took > 0 else "at once"
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         self._say(f"{binding.scheduled} pods bound in {took:.1f} s ({rate}), peak {peak:.0f} MiB")
-        for line in (*refused.lines(), *verification.lines()):
-            self._say(line)
+        self._say_all([*refused.lines(), *verification.lines()])
 
 
 class _Workload(msgspec.Struct):

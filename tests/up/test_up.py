@@ -53,6 +53,8 @@ async def test_the_sample_is_placed_but_for_what_cannot_be(tmp_path: Path) -> No
 
     assert status == 1
     assert "1 pods without a node: shop/too-large" in said
+    reasons = [line for line in said if line.startswith("fits nowhere: shop/too-large: 0/20 nodes")]
+    assert "17 Insufficient cpu" in reasons[-1]
     assert "checked through the API: 42 pods placed, 1 gated" in said
     assert "no node is over its allocatable" in said
     config = yaml.safe_load((tmp_path / "kubeconfig").read_text(encoding="utf-8"))
