@@ -6,8 +6,9 @@ READY := $(VENV)/.ready
 
 .PHONY: run test lint quick bench docs lock clean
 
+# Ctrl-C is how it is meant to end.
 run: $(READY)
-	$(BIN)/berth up --sample
+	$(BIN)/berth up --sample || test $$? -eq 130
 
 test: lint
 	$(BIN)/pytest -q -n 2 -m "not slow"

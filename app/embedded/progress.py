@@ -1,7 +1,7 @@
 """What ``berth up`` shows while it runs: who fits nowhere, how full the nodes are."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -110,7 +110,7 @@ class Observer:
             per_second=rate,
             nodes=[_use(table, row) for row in _fullest(table, most_nodes)],
             node_count=len(table),
-            pending=list(by_reason(reasons)),
+            pending=by_reason(reasons),
         )
 
 
@@ -133,12 +133,17 @@ class Told:
         return lines
 
 
-def by_reason(reasons: Mapping[str, str]) -> Iterable[Pending]:
-    """Put pods (by key, with the reason) that wait for the same reason together."""
-    pods: dict[str, list[str]] = {}
-    for key, why in sorted(reasons.items()):
-        pods.setdefault(why, []).append(key)
-    return (Pending(keys[0], len(keys) - 1, why) for why, keys in pods.items())
+def by_reason(reasons: Mapping[str, str]) -> list[Pending]:
+    """Put pods (by key, with the reason) that wait for the same reason together, most pods first.
+
+    Linear in the number of pods: there may be ten thousand replicas that fit nowhere.
+    """
+    first: dict[str, str] = {}
+    for key, why in reasons.items():
+        first[why] = min(key, first.get(why, key))
+    counts = Counter(reasons.values())
+    found = [Pending(key, counts[why] - 1, why) for why, key in first.items()]
+    return sorted(found, key=lambda each: (-each.others, each.first))
 
 
 def _fullest(table: NodeTable, most: int) -> list[int]:

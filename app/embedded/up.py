@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +46,6 @@ LINES_EVERY = 8
 """Without a terminal, what changed is written every so many looks."""
 QUIET_LOOKS = 3
 """Idle for so many looks in a row: idle."""
-PODS_LOOKED_AT = 200
-"""Pods that fit nowhere, at one look; most of them are replicas that wait for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,15 +221,13 @@ class Up:
 
     def _look(self, observer: Observer, service: SchedulerService, *, nodes: int) -> Progress:
         """Look at the scheduler, and at the *nodes* that are fullest."""
-        failed = chain.from_iterable(
-            service.queue.pods(waiting) for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF)
-        )
         reasons: dict[str, str] = {}
-        for queued in islice(failed, PODS_LOOKED_AT):
-            current = service.pods.store.get(queued.key, queued.pod)
-            for condition in current.status.conditions:
-                if condition.type == "PodScheduled" and condition.message:
-                    reasons[queued.key] = condition.message
+        for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF):
+            for queued in service.queue.pods(waiting):
+                current = service.pods.store.get(queued.key, queued.pod)
+                for condition in current.status.conditions:
+                    if condition.type == "PodScheduled" and condition.message:
+                        reasons[queued.key] = condition.message
         return observer.look(
             service.pods.store,
             scheduled=service.scheduler.binding.scheduled,
