@@ -68,7 +68,7 @@ def _unknown(name: str) -> str:
     """Say that *name* is no command; with the one that was meant, if that can be told."""
     near = get_close_matches(name, COMMANDS, n=1)
     help_ = f"did you mean `berth {near[0]}`?" if near else usage()
-    return f"berth: {printable(name)!r} is not a command\n\n{help_}"
+    return f"berth: {name!r} is not a command\n\n{help_}"
 
 
 def _complain(message: str, *, status: int) -> int:

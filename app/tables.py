@@ -152,13 +152,14 @@ class Screen:
 
 @contextmanager
 def shown_live(file: IO[str] | None = None) -> Iterator[Screen | None]:
-    """Yield a screen in *file*, by default standard output; None without a terminal.
+    """Yield a screen in *file*, by default standard output; None without a terminal, or on one
+    that can only print line after line (``TERM=dumb``).
 
     What is printed meanwhile appears above the content. So does what is written to standard error,
     if that is a terminal, too.
     """
     console = _console(file or sys.stdout)
-    if not console.is_terminal:
+    if not console.is_terminal or console.is_dumb_terminal:
         yield None
         return
     with Live(

@@ -59,6 +59,14 @@ def test_nothing_is_obeyed_on_a_terminal(text: str, monkeypatch: pytest.MonkeyPa
     assert "]0;owned\x07" not in terminal.getvalue()
 
 
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    with shown_live(Terminal()) as screen:
+        assert screen is None
+
+
 def test_what_does_not_fit_goes_on_in_the_next_line() -> None:
     table = Table("name")
     table.add_row("x" * 25)
