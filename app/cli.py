@@ -3,14 +3,16 @@
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
+from typing import Final
 
 from app.client.errors import ApiError
 from app.commands.terminal import INTERRUPTED, CommandError, say_lines
 from app.errors import UserError
 from app.printable import printable, printable_lines
 
-COMMANDS = {
+COMMANDS: Final = {
     "run": "schedule pods of a Kubernetes cluster",
     "up": "start an embedded cluster with hollow nodes and a scheduler, on this machine",
     "cluster": "start an embedded cluster only, without nodes and scheduler",
@@ -25,21 +27,27 @@ COMMANDS = {
 }
 """Each is a module of :mod:`app.commands`."""
 
+HELP: Final = ("-h", "--help")
+
 
 def usage() -> str:
     what = "\n".join(f"  {name:<10}{does}" for name, does in COMMANDS.items())
-    hint = "`berth COMMAND --help` tells the flags of a command."
+    hint = "`berth COMMAND --help` tells the flags of a command, `berth --version` the version."
     return f"usage: berth COMMAND [flags]\n\n{what}\n\n{hint}"
 
 
 def run(argv: Sequence[str]) -> int:
     """Run one command; return its exit status (2: wrong usage or configuration)."""
-    name, *rest = argv or ("--help",)
-    if name in ("-h", "--help", "help"):
+    name, *rest = argv or HELP
+    if name == "help" and rest and rest[0] not in HELP:
+        name, rest = rest[0], ["--help"]
+    if name in (*HELP, "help"):
         say_lines(usage())
         return 0
+    if name == "--version":
+        name = "version"
     if name not in COMMANDS:
-        return _complain(f"berth: {name!r} is not a command\n\n{usage()}", status=2)
+        return _complain(_unknown(name), status=2)
     try:
         status: int = import_module(f"app.commands.{name}").main(rest)
     except UserError as exc:
@@ -54,6 +62,13 @@ def run(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
+
+
+def _unknown(name: str) -> str:
+    """Say that *name* is no command; with the one that was meant, if that can be told."""
+    near = get_close_matches(name, COMMANDS, n=1)
+    help_ = f"did you mean `berth {near[0]}`?" if near else usage()
+    return f"berth: {name!r} is not a command\n\n{help_}"
 
 
 def _complain(message: str, *, status: int) -> int:

@@ -9,6 +9,7 @@ line is one line that no terminal obeys, as text and as JSON (:mod:`app.printabl
 may come from whoever may create an object.
 """
 
+import io
 import logging
 import sys
 from collections.abc import Iterable, Sequence
@@ -138,10 +139,25 @@ _verbosity: Final = Verbosity(logging.WARNING)
 """That of the process, as its root logger is."""
 
 
-def setup(level: int, stream: TextIO = sys.stderr) -> None:
-    """Send all log lines of *level* and above to *stream*, as text."""
-    _install([_handler(stream, TextFormatter())])
-    _verbosity.set(level, ())
+class _Stderr(io.TextIOBase):
+    """Standard error as it is when something is written: a live table puts itself in between."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def setup(
+    level: int, stream: TextIO | None = None, *, by_module: Iterable[tuple[str, int]] = ()
+) -> None:
+    """Send all log lines of *level* and above to *stream*, standard error by default, as text.
+
+    *by_module* are lower levels for some modules, as :func:`modules` returns them.
+    """
+    _install([_handler(stream or _Stderr(), TextFormatter())])
+    _verbosity.set(level, by_module)
 
 
 def setup_by_flags(
@@ -196,7 +212,9 @@ def _level(v: int) -> int:
     return logging.DEBUG if v >= DEBUG_FROM else logging.INFO
 
 
-def _handler(stream: TextIO, formatter: logging.Formatter | None) -> logging.Handler:
+def _handler(
+    stream: TextIO | io.TextIOBase, formatter: logging.Formatter | None
+) -> logging.Handler:
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
     handler.addFilter(_verbosity)

@@ -5,22 +5,24 @@ becomes printable text that is taken literally; there is no way to put markup in
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from typing import IO, Final, TypeAlias
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from app.printable import printable
 
-Content: TypeAlias = "Table | Styled | Stack | str"
+Content: TypeAlias = "Table | Styled | Clipped | Stack | str"
 """What can be shown. A string is one line."""
 
-_PADDING: Final = (0, 2, 0, 0)
+GAP: Final = 2
+"""Between two columns of a table."""
+_PADDING: Final = (0, GAP, 0, 0)
 
 
 class Styled:
@@ -31,6 +33,22 @@ class Styled:
 
     def __rich__(self) -> Text:
         return self._text
+
+
+class Clipped:
+    """The first few lines of a text that would take more; ``…`` says so."""
+
+    def __init__(self, content: Styled | str, *, lines: int) -> None:
+        self._text = (content if isinstance(content, Styled) else Styled((content, ""))).__rich__()
+        self._lines = lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = list(self._text.wrap(console, options.max_width))
+        shown = lines[: self._lines]
+        if len(lines) > len(shown):
+            shown[-1].truncate(options.max_width - 1)
+            shown[-1].append("…")
+        yield from shown
 
 
 class Table:
@@ -55,8 +73,15 @@ class Table:
             table.add_row(name, value)
         return table
 
-    def add_column(self, name: str, *, right: bool = False) -> None:
-        self._table.add_column(_line(name), justify="right" if right else "left", overflow="fold")
+    def add_column(self, name: str, *, right: bool = False, width: int | None = None) -> None:
+        """Add a column; of *width*, with ``…`` in place of what is too long for it, if given."""
+        self._table.add_column(
+            _line(name),
+            justify="right" if right else "left",
+            overflow="fold" if width is None else "ellipsis",
+            no_wrap=width is not None,
+            width=width,
+        )
 
     def add_row(self, *cells: str | Styled) -> None:
         self._table.add_row(*(_line(cell) for cell in cells))
@@ -82,6 +107,11 @@ def as_text(content: Content, *, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
+def height_of(content: Content, *, width: int) -> int:
+    """Return how many lines *content* takes on a terminal of *width* columns."""
+    return len(as_text(content, width=width).splitlines())
+
+
 def show(content: Content, *, pipe_width: int) -> None:
     """Print *content*, in colours on a terminal; of *pipe_width* columns where there is none."""
     console = _console(sys.stdout)
@@ -91,18 +121,54 @@ def show(content: Content, *, pipe_width: int) -> None:
         print(as_text(content, width=pipe_width), flush=True)
 
 
-@contextmanager
-def shown_live(file: IO[str] | None = None) -> Iterator[Callable[[Content], None] | None]:
-    """Yield what shows content in place of what it showed before; None without a terminal.
+class Screen:
+    """Content on a terminal that takes the place of what was there before."""
 
-    It is shown in *file*, by default standard output.
+    def __init__(self, console: Console, live: Live) -> None:
+        self._console = console
+        self._live = live
+        self._last = console.size
+
+    @property
+    def width(self) -> int:
+        return self._console.width
+
+    @property
+    def height(self) -> int:
+        return self._console.height
+
+    def show(self, content: Content) -> None:
+        """Show *content*; on a terminal that has another size now, on a clear screen.
+
+        What it showed before is folded by the terminal as it likes then, so that nobody knows how
+        many lines there are to be taken away.
+        """
+        size = self._console.size
+        if size != self._last:
+            self._console.clear()
+            self._last = size
+        self._live.update(_line(content), refresh=True)
+
+
+@contextmanager
+def shown_live(file: IO[str] | None = None) -> Iterator[Screen | None]:
+    """Yield a screen in *file*, by default standard output; None without a terminal, or on one
+    that can only print line after line (``TERM=dumb``).
+
+    What is printed meanwhile appears above the content. So does what is written to standard error,
+    if that is a terminal, too.
     """
     console = _console(file or sys.stdout)
-    if not console.is_terminal:
+    if not console.is_terminal or console.is_dumb_terminal:
         yield None
         return
-    with Live(console=console, auto_refresh=False, transient=False) as live:
-        yield lambda content: live.update(_line(content), refresh=True)
+    with Live(
+        console=console,
+        auto_refresh=False,
+        transient=False,
+        redirect_stderr=sys.stderr.isatty(),
+    ) as live:
+        yield Screen(console, live)
 
 
 def _line(content: Content) -> RenderableType:

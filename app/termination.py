@@ -60,6 +60,32 @@ def on_signals(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Itera
             loop.remove_signal_handler(each)
 
 
+def unless_hung_up(reload: Callable[[], object]) -> Callable[[], None]:
+    """Return a handler of SIGHUP: *reload*, or the end where the terminal has gone.
+
+    A terminal that is closed sends the same signal as whoever wants a file read again. A process
+    that had one and has it no more ends as if it was told to by SIGTERM.
+    """
+    had_terminal = _has_terminal()
+
+    def hung_up() -> None:
+        if had_terminal and not _has_terminal():
+            signal.raise_signal(signal.SIGTERM)
+        else:
+            reload()
+
+    return hung_up
+
+
+def _has_terminal() -> bool:
+    """Whether this process has a controlling terminal."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
 def exit_when_continued(is_overdue: Callable[[], bool]) -> None:
     """Have a process that was stopped end with status 1 when it goes on and *is_overdue* then.
 

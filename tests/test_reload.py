@@ -12,6 +12,7 @@ import pytest
 from app.clock import FakeClock
 from app.config import flags
 from app.config.errors import ConfigError
+from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.profile.build import args_models
 from app.service.reload import LOOK_EVERY, Reloader
@@ -37,16 +38,22 @@ class Scene:
         self.backoffs: list[int] = []
         self.counts: Counter[str] = Counter()
         self.refusal: ConfigError | None = None
+        self.broken: ConfigError | None = None
+        self.also: list[Path] = []
         options = flags.parse(flags.make_parser("berth run"), ["--config", str(self.path)])
         self.reloader = Reloader(
             self.path,
-            load=lambda text: flags.configuration(
-                options, args_models=args_models(IN_TREE), text=text
-            ),
+            load=lambda text: self._load(options, text),
             replace=self._replace,
+            also=lambda: self.also,
             count=lambda result: self.counts.update([result]),
             clock=self.clock,
         )
+
+    def _load(self, options: Options, text: bytes) -> KubeSchedulerConfiguration:
+        if self.broken is not None:
+            raise self.broken
+        return flags.configuration(options, args_models=args_models(IN_TREE), text=text)
 
     def _replace(self, config: KubeSchedulerConfiguration) -> None:
         if self.refusal is not None:
@@ -93,6 +100,28 @@ async def test_a_changed_file_is_read(scene: Scene) -> None:
     assert scene.counts == {"success": 1}
 
 
+async def test_the_log_names_the_file_that_changed(
+    scene: Scene, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    plugin = tmp_path / "plugin.py"
+    scene.also.append(plugin)
+    plugin.write_text("A = 1")
+    scene.reloader.reload()
+    plugin.write_text("A = 2")
+    await scene.look()
+    told = [vars(r)["file"] for r in caplog.records if r.message == "configuration changed"]
+    assert told == [plugin]
+
+
+async def test_the_log_names_the_file_that_is_wrong(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.broken = ConfigError("plugins/mine.py", ["cannot be imported: SyntaxError"])
+    assert not scene.reloader.reload()
+    assert [vars(r)["file"] for r in caplog.records] == ["plugins/mine.py"]
+
+
 async def test_a_signal_has_the_file_read_though_it_is_the_same(scene: Scene) -> None:
     assert scene.reloader.reload()
     assert scene.backoffs == [10]
@@ -130,4 +159,5 @@ async def test_what_the_scheduler_refuses_counts_as_a_failure(
     scene.refusal = ConfigError("reload", ["extenders: Forbidden: restart"])
     assert not scene.reloader.reload()
     assert scene.counts == {"failure": 1}
-    assert [vars(r)["error"] for r in caplog.records] == ["extenders: Forbidden: restart"]
+    told = [(vars(r)["file"], vars(r)["error"]) for r in caplog.records]
+    assert told == [(scene.path, "extenders: Forbidden: restart")]

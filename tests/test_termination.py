@@ -1,6 +1,8 @@
 """Signals, sent to processes of their own."""
 
 import asyncio
+import os
+import pty
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -35,8 +37,25 @@ sys.exit(5)
 """
 
 
+HANG = """
+import asyncio, os, signal
+from app.termination import on_signals, unless_hung_up
+
+os.open({terminal!r}, os.O_RDWR)  # the first that a new session opens is its own
+
+async def serve():
+    with on_signals({{signal.SIGHUP: unless_hung_up(lambda: print("reloaded", flush=True))}}):
+        print("up", flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(serve())
+"""
+
+
 @asynccontextmanager
-async def python(code: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def python(
+    code: str, *, start_new_session: bool = False
+) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run *code*, which says when it is up."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -45,6 +64,7 @@ async def python(code: str) -> AsyncIterator[asyncio.subprocess.Process]:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=start_new_session,
     )
     await says(process, "up")
     try:
@@ -100,3 +120,20 @@ async def test_a_process_that_was_stopped(overdue: bool, status: int) -> None:
         process.send_signal(signal.SIGCONT)
 
         assert await exit_status(process) == status
+
+
+async def test_a_terminal_that_closes_ends_a_process_that_reloads() -> None:
+    """It must not go on for ever, with nobody who could see it."""
+    terminal, end = pty.openpty()
+    try:
+        async with python(HANG.format(terminal=os.ttyname(end)), start_new_session=True) as process:
+            process.send_signal(signal.SIGHUP)
+            await says(process, "reloaded")
+            os.close(end)
+            os.close(terminal)
+            terminal = end = -1
+            assert await process.wait() == -signal.SIGTERM
+    finally:
+        for each in (terminal, end):
+            if each >= 0:
+                os.close(each)

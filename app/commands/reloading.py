@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from app.clock import RealClock
@@ -13,7 +14,7 @@ from app.main import SchedulerService
 from app.plugin_sources import KnownPlugins, files_in
 from app.service.reload import Reloader
 from app.tasks import forever
-from app.termination import on_signals
+from app.termination import on_signals, unless_hung_up
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ async def run_by_file(
     that the service knows.
     """
     if not options.config:
-        with on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: _nothing_to_reload}):
+        with _signals(service, reload=_nothing_to_reload):
             await run()
         return
     reloader = Reloader(
@@ -42,12 +43,18 @@ async def run_by_file(
         count=service.count_reload,
         clock=RealClock(),
     )
-    with on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: reloader.reload}):
+    with _signals(service, reload=reloader.reload):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
                 forever("configuration file", reloader.run), name="configuration file"
             )
             await run()
+
+
+def _signals(
+    service: SchedulerService, *, reload: Callable[[], object]
+) -> AbstractContextManager[None]:
+    return on_signals({signal.SIGUSR2: service.dump, signal.SIGHUP: unless_hung_up(reload)})
 
 
 def _nothing_to_reload() -> None:

@@ -4,7 +4,9 @@ import argparse
 import logging
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from app import log
 from app.addresses import UP_PORT
@@ -16,9 +18,14 @@ from app.commands.nodes import (
     embedded_cluster,
     node_template,
 )
+from app.commands.reloading import run_by_file
 from app.commands.terminal import in_loop, naming_port, port, say
 from app.config import flags
 from app.embedded.up import SAMPLE_NODES, Up, UpOptions
+from app.main import SchedulerService
+
+TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
+"""Modules that say what whoever changes a file or sends a signal waits for."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -34,21 +41,30 @@ def main(argv: Sequence[str]) -> int:
         "--debug-port", type=port, default=UP_PORT, metavar="PORT",
         help="port of the scheduler on loopback, for berth explain; default %(default)s",
     )  # fmt: skip
-    parser.add_argument("--config", default="", help="a KubeSchedulerConfiguration file")
+    parser.add_argument(
+        "--config", default="",
+        help="a KubeSchedulerConfiguration file; read again on SIGHUP, and when it or a file of"
+        " --plugin-dir changes",
+    )  # fmt: skip
     plugin_flags.add_preset_flag(parser)
     plugin_flags.add_flags(parser)
     parser.add_argument(
         "--exit-when-idle", action="store_true",
-        help="stop when every pod has a node or cannot have one; 0 if all were placed",
+        help="stop when every pod has a node or cannot have one; the status is 0 if all pods were"
+        " placed, else 1. Pods that a scheduling gate holds back do not count. Refused objects are"
+        " told, and change the status only if they are pods or make pods",
     )  # fmt: skip
     parser.add_argument("-v", type=int, default=0, help="4 and more: log debug messages")
     given = parser.parse_args(argv)
     chosen = flags.parse(
         flags.make_parser("berth up"), [f"--config={given.config}"] if given.config else []
     )
-    config, plugins = plugin_flags.configuration(
-        chosen, plugin_flags.known_plugins(given), chosen_preset=given.preset
-    )
+    find_plugins = partial(plugin_flags.known_plugins, given)
+    config, plugins = plugin_flags.configuration(chosen, find_plugins(), chosen_preset=given.preset)
+
+    async def schedule(service: SchedulerService) -> None:
+        await run_by_file(service.run, service, chosen, find_plugins=find_plugins)
+
     options = UpOptions(
         nodes=given.nodes,
         template=node_template(given.node_template),
@@ -59,13 +75,14 @@ def main(argv: Sequence[str]) -> int:
         kubeconfig=given.kubeconfig_out,
         exit_when_idle=given.exit_when_idle,
     )
-    log.setup(logging.DEBUG if given.v >= 4 else logging.WARNING)
+    log.setup(logging.DEBUG if given.v >= 4 else logging.WARNING, by_module=TOLD)
     with naming_port(given.port, flag="--port"):
         service = Up(
             options,
             config,
             embedded_cluster(given),
             plugins=plugins,
+            schedule=schedule,
             clock=RealClock(),
             rng=random.Random(),
             say=say,

@@ -1,5 +1,6 @@
 """``berth version``, and what ``berth run --version`` prints."""
 
+import argparse
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -10,8 +11,13 @@ from app.config.flags import RELEASE
 
 def main(argv: Sequence[str]) -> int:
     """Print the version; with ``--raw`` also what it is like and what it runs on."""
+    parser = argparse.ArgumentParser(prog="berth version", allow_abbrev=False)
+    parser.add_argument(
+        "--raw", action="store_true",
+        help="also the release of kube-scheduler that it decides like, and what it runs on",
+    )  # fmt: skip
     line = f"berth {version('berth')}"
-    if "--raw" in argv:
+    if parser.parse_args(argv).raw:
         runs_on = f"{platform.python_implementation()} {platform.python_version()}"
         line += f" (kube-scheduler {RELEASE}; {runs_on}; {platform.platform()})"
     say(line)

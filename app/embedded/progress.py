@@ -1,19 +1,25 @@
-"""What ``berth up`` shows while it runs: pods per state, pods per second, use per node."""
+"""What ``berth up`` shows while it runs: who fits nowhere, how full the nodes are."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
 
 from app.cache.cache import Cache
-from app.framework.node_table import CPU, MEMORY
+from app.cache.node_tree import region_and_zone
+from app.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY, NodeTable
 from app.objects.pod import Pod
-from app.printable import printable
 from app.queue.scheduling_queue import SchedulingQueue
-from app.tables import Content, Stack, Styled, Table
 
-NODES_SHOWN = 24
-REASON_LIMIT = 500
-"""Characters of a reason that are shown: who makes a pod chooses how long names in it are."""
-STATES = ("waiting", "gated", "unschedulable", "binding", "starting", "running", "stopping")
+STATES: Final = (
+    "waiting", "gated", "unschedulable", "binding", "starting", "running", "stopping",
+)  # fmt: skip
+NATIVE: Final = EPHEMERAL_STORAGE + 1
+"""Resources that every node has; those after are extended ones."""
+REASONS_TOLD: Final = 5
+"""In one go, where there is no terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,24 @@ class NodeUse:
     cpu_allocatable: int
     memory: int
     memory_allocatable: int
+    zone: str = ""
+    devices: tuple[tuple[str, int, int], ...] = ()
+    """Extended resources that it has: name, requested, allocatable."""
+    taints: tuple[str, ...] = ()
+    """As ``kubectl taint`` takes them; a cordoned node has ``SchedulingDisabled`` too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Pods that fit nowhere for one reason."""
+
+    first: str
+    others: int
+    why: str
+
+    @property
+    def who(self) -> str:
+        return self.first if not self.others else f"{self.first} and {self.others} more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +61,10 @@ class Progress:
     scheduled: int
     per_second: float
     """Pods bound per second since the previous look."""
-    nodes: list[NodeUse] = field(default_factory=list)
-    waiting: list[tuple[str, str]] = field(default_factory=list)
-    """Pods that fit nowhere, with the reason."""
+    nodes: Sequence[NodeUse] = ()
+    """The fullest ones."""
+    node_count: int = 0
+    pending: Sequence[Pending] = ()
 
     def line(self) -> str:
         """Return it as one line of text, for logs and pipes."""
@@ -56,9 +81,18 @@ class Observer:
         self._last: tuple[float, int] | None = None
 
     def look(
-        self, pods: dict[str, Pod], *, scheduled: int, reasons: dict[str, str], now: float
+        self,
+        pods: dict[str, Pod],
+        *,
+        scheduled: int,
+        reasons: Mapping[str, str],
+        most_nodes: int,
+        now: float,
     ) -> Progress:
-        """Sum up the moment *now* (seconds, monotonic); *reasons* says why pods wait, by key."""
+        """Sum up the moment *now* (seconds, monotonic); *reasons* says why pods wait, by key.
+
+        Of nodes the *most_nodes* fullest are looked at.
+        """
         rate = 0.0
         if self._last is not None and now > self._last[0]:
             rate = (scheduled - self._last[1]) / (now - self._last[0])
@@ -69,27 +103,84 @@ class Observer:
         states["gated"] = counts["gated"]
         states["unschedulable"] = counts["unschedulable"]
         states["binding"] = self._cache.counts()["assumed_pods"]
+        table = self._cache.table
         return Progress(
             states={state: states[state] for state in STATES},
             scheduled=scheduled,
             per_second=rate,
-            nodes=self._nodes(),
-            waiting=sorted(reasons.items()),
+            nodes=[_use(table, row) for row in _fullest(table, most_nodes)],
+            node_count=len(table),
+            pending=by_reason(reasons),
         )
 
-    def _nodes(self) -> list[NodeUse]:
-        table = self._cache.table
-        return [
-            NodeUse(
-                name,
-                int(table.pod_count[row]),
-                int(table.requested[CPU, row]),
-                int(table.allocatable[CPU, row]),
-                int(table.requested[MEMORY, row]),
-                int(table.allocatable[MEMORY, row]),
-            )
-            for name, row in sorted(table.row_of.items())[:NODES_SHOWN]
-        ]
+
+class Told:
+    """The lines for a pipe or a file: what is new since the last ones."""
+
+    def __init__(self) -> None:
+        self._line = ""
+        self._reasons: dict[str, str] = {}
+
+    def lines(self, progress: Progress) -> list[str]:
+        """Return a line about *progress* and one for each reason that is new; none if none is."""
+        lines = [progress.line()] if progress.line() != self._line else []
+        self._line = progress.line()
+        new = [each for each in progress.pending if self._reasons.get(each.first) != each.why]
+        self._reasons = {each.first: each.why for each in progress.pending}
+        lines += [f"fits nowhere: {each.who}: {each.why}" for each in new[:REASONS_TOLD]]
+        if len(new) > REASONS_TOLD:
+            lines.append(f"fits nowhere: {len(new) - REASONS_TOLD} more, for other reasons")
+        return lines
+
+
+def by_reason(reasons: Mapping[str, str]) -> list[Pending]:
+    """Put pods (by key, with the reason) that wait for the same reason together, most pods first.
+
+    Linear in the number of pods: there may be ten thousand replicas that fit nowhere.
+    """
+    first: dict[str, str] = {}
+    for key, why in reasons.items():
+        first[why] = min(key, first.get(why, key))
+    counts = Counter(reasons.values())
+    found = [Pending(key, counts[why] - 1, why) for why, key in first.items()]
+    return sorted(found, key=lambda each: (-each.others, each.first))
+
+
+def _fullest(table: NodeTable, most: int) -> list[int]:
+    """Return the rows of the nodes of which most is requested, by the scarcest resource of each."""
+    rows = np.array([row for _, row in sorted(table.row_of.items())], np.intp)
+    requested = np.vstack((table.requested, table.pod_count))[:, rows]
+    allocatable = np.vstack((table.allocatable, table.allowed_pods))[:, rows]
+    load = (requested / np.maximum(allocatable, 1)).max(axis=0)
+    ordered: list[int] = rows[np.argsort(-load, kind="stable")[:most]].tolist()
+    return ordered
+
+
+def _use(table: NodeTable, row: int) -> NodeUse:
+    node = table.nodes[row]
+    assert node is not None, f"row {row} is empty"
+    requested, allocatable = table.requested[:, row], table.allocatable[:, row]
+    taints = [
+        f"{taint.key}={taint.value}:{taint.effect}"
+        if taint.value
+        else f"{taint.key}:{taint.effect}"
+        for taint in node.spec.taints
+    ]
+    return NodeUse(
+        node.name,
+        int(table.pod_count[row]),
+        int(requested[CPU]),
+        int(allocatable[CPU]),
+        int(requested[MEMORY]),
+        int(allocatable[MEMORY]),
+        zone=region_and_zone(node)[1],
+        devices=tuple(
+            (name, int(requested[index]), int(allocatable[index]))
+            for name, index in table.resources.items()
+            if index >= NATIVE and allocatable[index]
+        ),
+        taints=(*taints, *(["SchedulingDisabled"] if node.spec.unschedulable else [])),
+    )
 
 
 def _state(pod: Pod) -> str:
@@ -98,29 +189,3 @@ def _state(pod: Pod) -> str:
     if pod.metadata.deletion_timestamp:
         return "stopping"
     return "running" if pod.status.phase == "Running" else "starting"
-
-
-def render(progress: Progress, *, title: str) -> Content:
-    """Return it as tables for a terminal."""
-    nodes = Table("node", "pods", "cpu", "memory")
-    for node in progress.nodes:
-        nodes.add_row(
-            node.name,
-            str(node.pods),
-            _bar(node.cpu, node.cpu_allocatable),
-            _bar(node.memory, node.memory_allocatable),
-        )
-    parts: list[Content] = [Styled((title, "bold")), progress.line(), nodes]
-    if progress.waiting:
-        waiting = Table("fits nowhere", "because")
-        for key, why in progress.waiting[:5]:
-            waiting.add_row(key, printable(why, limit=REASON_LIMIT))
-        parts.append(waiting)
-    return Stack(parts)
-
-
-def _bar(used: int, of: int, *, width: int = 20) -> Styled:
-    share = used / of if of else 0.0
-    filled = min(round(share * width), width)
-    style = "green" if share < 0.7 else "yellow" if share < 0.95 else "red"
-    return Styled(("█" * filled, style), ("░" * (width - filled), "dim"), (f" {share:4.0%}", ""))

@@ -4,22 +4,19 @@ import asyncio
 import logging
 import random
 import resource
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from starlette.types import ASGIApp
 
-from app import manifests
 from app.addresses import LOOPBACK, UP_PORT
 from app.certificates import server_context
 from app.client.api_client import ApiClient
-from app.client.discovery import Discovery, UnknownKindError
-from app.client.errors import ApiError
 from app.clock import Clock
 from app.cluster.access.users import KUBELETS, SCHEDULER
 from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
@@ -27,8 +24,10 @@ from app.cluster.kubelet.node_template import NodeTemplate
 from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.embedded.cluster import EmbeddedCluster
-from app.embedded.progress import Observer, Progress, render
+from app.embedded.loading import Loader, Refused
+from app.embedded.progress import Observer, Progress, Told
 from app.embedded.verify import Verification, verify
+from app.embedded.view import render
 from app.endpoints import scheduler_application
 from app.http_server import HttpServer
 from app.main import SchedulerService
@@ -42,13 +41,11 @@ from app.tasks import forever
 log = logging.getLogger(__name__)
 
 SAMPLE_NODES = 20
-GPU_NODES = 3
 LOOK_INTERVAL = 0.25
-LINE_EVERY = 8
-"""Without a terminal, a progress line is written every so many looks, when it changed."""
+LINES_EVERY = 8
+"""Without a terminal, what changed is written every so many looks."""
 QUIET_LOOKS = 3
 """Idle for so many looks in a row: idle."""
-REASONS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,8 @@ class UpOptions:
 class Up:
     """One run of ``berth up``, on *cluster*. *say* prints a line for people.
 
-    *plugins* are those that *config* may enable; the in-tree ones by default.
+    *plugins* are those that *config* may enable; the in-tree ones by default. *schedule* runs the
+    scheduler until it is cancelled; whoever has files to read again meanwhile does so there.
     """
 
     def __init__(
@@ -80,6 +78,7 @@ class Up:
         cluster: EmbeddedCluster,
         *,
         plugins: KnownPlugins | None = None,
+        schedule: Callable[[SchedulerService], Awaitable[None]] = SchedulerService.run,
         clock: Clock,
         rng: random.Random,
         say: Callable[[str], None],
@@ -88,18 +87,18 @@ class Up:
         self._config = config
         self._cluster = cluster
         self._plugins = plugins
+        self._schedule = schedule
         self._clock = clock
         self._rng = rng
         self._say = say
         self._loaded = asyncio.Event()
-        self.refused = 0
-        """Manifests that were not accepted."""
 
     async def run(self) -> int:
         """Run until interrupted, or until idle if so asked; return the exit status.
 
-        With exit_when_idle 0 means: every manifest was accepted, every pod without a scheduling
-        gate has a node, and no node has more than it can take; else 1.
+        With exit_when_idle 0 means: every pod without a scheduling gate has a node, and no node has
+        more than it can take; else 1. A pod that was refused has no node, nor have those of a
+        refused workload, or of a file that could not be read. Other objects do not matter.
         """
         cluster = self._cluster
         async with AsyncExitStack() as cleanup:
@@ -134,25 +133,26 @@ class Up:
                 clock=self._clock,
                 rng=self._rng,
             )
+            loader = Loader(client, say=self._say)
             async with asyncio.TaskGroup() as tasks:
                 background = [
                     tasks.create_task(forever(name, run), name=name)
                     for name, run in (
                         ("controllers", cluster.run_controllers),
                         ("kubelets", kubelets.run),
-                        ("scheduler", service.run),
+                        ("scheduler", partial(self._schedule, service)),
                         ("scheduler's endpoints", answering.run),
                     )
                 ]
                 background.append(
-                    tasks.create_task(self._load(client, kubelets), name="load manifests")
+                    tasks.create_task(self._load(loader, kubelets), name="load manifests")
                 )
                 await self._watch(service, client)
                 verification = await verify(client)
-                self._summary(service, verification)
+                self._summary(service, loader.refused, verification)
                 for task in background:
                     task.cancel()
-        return 0 if verification.is_good and not self.refused else 1
+        return 0 if verification.is_good and not loader.refused.lacks_pods else 1
 
     def _server(self, application: ASGIApp, reviews: ApiClient) -> HttpServer:
         """Return a server for those whom the cluster's own rules let use it.
@@ -179,59 +179,29 @@ class Up:
         where += "" if is_default else f" --server {server.url}"
         self._say(f"scheduler at {server.url}; try: berth explain {where} POD")
 
-    async def _load(self, client: ApiClient, kubelets: HollowKubelets) -> None:
+    async def _load(self, loader: Loader, kubelets: HollowKubelets) -> None:
         await kubelets.registered.wait()
         if self._options.sample:
-            await _dedicate_gpu_nodes(client, self._options)
-            text = files("app.samples").joinpath("workload.yaml").read_text(encoding="utf-8")
-            await self._create(client, manifests.parse(text, source="sample"), "sample")
+            await loader.load_sample(nodes=self._options.template.names(self._options.nodes))
         for path in self._options.load:
-            await self._create(client, manifests.read(path), str(path))
+            await loader.load(path)
         self._loaded.set()
-
-    async def _create(
-        self, client: ApiClient, found: Iterable[manifests.Manifest], source: str
-    ) -> None:
-        """Create what a file holds, one by one; what is refused is told and skipped."""
-        discovery = Discovery(client)
-        try:
-            objects = list(found)
-        except manifests.ManifestError as exc:
-            self._refuse(str(exc))
-            return
-        for obj in objects:
-            metadata = obj.get("metadata")
-            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-            try:
-                path = await discovery.collection_of(obj)
-                await client.request(
-                    "POST",
-                    path,
-                    params={"fieldValidation": "Strict"},
-                    body=msgspec.json.encode(obj),
-                )
-            except (UnknownKindError, ApiError) as exc:
-                self._refuse(f"{source}: {obj['kind']} {name!r}: {_reason(exc)}")
-
-    def _refuse(self, why: str) -> None:
-        self.refused += 1
-        self._say(f"not loaded: {why}")
 
     async def _watch(self, service: SchedulerService, client: ApiClient) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
         observer = Observer(cache=service.cache, queue=service.queue)
-        quiet = 0
-        last_line = ""
-        looks = 0
-        with shown_live() as show:
+        title = f"berth up  {self._cluster.url}  --kubeconfig {self._options.kubeconfig}"
+        told = Told()
+        quiet = looks = 0
+        with shown_live() as screen:
             while quiet < QUIET_LOOKS or not self._options.exit_when_idle:
                 await self._clock.sleep(LOOK_INTERVAL)
-                progress = self._look(observer, service)
-                if show is not None:
-                    show(render(progress, title="berth up"))
-                elif looks % LINE_EVERY == 0 and progress.line() != last_line:
-                    last_line = progress.line()
-                    self._say(last_line)
+                progress = self._look(observer, service, nodes=screen.height if screen else 0)
+                if screen is not None:
+                    size = (screen.width, screen.height)
+                    screen.show(render(progress, title=title, width=size[0], height=size[1]))
+                elif looks % LINES_EVERY == 0:
+                    self._say_all(told.lines(progress))
                 looks += 1
                 settled = (
                     self._loaded.is_set()
@@ -242,49 +212,39 @@ class Up:
                 if settled and self._options.exit_when_idle:
                     settled = await _controllers_are_done(client)
                 quiet = quiet + 1 if settled else 0
+        if screen is None:
+            self._say_all(told.lines(progress))
 
-    def _look(self, observer: Observer, service: SchedulerService) -> Progress:
+    def _say_all(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._say(line)
+
+    def _look(self, observer: Observer, service: SchedulerService, *, nodes: int) -> Progress:
+        """Look at the scheduler, and at the *nodes* that are fullest."""
         reasons: dict[str, str] = {}
-        for queued in service.queue.pods(SubQueue.UNSCHEDULABLE):
-            if len(reasons) == REASONS_SHOWN:
-                break
-            current = service.pods.store.get(queued.key, queued.pod)
-            said = [c.message for c in current.status.conditions if c.type == "PodScheduled"]
-            reasons[queued.key] = said[0] if said else ""
+        for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF):
+            for queued in service.queue.pods(waiting):
+                current = service.pods.store.get(queued.key, queued.pod)
+                for condition in current.status.conditions:
+                    if condition.type == "PodScheduled" and condition.message:
+                        reasons[queued.key] = condition.message
         return observer.look(
             service.pods.store,
             scheduled=service.scheduler.binding.scheduled,
             reasons=reasons,
+            most_nodes=nodes,
             now=self._clock.monotonic(),
         )
 
-    def _summary(self, service: SchedulerService, verification: Verification) -> None:
+    def _summary(
+        self, service: SchedulerService, refused: Refused, verification: Verification
+    ) -> None:
         binding = service.scheduler.binding
         took = binding.last_bound_at - binding.first_bound_at
         rate = f"{(binding.scheduled - 1) / took:.0f} pods/s" if took > 0 else "at once"
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         self._say(f"{binding.scheduled} pods bound in {took:.1f} s ({rate}), peak {peak:.0f} MiB")
-        for line in verification.lines():
-            self._say(line)
-
-
-def _reason(error: UnknownKindError | ApiError) -> str:
-    return error.message if isinstance(error, ApiError) else str(error)
-
-
-async def _dedicate_gpu_nodes(client: ApiClient, options: UpOptions) -> None:
-    """Label and taint the last few nodes, as ``kubectl label`` and ``kubectl taint`` would."""
-    patch: dict[str, Any] = {
-        "metadata": {"labels": {"pool": "gpu"}},
-        "spec": {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]},
-    }
-    for name in options.template.names(options.nodes)[-GPU_NODES:]:
-        await client.request(
-            "PATCH",
-            f"/api/v1/nodes/{name}",
-            body=msgspec.json.encode(patch),
-            content_type="application/merge-patch+json",
-        )
+        self._say_all([*refused.lines(), *verification.lines()])
 
 
 class _Workload(msgspec.Struct):

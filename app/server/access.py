@@ -11,13 +11,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.client.errors import ApiError
 from app.client.reviews import ReviewError, User
 from app.http_server import PEER_CERTIFICATE
-from app.server.authentication import Authenticator, Headers, UnauthenticatedError
+from app.server.authentication import (
+    Authenticator,
+    Headers,
+    NotReviewedError,
+    UnauthenticatedError,
+)
 from app.server.authorization import Authorizer
 
 log = logging.getLogger(__name__)
 
 LONGEST_TOLD: Final = 200
 """Characters of a path that get into the log."""
+
+NOT_REVIEWED: Final = (
+    "the API server could not be asked whose token this is, so it is not known who sent the request"
+)
+NO_ACCESS_REVIEW: Final = "the API server could not be asked whether the user may do this"
+
+RETRY_AFTER: Final = "1"
+"""Seconds, for whoever is told that the API server could not be asked."""
 
 NOT_CACHED: Final = "no-cache, private"
 """Answers are for whoever asked, and for now."""
@@ -28,6 +41,10 @@ class Access:
 
     The path that is judged is the one that is routed by. A refused request is answered with a
     ``Status`` as API servers word it, 401 or 403, and nothing of it reaches the application.
+
+    While the API server cannot be asked, the answer is 503 to a token and 500 to a user, with the
+    reason, but without what the API server said: that is for the log. To a token kube-scheduler
+    answers a bare 401 then, which sends people looking for what is wrong with their token.
     """
 
     def __init__(
@@ -53,6 +70,10 @@ class Access:
         certificate = scope.get("state", {}).get(PEER_CERTIFICATE)
         try:
             user = await self.authenticator.authenticate(_headers(scope), certificate=certificate)
+        except NotReviewedError:
+            answer = status_answer(503, "ServiceUnavailable", NOT_REVIEWED)
+            answer.headers["Retry-After"] = RETRY_AFTER
+            return answer
         except UnauthenticatedError as exc:
             log.debug("request refused, nobody known sent it", extra={"error": str(exc)})
             return status_answer(401, "Unauthorized", "Unauthorized")
@@ -64,7 +85,8 @@ class Access:
                 "it could not be found out what a user may do",
                 extra={"user": user.username, "path": path[:LONGEST_TOLD], "error": str(exc)},
             )
-            return PlainTextResponse(f"Internal Server Error: {json.dumps(path)}\n", 500)
+            text = f"Internal Server Error: {json.dumps(path)}: {NO_ACCESS_REVIEW}\n"
+            return PlainTextResponse(text, 500)
         return status_answer(403, "Forbidden", _forbidden(user, path=path, verb=verb))
 
 

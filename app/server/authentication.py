@@ -38,6 +38,10 @@ class UnauthenticatedError(Exception):
     """Whoever this is showed something that proves nothing. The message is for our log only."""
 
 
+class NotReviewedError(UnauthenticatedError):
+    """Whether a token proves anything is not known: the API server did not say."""
+
+
 class Authenticator:
     """Finds out who sends a request, as the delegated authentication of kube-scheduler does.
 
@@ -61,7 +65,8 @@ class Authenticator:
     async def authenticate(self, headers: Headers, *, certificate: bytes | None) -> User:
         """Return who sent a request with *headers*, over a connection with *certificate* (DER).
 
-        The certificate must have been verified by the TLS handshake. Raises UnauthenticatedError.
+        The certificate must have been verified by the TLS handshake. Raises UnauthenticatedError,
+        NotReviewedError if the API server could not be asked.
         """
         found, problem = self._by_certificate(headers, certificate)
         if found is not None:
@@ -112,7 +117,7 @@ class Authenticator:
             owner = await review_token(self._api, token)
         except (ApiError, ReviewError) as exc:
             log.warning("a token could not be reviewed", extra={"error": str(exc)})
-            raise UnauthenticatedError("the token could not be reviewed") from exc
+            raise NotReviewedError("the token could not be reviewed") from exc
         self._tokens.put(key, owner, seconds=self._token_ttl)
         return owner
 

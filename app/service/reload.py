@@ -1,7 +1,7 @@
 """Reading the configuration anew while the scheduler runs: on SIGHUP, and when files change."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -51,36 +51,49 @@ class Reloader(Generic[Loaded]):
         """Read the file and go on by it; if anything is wrong, go on as before and return False."""
         self._seen = self._look()
         try:
-            self._replace(self._load(self._path.read_bytes()))
-        except (ConfigError, OSError) as error:
-            problems = error.problems if isinstance(error, ConfigError) else [str(error)]
-            for problem in problems:
-                log.error(
-                    "configuration not reloaded", extra={"file": self._path, "error": problem}
-                )
-            self._count("failure")
-            return False
+            loaded = self._load(self._path.read_bytes())
+        except ConfigError as error:  # it may be a file of *also* that is wrong
+            return self._refuse(error.source, error.problems)
+        except OSError as error:
+            return self._refuse(self._path, [str(error)])
+        try:
+            self._replace(loaded)
+        except ConfigError as error:
+            return self._refuse(self._path, error.problems)
         self._count("success")
         return True
+
+    def _refuse(self, source: object, problems: Iterable[str]) -> bool:
+        for problem in problems:
+            log.error("configuration not reloaded", extra={"file": source, "error": problem})
+        self._count("failure")
+        return False
 
     async def run(self) -> None:
         """Look at the files for ever, and reload when one has changed, or comes, or goes."""
         while True:
             await self._clock.sleep(LOOK_EVERY)
-            if self.has_changed():
-                log.info("configuration changed", extra={"file": self._path})
+            changed = self.changed()
+            for path in changed:
+                log.info("configuration changed", extra={"file": path})
+            if changed:
                 self.reload()
 
-    def has_changed(self) -> bool:
-        """Whether the files are others than those that were read last."""
-        return self._look() != self._seen
+    def changed(self) -> list[Path]:
+        """Return the files that are not as they were when they were read last."""
+        now, before = self._look(), self._seen
+        return sorted(p for p in now.keys() | before.keys() if now.get(p) != before.get(p))
 
-    def _look(self) -> str:
-        """Return what tells one state of the files from another, also when it cannot be read."""
-        seen = sha256()
+    def _look(self) -> Mapping[Path, str]:
+        """Return what tells one state of a file from another, also of one that cannot be read."""
+        paths, seen = [self._path], {}
         try:
-            for path in (self._path, *self._also()):
-                seen.update(sha256(bytes(path)).digest() + sha256(path.read_bytes()).digest())
-        except (ConfigError, OSError) as error:
-            return str(error)
-        return seen.hexdigest()
+            paths += self._also()
+        except ConfigError as error:
+            seen[Path(error.source)] = str(error)
+        for path in paths:
+            try:
+                seen[path] = sha256(path.read_bytes()).hexdigest()
+            except OSError as error:
+                seen[path] = str(error)
+        return seen

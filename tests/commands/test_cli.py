@@ -115,6 +115,13 @@ def test_explain_names_what_is_wrong(
     ("argv", "status", "says"),
     [
         pytest.param(["version"], 0, "berth 0.1.0", id="version"),
+        pytest.param(["--version"], 0, "berth 0.1.0", id="version as a flag"),
+        pytest.param(["--version", "--raw"], 0, "(kube-scheduler 1.36", id="version, all of it"),
+        pytest.param(["-h"], 0, "usage: berth COMMAND", id="help in short"),
+        pytest.param(["help"], 0, "usage: berth COMMAND", id="help as a command"),
+        pytest.param(["help", "--help"], 0, "usage: berth COMMAND", id="help about help"),
+        pytest.param(["help", "fly"], 2, "'fly' is not a command", id="help about nothing"),
+        pytest.param(["exlpain"], 2, "did you mean `berth explain`?", id="a slip of the fingers"),
         pytest.param([], 0, "usage: berth COMMAND", id="nothing"),
         pytest.param(["--help"], 0, "usage: berth COMMAND", id="help"),
         pytest.param(["fly"], 2, "'fly' is not a command", id="unknown command"),
@@ -148,6 +155,22 @@ def test_exit_status_and_message(
 
     printed = capsys.readouterr()
     assert says in printed.out + printed.err
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("spelled", ["help {}", "{} --help", "{} -h"])
+def test_help_about_a_command(name: str, spelled: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.run(spelled.format(name).split())
+
+    assert capsys.readouterr().out.startswith(f"usage: berth {name}")
+
+
+def test_flags_of_version_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.run(["version", "--row"])
+
+    assert "--row" in capsys.readouterr().err
 
 
 def test_a_port_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,6 +193,7 @@ class Scene:
             {"mine.py": PLUGINS + "# changed\n"}, {"success": 1}, id="a plugin has changed"
         ),
         pytest.param({"mine.py": "import no_such"}, {"failure": 1}, id="a plugin is broken now"),
+        pytest.param({"mine.py": "for ever: 1"}, {"failure": 1}, id="a plugin is no Python now"),
         pytest.param(
             {"other.py": dedent(PLUGINS).replace("WithArgs", "More").replace("Plain", "Too")},
             {"success": 1},
@@ -201,18 +202,34 @@ class Scene:
     ],
 )
 def test_files_of_plugins_are_read_again(
-    folder: Path, change: dict[str, str], results: dict[str, int]
+    folder: Path,
+    change: dict[str, str],
+    results: dict[str, int],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     scene = Scene(folder)
     for name, text in change.items():
         (folder / name).write_text(text)
 
-    assert scene.reloader.has_changed()
+    assert scene.reloader.changed() == [folder / name for name in change]
     scene.reloader.reload()
 
     assert scene.counts == results
     assert len(scene.in_force) == results.get("success", 0)
-    assert not scene.reloader.has_changed()
+    assert scene.reloader.changed() == []
+    wrong = [str(vars(record)["file"]) for record in caplog.records]
+    assert wrong == [str(folder / name) for name in change][: results.get("failure", 0)]
+
+
+def test_a_folder_of_plugins_that_is_gone_is_named(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene = Scene(folder)
+    folder.rename(folder.with_name("elsewhere"))
+
+    assert scene.reloader.changed() == [folder, folder / "mine.py"]
+    assert not scene.reloader.reload()
+    assert [str(vars(record)["file"]) for record in caplog.records] == [str(folder)]
 
 
 UNSORTED = """

@@ -20,6 +20,8 @@ CHART: Final = Path(__file__).parents[2] / "helm/berth"
 RELEASE: Final = "release"
 NAMESPACE: Final = "berth-system"
 HELM: Final = shutil.which("helm")
+REQUIRED: Final[Values] = {"image": {"repository": "registry.example.com/berth"}}
+"""What everybody has to say."""
 
 
 class RenderError(Exception):
@@ -56,7 +58,7 @@ def objects_of(texts: Mapping[str, str]) -> list[Object]:
 
 def render_texts(values: Values | None = None) -> Mapping[str, str]:
     """Return what each template becomes, by its path below ``templates``. Raises RenderError."""
-    return _rendered(json.dumps(values or {}))
+    return _rendered(json.dumps(merge(REQUIRED, values or {})))
 
 
 @cache
@@ -131,7 +133,11 @@ def by_helm(values: Values) -> list[Object]:
     assert HELM is not None, "helm is not installed"
     command = [HELM, "template", RELEASE, str(CHART), f"--namespace={NAMESPACE}", "--values=-"]
     done = subprocess.run(
-        command, input=yaml.safe_dump(dict(values)), capture_output=True, text=True, check=True
+        command,
+        input=yaml.safe_dump(merge(REQUIRED, values)),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [document for document in yaml.safe_load_all(done.stdout) if document is not None]
 

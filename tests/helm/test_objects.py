@@ -197,7 +197,7 @@ def test_versions_are_those_of_the_project() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     [container] = deployment(render())["spec"]["template"]["spec"]["containers"]
     assert chart["appVersion"] == project["version"]
-    assert container["image"] == f"berth:{project['version']}"
+    assert container["image"] == f"registry.example.com/berth:{project['version']}"
     assert project["scripts"].keys() >= set(container["command"])
 
 
@@ -365,11 +365,92 @@ def test_a_digest_wins_over_a_tag() -> None:
         ]
 
 
-def test_alerts_and_dashboard_are_passed_on_as_they_are() -> None:
+@pytest.mark.parametrize("url", ["", "https://docs.example.com/operations.html"])
+def test_alerts_are_passed_on_with_links_that_lead_somewhere(url: str) -> None:
+    [rule] = of_kind(
+        render({"prometheusRule": {"enabled": True, "runbookUrl": url}}), "PrometheusRule"
+    )
+    wanted = yaml.safe_load((CHART / "rules/alerts.yaml").read_text(encoding="utf-8"))
+    for alert in (each for group in wanted["groups"] for each in group["rules"]):
+        link = alert["annotations"].pop("runbook_url")
+        if url:
+            alert["annotations"]["runbook_url"] = f"{url}#{link.partition('#')[2]}"
+    assert rule["spec"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("values", "want"),
+    [
+        pytest.param(
+            {},
+            {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            id="a standby is there all the time",
+        ),
+        pytest.param(
+            {"hostNetwork": True},
+            {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+            id="a new one needs the port of an old one",
+        ),
+        pytest.param(
+            {"replicaCount": 1, "leaderElection": {"enabled": False}},
+            {"type": "Recreate"},
+            id="two would schedule at once",
+        ),
+        pytest.param(
+            of_mode("simulator", {"leaderElection": {"enabled": False}}),
+            {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            id="two may answer at once",
+        ),
+        pytest.param(
+            {"strategy": {"rollingUpdate": {"maxSurge": "25%"}}},
+            {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%"}},
+            id="as the values say",
+        ),
+        pytest.param({"strategy": {"type": "Recreate"}}, {"type": "Recreate"}, id="by choice"),
+    ],
+)
+def test_how_pods_are_replaced(values: Values, want: Object) -> None:
+    found = deployment(render(values))
+    kubernetes_validate.validate(found, RELEASE, strict=True)
+    assert found["spec"]["strategy"] == want
+
+
+@pytest.mark.parametrize(
+    ("values", "is_on_host", "dns"),
+    [
+        ({}, False, "ClusterFirst"),
+        ({"hostNetwork": True}, True, "ClusterFirstWithHostNet"),
+        ({"hostNetwork": True, "dnsPolicy": "Default"}, True, "Default"),
+    ],
+)
+def test_the_network_of_pods(values: Values, is_on_host: bool, dns: str) -> None:
+    found = deployment(render(values))
+    kubernetes_validate.validate(found, RELEASE, strict=True)
+    spec = found["spec"]["template"]["spec"]
+    assert (spec.get("hostNetwork", False), spec["dnsPolicy"]) == (is_on_host, dns)
+
+
+def test_every_container_has_a_limit_of_memory() -> None:
     objects = render(EVERYTHING)
-    [rule] = of_kind(objects, "PrometheusRule")
-    alerts = (CHART / "rules/alerts.yaml").read_text(encoding="utf-8")
-    assert rule["spec"] == yaml.safe_load(alerts)
+    [test] = of_kind(objects, "Pod")
+    for spec in (deployment(objects)["spec"]["template"]["spec"], test["spec"]):
+        for container in (*spec["containers"], *spec.get("initContainers", ())):
+            assert "memory" in container["resources"]["limits"]
+        in_memory = [v for v in spec.get("volumes", ()) if v.get("emptyDir", {}).get("medium")]
+        assert all("sizeLimit" in volume["emptyDir"] for volume in in_memory)
+
+
+def test_labels_of_targets_and_samples_can_be_changed() -> None:
+    [monitor] = of_kind(render(EVERYTHING), "ServiceMonitor")
+    [endpoint] = monitor["spec"]["endpoints"]
+    for name in ("relabelings", "metricRelabelings"):
+        assert endpoint[name] == EVERYTHING["serviceMonitor"][name]
+    [plain] = of_kind(render(CERT_MANAGER), "ServiceMonitor")
+    assert not {"relabelings", "metricRelabelings"} & plain["spec"]["endpoints"][0].keys()
+
+
+def test_the_dashboard_is_passed_on_as_it_is() -> None:
+    objects = render(EVERYTHING)
     [dashboard] = [each for each in of_kind(objects, "ConfigMap") if "berth.json" in each["data"]]
     wanted = (CHART / "dashboards/berth.json").read_text(encoding="utf-8")
     assert json.loads(dashboard["data"]["berth.json"]) == json.loads(wanted)

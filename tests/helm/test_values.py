@@ -91,6 +91,10 @@ def test_the_readme_names_every_group_of_values() -> None:
         pytest.param({"plugins": {"files": {"my-plugin.py": ""}}}, "plugins.files",
                      id="a file that is no module"),
         pytest.param({"image": {"digest": "abc"}}, "image.digest", id="no digest"),
+        pytest.param({"strategy": {"type": "Rolling"}}, "strategy.type", id="no such strategy"),
+        pytest.param({"dnsPolicy": "Cluster"}, "dnsPolicy", id="no such policy"),
+        pytest.param({"prometheusRule": {"runbookUrl": "docs/operations.md"}},
+                     "prometheusRule.runbookUrl", id="a link that leads nowhere"),
         pytest.param({"networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1"]}}},
                      "networkPolicy.apiServer.cidrs.0", id="an address that is no CIDR"),
         pytest.param({"rbac": {"users": [{"name": "x"}]}}, "rbac.users.0",
@@ -130,6 +134,13 @@ def test_values_that_the_schema_refuses(values: Values, field: str) -> None:
                       "serviceMonitor": {"enabled": True}},
                      "serviceMonitor.tlsConfig: Prometheus would show its token to whoever",
                      id="the same of an extender"),
+        pytest.param({"image": {"repository": ""}}, "image.repository: the image is published",
+                     id="an image that is nowhere"),
+        pytest.param({"replicaCount": 1, "leaderElection": {"enabled": False},
+                      "strategy": {"type": "RollingUpdate"}}, "strategy.type: RollingUpdate runs",
+                     id="an old and a new scheduler at once"),
+        pytest.param({"strategy": {"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}},
+                     "strategy.rollingUpdate: has no effect", id="details of another strategy"),
         pytest.param({"tls": {"source": "cert-manager"}}, "tls.certManager.issuerRef.name: who",
                      id="a certificate of nobody"),
         pytest.param({"tls": {"source": "secret"}}, "tls.secretName: which one",
@@ -142,6 +153,22 @@ def test_values_that_contradict_each_other(values: Values, message: str) -> None
     with pytest.raises(RenderError) as caught:
         render(values)
     assert message in str(caught.value)
+
+
+def test_commands_that_install_say_where_the_image_is() -> None:
+    root = CHART.parents[1]
+    pages = [root / "README.md", CHART / "README.md", *sorted((root / "docs").glob("*.md"))]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    commands = re.findall(r"helm install \S+ helm/berth[^`\n]*", text)
+    assert len(commands) > 5
+    assert [each for each in commands if "--set image.repository=" not in each] == []
+
+
+def test_it_is_told_how_the_image_is_made() -> None:
+    with pytest.raises(RenderError) as caught:
+        render({"image": {"repository": "", "tag": "2.0"}})
+    assert "docker build --tag REGISTRY/berth:2.0 . && docker push" in str(caught.value)
+    assert "--set image.repository=REGISTRY/berth" in str(caught.value)
 
 
 def test_all_cases_are_right() -> None:

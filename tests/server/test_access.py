@@ -17,8 +17,10 @@ from tests.client.fake_api import FakeApi, Request
 
 
 def reviewer(request: Request) -> bytes | Exception:
-    """Know joe by his token; let him get /metrics, and fail about /trouble."""
+    """Know joe by his token; let him get /metrics. Fail about /trouble, and the token unlucky."""
     spec = request.body["spec"]
+    if request.path == TOKEN_REVIEWS and spec["token"] == "unlucky":
+        return UnavailableError("10.0.0.1: connection refused", sent=False)
     if request.path == TOKEN_REVIEWS:
         user = {"username": 'j"o"e'}
         known = spec["token"] == "good"
@@ -131,9 +133,20 @@ async def test_it_is_not_told_what_is_wrong_with_the_api_server() -> None:
     answer, asked = await ask("/trouble", token="good")
     assert (answer.status_code, answer.text, asked) == (
         500,
-        'Internal Server Error: "/trouble"\n',
+        'Internal Server Error: "/trouble": '
+        "the API server could not be asked whether the user may do this\n",
         False,
     )
+
+
+async def test_a_token_that_nobody_could_be_asked_about_is_not_called_wrong() -> None:
+    answer, asked = await ask("/debug/queue", token="unlucky")
+    message = (
+        "the API server could not be asked whose token this is, so it is not known who sent the"
+        " request"
+    )
+    assert answer.json() == status(503, "ServiceUnavailable", message)
+    assert (answer.status_code, answer.headers["retry-after"], asked) == (503, "1", False)
 
 
 @pytest.mark.parametrize(

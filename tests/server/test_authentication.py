@@ -10,7 +10,13 @@ from cryptography.hazmat.primitives import hashes
 from app.client.errors import UnavailableError
 from app.client.reviews import TOKEN_REVIEWS, User
 from app.clock import FakeClock
-from app.server.authentication import ANONYMOUS, Authenticator, Headers, UnauthenticatedError
+from app.server.authentication import (
+    ANONYMOUS,
+    Authenticator,
+    Headers,
+    NotReviewedError,
+    UnauthenticatedError,
+)
 from app.server.authentication_settings import AuthenticationSettings, RequestHeaders
 from app.server.client_certificates import CREDENTIAL_ID, CertificateAuthorities
 from tests.client.fake_api import FakeApi, Request
@@ -234,6 +240,6 @@ async def test_a_token_that_could_not_be_reviewed_is_asked_about_again() -> None
     ]
     judge = authenticator(FakeApi(lambda _request: answers.pop(0)))
     for _ in range(2):
-        with pytest.raises(UnauthenticatedError, match="could not be reviewed"):
+        with pytest.raises(NotReviewedError, match="could not be reviewed"):
             await judge.authenticate(bearer("good"), certificate=None)
     assert await judge.authenticate(bearer("good"), certificate=None) == JOE

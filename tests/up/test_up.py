@@ -53,6 +53,8 @@ async def test_the_sample_is_placed_but_for_what_cannot_be(tmp_path: Path) -> No
 
     assert status == 1
     assert "1 pods without a node: shop/too-large" in said
+    reasons = [line for line in said if line.startswith("fits nowhere: shop/too-large: 0/20 nodes")]
+    assert "17 Insufficient cpu" in reasons[-1]
     assert "checked through the API: 42 pods placed, 1 gated" in said
     assert "no node is over its allocatable" in said
     config = yaml.safe_load((tmp_path / "kubeconfig").read_text(encoding="utf-8"))
@@ -67,6 +69,33 @@ async def test_everything_placed_is_success(tmp_path: Path) -> None:
 
     assert status == 0
     assert "checked through the API: 5 pods placed, 0 gated" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "told"),
+    [
+        pytest.param(
+            manifest("x", kind="Rollout"), 0, "1 objects refused, 0 of them with pods",
+            id="an object of a kind that is not there",
+        ),
+        pytest.param(
+            manifest("x", kind="Job"), 1, "1 objects refused, 1 of them with pods",
+            id="a workload that nobody makes pods of",
+        ),
+    ],
+)  # fmt: skip
+async def test_the_status_says_whether_all_pods_were_placed(
+    tmp_path: Path, text: str, status: int, told: str
+) -> None:
+    good, other = tmp_path / "good.yaml", tmp_path / "other.yaml"
+    good.write_text(manifest("good"), encoding="utf-8")
+    other.write_text(text, encoding="utf-8")
+
+    got, said = await run(tmp_path, load=[good, other])
+
+    assert got == status
+    assert told in said
+    assert "checked through the API: 1 pods placed, 0 gated" in said
 
 
 async def test_bad_manifests_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -102,4 +131,6 @@ async def test_bad_manifests_are_told_and_the_rest_goes_on(tmp_path: Path) -> No
     ]
     for line, part in zip(refused[1:], wanted, strict=True):
         assert part in line
+    assert "5 objects refused, 4 of them with pods" in said
+    assert "2 files not read" in said
     assert "checked through the API: 1 pods placed, 0 gated" in said

@@ -43,10 +43,14 @@
 {{- end -}}
 
 {{- define "berth.image" -}}
+{{- $tag := default .Chart.AppVersion .Values.image.tag -}}
+{{- $how := printf "docker build --tag REGISTRY/berth:%s . && docker push REGISTRY/berth:%s" $tag $tag -}}
+{{- $why := printf "image.repository: the image is published nowhere; build it in a checkout of berth, push it to where your nodes find it (%s), and --set image.repository=REGISTRY/berth" $how -}}
+{{- $repository := required $why .Values.image.repository -}}
 {{- if .Values.image.digest -}}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- printf "%s@%s" $repository .Values.image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- printf "%s:%s" $repository $tag -}}
 {{- end -}}
 {{- end -}}
 
@@ -101,6 +105,26 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- define "berth.port" -}}
 {{- ternary 10262 10259 (eq .Values.mode "extender") -}}
+{{- end -}}
+
+{{/* Whether two pods at once would both schedule. */}}
+{{- define "berth.isAlone" -}}
+{{- if and (include "berth.schedules" .) (not .Values.leaderElection.enabled) -}}true{{- end -}}
+{{- end -}}
+
+{{/* How pods are replaced. */}}
+{{- define "berth.strategy" -}}
+{{- $type := default (ternary "Recreate" "RollingUpdate" (eq (include "berth.isAlone" .) "true")) .Values.strategy.type -}}
+type: {{ $type }}
+{{- if eq $type "RollingUpdate" }}
+rollingUpdate:
+  {{- if .Values.strategy.rollingUpdate }}
+  {{- toYaml .Values.strategy.rollingUpdate | nindent 2 }}
+  {{- else }}
+  maxSurge: {{ ternary 0 1 .Values.hostNetwork }}
+  maxUnavailable: {{ ternary 1 0 .Values.hostNetwork }}
+  {{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* Whether who asks the port has to show something; in mode extender that is a choice. */}}
@@ -181,8 +205,14 @@ https
 {{- if and .Values.config (ne .Values.preset "default") -}}
 {{- fail (printf "preset: %s has no effect, for config is given" .Values.preset) -}}
 {{- end -}}
-{{- if and (include "berth.schedules" .) (not .Values.leaderElection.enabled) (gt (int .Values.replicaCount) 1) -}}
+{{- if and (include "berth.isAlone" .) (gt (int .Values.replicaCount) 1) -}}
 {{- fail (printf "replicaCount: %d replicas would all schedule at once without leaderElection.enabled" (int .Values.replicaCount)) -}}
+{{- end -}}
+{{- if and (include "berth.isAlone" .) (eq .Values.strategy.type "RollingUpdate") -}}
+{{- fail "strategy.type: RollingUpdate runs an old and a new pod at once, and without leaderElection.enabled both would schedule" -}}
+{{- end -}}
+{{- if and .Values.strategy.rollingUpdate (eq .Values.strategy.type "Recreate") -}}
+{{- fail "strategy.rollingUpdate: has no effect, for strategy.type is Recreate" -}}
 {{- end -}}
 {{- if include "berth.isExtender" . -}}
 {{- if and (not (include "berth.authenticates" .)) (not .Values.extender.allowUnauthenticated) -}}
