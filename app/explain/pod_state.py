@@ -1,5 +1,6 @@
 """Where a pod is and what it waits for, in words."""
 
+from datetime import datetime
 from math import ceil
 
 from app.clock import Clock, rfc3339
@@ -33,6 +34,15 @@ def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock, schedules: bool =
         words += f", which {', '.join(leaving)} must leave"
     update = {"nominated_node": nominated, "words": words, "leaving": leaving}
     return found.model_copy(update=update)
+
+
+def age_of(pod: Pod, now: float) -> float | None:
+    """Return for how many seconds *pod* has been there; None if it does not say."""
+    created = pod.metadata.creation_timestamp
+    try:
+        return None if created is None else now - datetime.fromisoformat(created).timestamp()
+    except ValueError:
+        return None
 
 
 def _leaving(node: str, scheduler: Scheduler) -> tuple[str, ...]:
