@@ -300,7 +300,7 @@ class DynamicResources(
         for index, where in self._not_there(devices, nodes):
             if where[row] and node.name in devices.found:
                 yield Detail(
-                    f"claim {devices.claims[index].metadata.key} has its devices elsewhere"
+                    f"claim {devices.claims[index].metadata.key} has its devices on other nodes"
                 )
         if node.name in devices.found or (devices.extended and devices.extended.is_left_over):
             return

@@ -229,7 +229,7 @@ class NodeResourcesFit(
             if rows is None or not having.any():
                 clauses.append(f"no node has {need.name}")
                 continue
-            if not (where & (rows[0] - rows[1] < need.amount)).any():
+            if not (having & (rows[0] - rows[1] < need.amount)).any():
                 continue
             holders: list[str] = []
             for row in np.flatnonzero(having).tolist():
@@ -323,7 +323,8 @@ def _too_many_pods(count: int, allowed: int) -> Detail:
 def _in_all(name: str, total: int, free: int, nodes: int, holders: Sequence[str]) -> str:
     there, left = amount_in_words(name, total), amount_in_words(name, free)
     held = f", {'the others ' * bool(free)}held by {listed(holders)}" if holders else ""
-    return f"{counted(nodes, 'node')} have {there} {name} in all, {left} free{held}"
+    have = "has" if nodes == 1 else "have"
+    return f"{counted(nodes, 'node')} {have} {there} {name} in all, {left} free{held}"
 
 
 def _lack(need: Need, allocatable: int, *, free: int) -> Detail:

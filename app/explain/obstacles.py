@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator
+from enum import IntEnum
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -116,7 +117,7 @@ class Obstacles:
             for row in rejected[coarse == rank].tolist():
                 obstacles = self.of(row)
                 distance = _distance(obstacles)
-                enough += not distance.is_fixed
+                enough += distance.hold is Hold.CHANGEABLE
                 found.append((distance, nodes.name(row), row, obstacles))
                 yield
             if enough >= count:
@@ -128,7 +129,7 @@ class Obstacles:
         """Say what the nearest node would need; None if nobody could change it."""
         if not self._were_filtered or self._decision.diagnosis.error() is not None:
             return None
-        if _distance(obstacles).is_fixed:
+        if _distance(obstacles).hold is Hold.FIXED:
             return None
         return _miss(self._nodes.name(row), obstacles, beside=self.beside(row))
 
@@ -244,11 +245,20 @@ def _details(
         return ()
 
 
+class Hold(IntEnum):
+    """Whether what stands in the way could be changed."""
+
+    CHANGEABLE = 0
+    UNKNOWN = 1
+    """A plugin says that evicting pods would not help, and not what would."""
+    FIXED = 2
+
+
 class Distance(NamedTuple):
     """How far a node is from fitting, to be compared; the order is told in the package."""
 
-    is_fixed: bool
-    """Something stands in the way that nobody can change."""
+    hold: Hold
+    """That of the firmest obstacle."""
     reasons: int
     is_unresolvable: bool
     """No eviction helps."""
@@ -264,21 +274,25 @@ def _distance(obstacles: tuple[Obstacle, ...]) -> Distance:
     An objection without details counts as if all of something were missing; whether it could be
     changed is not known, unless the plugin says that evicting pods may help.
     """
-    is_fixed, effort, shortfall = not obstacles, 0, 0.0
+    hold = Hold.CHANGEABLE if obstacles else Hold.FIXED
+    effort, shortfall = 0, 0.0
     for obstacle in obstacles:
         for detail in obstacle.details:
             if detail.change is None:
-                is_fixed = True
+                hold = Hold.FIXED
                 shortfall += 1.0
             else:
                 effort = max(effort, EFFORT[detail.change.kind])
                 shortfall += detail.change.shortfall
         if not obstacle.details:
-            is_fixed |= obstacle.code != UNSCHEDULABLE
+            if not obstacle.plugin:  # left out by PreFilter, for what the node is
+                hold = Hold.FIXED
+            elif obstacle.code != UNSCHEDULABLE:
+                hold = max(hold, Hold.UNKNOWN)
             effort = max(EFFORT.values())
             shortfall += len(obstacle.reasons)
     return Distance(
-        is_fixed,
+        hold,
         sum(len(obstacle.reasons) for obstacle in obstacles),
         any(obstacle.code == UNRESOLVABLE for obstacle in obstacles),
         effort,

@@ -11,7 +11,17 @@ from app.framework.status import Code, Status
 from app.framework.verdict import Verdict
 from app.objects.node import Node
 from app.objects.pod import Pod
-from tests.builders import ZONE, node, node_affinity, pod, requirement, spread, taint, term
+from tests.builders import (
+    HOSTNAME,
+    ZONE,
+    node,
+    node_affinity,
+    pod,
+    requirement,
+    spread,
+    taint,
+    term,
+)
 from tests.explain.asking import explain, judgement, verdict
 from tests.harness import with_plugins
 
@@ -112,18 +122,18 @@ class Adamant(Picky):
     ("kind", "words"),
     [
         pytest.param(Picky, "n1: Picky says 'not today'", id="evictions may help"),
-        pytest.param(Adamant, None, id="nobody knows what would"),
+        pytest.param(Adamant, "n1: Adamant says 'not today'", id="nobody knows what would"),
     ],
 )
-def test_what_a_plugin_does_not_explain_is_quoted(
-    kind: type[FilterPlugin], words: str | None
-) -> None:
+def test_what_a_plugin_does_not_explain_is_quoted(kind: type[FilterPlugin], words: str) -> None:
     harness = with_plugins(kind)
-    harness.put(node("n1"), pod("p"))
+    harness.put(node("n1"), node("n0", labels={ZONE: "b"}))
+    harness.put(pod("p", node_selector={HOSTNAME: "n1"}))
     judged = explain(harness, "default/p").judgement
 
     assert judged is not None
-    assert (judged.nearest_miss and judged.nearest_miss.words) == words
+    assert judged.nearest_miss is not None
+    assert judged.nearest_miss.words == words
 
 
 GPU = "nvidia.com/gpu"
