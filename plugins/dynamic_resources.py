@@ -297,12 +297,14 @@ class DynamicResources(
         devices: DevicesOfPod = state.read(KEY)
         node = nodes.nodes[row]
         assert node is not None, f"row {row} is empty"
-        for index, where in self._not_there(devices, nodes):
-            if where[row] and node.name in devices.found:
-                yield Detail(
-                    f"claim {devices.claims[index].metadata.key} has its devices on other nodes"
-                )
-        if node.name in devices.found or (devices.extended and devices.extended.is_left_over):
+        is_searched = bool(devices.to_allocate or devices.extended)
+        if not is_searched or node.name in devices.found:
+            for index, where in self._not_there(devices, nodes):
+                if where[row]:
+                    key = devices.claims[index].metadata.key
+                    yield Detail(f"claim {key} has its devices on other nodes")
+            return
+        if devices.extended is not None and devices.extended.is_left_over:
             return
         claims, _ = self._search.claims_for(
             devices, pod.pod, _lacking(devices.extended, nodes, row)

@@ -38,7 +38,7 @@ class Workload:
         word, _, name = text.partition("/")
         kind = kind_named(word)
         if kind is None or kind == POD or not name:
-            raise ValueError(f"{text!r} must be one of {', '.join(WORKLOADS)}, a slash and a name")
+            raise ValueError(f"must be one of {', '.join(WORKLOADS)}, then a slash and a name")
         return cls(kind, name)
 
     def __str__(self) -> str:
