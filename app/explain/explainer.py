@@ -13,7 +13,7 @@ from app.explain.explanation import (
     WorkloadExplanation,
 )
 from app.explain.judge import judging
-from app.explain.pod_state import age_of, pod_state
+from app.explain.pod_state import age_of, pod_state, rejectors_of
 from app.explain.summary import Subject, summarize
 from app.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
 from app.explain.workload import Workload
@@ -103,11 +103,14 @@ class Explainer:
         )
 
     def _kind_of(self, pod: Pod) -> Hashable:
-        """Return what is the same for pods of which one can stand for the others."""
-        state = pod_state(
-            pod, scheduler=self._scheduler, clock=self._clock, schedules=self._schedules
-        )
-        return state.where, state.waits_for, class_of(PodInfo(pod)) or pod.key
+        """Return what is the same for pods of which one can stand for the others.
+
+        Asked of every pod of a workload, so it looks nothing up that takes longer with many.
+        """
+        queue = self._scheduler.queue
+        queued, where = queue.get(pod.key), queue.sub_queue_of(pod.key)
+        rejectors = rejectors_of(queued) if queued else ()
+        return where, rejectors, class_of(PodInfo(pod)) or pod.key
 
     def _explaining(
         self, key: str, limit: int | None, alike: int = 0, workload: str = ""

@@ -127,7 +127,7 @@ def _active(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
         attempts=queued.attempts,
         since=rfc3339(queued.timestamp),
         pods_ahead=ahead,
-        waits_for=_rejectors(queued),
+        waits_for=rejectors_of(queued),
     )
 
 
@@ -135,14 +135,14 @@ def _backoff(queued: QueuedPodInfo, scheduler: Scheduler, clock: Clock) -> PodSt
     end = scheduler.queue.next_try(queued) or clock.now()
     left = max(ceil(end - clock.now()), 0)
     until = rfc3339(end)
-    why = "" if _rejectors(queued) else "; the last attempt broke"
+    why = "" if rejectors_of(queued) else "; the last attempt broke"
     return PodState(
         where=Whereabouts.BACKOFF,
         words=f"in backoff until {until}, {left} s from now, {_tried(queued)}{why}",
         attempts=queued.attempts,
         since=rfc3339(queued.timestamp),
         until=until,
-        waits_for=_rejectors(queued),
+        waits_for=rejectors_of(queued),
     )
 
 
@@ -171,7 +171,7 @@ def _refusal(gate: PreEnqueuePlugin, queued: QueuedPodInfo) -> str:
 
 
 def _unschedulable(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
-    plugins, flushed = _rejectors(queued), scheduler.queue.next_try(queued)
+    plugins, flushed = rejectors_of(queued), scheduler.queue.next_try(queued)
     profile = scheduler.profiles.get(queued.pod.spec.scheduler_name)
     return PodState(
         where=Whereabouts.UNSCHEDULABLE,
@@ -200,7 +200,8 @@ def _elsewhere(pod: Pod, scheduler: Scheduler, schedules: bool) -> PodState:
     return PodState(where=Whereabouts.UNQUEUED, words="has not reached the queue yet")
 
 
-def _rejectors(queued: QueuedPodInfo) -> tuple[str, ...]:
+def rejectors_of(queued: QueuedPodInfo) -> tuple[str, ...]:
+    """Return the plugins that *queued* waits for, by name."""
     return tuple(sorted(queued.unschedulable_plugins | queued.pending_plugins))
 
 

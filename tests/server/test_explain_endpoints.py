@@ -170,6 +170,24 @@ async def test_pods_that_are_not_alike_are_told_of_up_to_a_limit(
     assert (len(answer["pods"]), answer["numLeftOut"]) == (5, 2)
 
 
+async def test_many_replicas_keep_nobody_waiting(
+    harness: Harness, client: httpx.AsyncClient
+) -> None:
+    harness.put(*(replica(f"web-{i}", cpu=1, ns="many") for i in range(1500)))
+    url = "/explain/pods/many?workload=deployment/web&nodes=1"
+    await client.get(url)  # what is made once
+    gc.collect()
+    before = time.thread_time()
+    async with watched_loop() as turns:
+        answer = await client.get(url)
+    took = time.thread_time() - before
+
+    told = WorkloadExplanation.model_validate_json(answer.content)
+    assert [each.stands_for for each in told.pods] == [1500]
+    assert told.pods[0].summary.startswith("many/web-0 and 1499 more of deployment/web are pending")
+    assert turns.longest < took / 3
+
+
 @pytest.mark.parametrize(
     ("query", "status", "why"),
     [
