@@ -115,3 +115,33 @@ def _decimal(size: int, unit: int) -> str:
     whole, fraction = divmod(size, unit)
     digits = str(fraction).rjust(len(str(unit)) - 1, "0").rstrip("0") if fraction else ""
     return f"{whole}.{digits}" if digits else str(whole)
+
+
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+
+
+def human_duration(seconds: float) -> str:
+    """Write a duration as kubectl does: two units while they matter, then one.
+
+    Under two minutes in seconds, under ten minutes as ``3m37s``, under three hours in minutes,
+    under eight hours as ``3h5m``, under two days in hours, under eight days as ``5d2h``, under two
+    years in days, under eight years as ``2y10d``, then in years. Clocks may disagree by a second;
+    what lies further in the future is ``<invalid>``.
+    """
+    if seconds <= -2:
+        return "<invalid>"
+    whole = max(int(seconds), 0)
+    for below, unit, name, rest_unit, rest_name in (
+        (2 * _MINUTE, 1, "s", None, ""),
+        (10 * _MINUTE, _MINUTE, "m", 1, "s"),
+        (3 * _HOUR, _MINUTE, "m", None, ""),
+        (8 * _HOUR, _HOUR, "h", _MINUTE, "m"),
+        (2 * _DAY, _HOUR, "h", None, ""),
+        (8 * _DAY, _DAY, "d", _HOUR, "h"),
+        (2 * _YEAR, _DAY, "d", None, ""),
+        (8 * _YEAR, _YEAR, "y", _DAY, "d"),
+    ):
+        if whole < below:
+            rest = whole % unit // rest_unit if rest_unit else 0
+            return f"{whole // unit}{name}{f'{rest}{rest_name}' if rest else ''}"
+    return f"{whole // _YEAR}y"

@@ -1,6 +1,6 @@
 """DynamicResources: a pod goes where the devices that its claims ask for can be had."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,9 @@ from app.framework.devices.binding import ClaimBinding
 from app.framework.devices.binding_conditions import is_lost
 from app.framework.devices.classes import may_be_device
 from app.framework.devices.commitment import may_be_deallocated
+from app.framework.devices.counting import Holders, counts_for, on_node, over_all
 from app.framework.devices.cycle import KEY, DevicesOfPod, ExtendedResources, NodeFind
+from app.framework.devices.judged_rows import JudgedRows
 from app.framework.devices.node_search import AttemptTimeoutError, NodeSearch, claim_in_memory
 from app.framework.devices.requests import (
     AllocationError,
@@ -30,6 +32,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Detail, Explains, SummingUp, SumsUp
 from app.framework.handle import Handle
 from app.framework.interface import (
     EnqueueExtensions,
@@ -51,7 +54,7 @@ from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.scoring import default_normalize
 from app.framework.status import SKIP, Code, Status
-from app.framework.verdict import Mask, Rejection, Verdict, everywhere
+from app.framework.verdict import Mask, Verdict, everywhere
 from app.objects.devices import ResourceClaim
 from app.objects.pod import Pod
 from app.objects.selectors import compile_node_selector
@@ -72,7 +75,8 @@ STILL_NOT: Final = Status.unschedulable("still not schedulable")
 MAX_ALTERNATIVES: Final = 8
 """How many alternatives a ``firstAvailable`` may have; the first one scores as much."""
 
-_UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+_HOLDERS: Final = f"{KEY}.holders"
+"""Where who has which device stands in the state of a question."""
 
 
 class DynamicResourcesArgs(PluginArgs):
@@ -109,6 +113,8 @@ class DynamicResources(
     ReservePlugin,
     PreBindPlugin,
     EnqueueExtensions,
+    Explains,
+    SumsUp,
 ):
     """Allocates ResourceClaims, and reserves them for the pod (spec §5.17).
 
@@ -132,10 +138,11 @@ class DynamicResources(
         self._clock = handle.clock
         self._claims = handle.listers.resource_claims
         self._classes = handle.listers.device_classes
+        self._slices = handle.listers.resource_slices
         self._search = NodeSearch(
             self._claims,
             self._classes,
-            handle.listers.resource_slices,
+            self._slices,
             clock=handle.clock,
             timeout=args.filter_timeout.seconds,
         )
@@ -214,7 +221,7 @@ class DynamicResources(
         claim is elsewhere, and PostFilter leaves the claim alone.
         """
         devices: DevicesOfPod = state.read(KEY)
-        judged = _Judged(nodes, state.feasible & nodes.exists)
+        judged = JudgedRows(nodes, state.feasible & nodes.exists)
         if devices.extended is not None:
             self._judge_extended_resources(devices.extended, judged)
         if devices.to_allocate or devices.extended is not None:
@@ -228,7 +235,7 @@ class DynamicResources(
         judged.reject(NOT_AVAILABLE, elsewhere)
         return judged.verdict()
 
-    def _judge_extended_resources(self, extended: ExtendedResources, judged: "_Judged") -> None:
+    def _judge_extended_resources(self, extended: ExtendedResources, judged: JudgedRows) -> None:
         if extended.is_left_over:
             judged.reject(LEFT_OVER, judged.left)
             return
@@ -236,7 +243,7 @@ class DynamicResources(
             if self._classes.for_resource(name) is None:
                 judged.reject(CANNOT_FIT, judged.left & ~_offers(judged.nodes, name))
 
-    def _search_rows(self, devices: DevicesOfPod, pod: PodInfo, judged: "_Judged") -> None:
+    def _search_rows(self, devices: DevicesOfPod, pod: PodInfo, judged: JudgedRows) -> None:
         """Look for devices on every node that is left; remember what was found."""
         nodes = judged.nodes
         rows = np.flatnonzero(judged.left).tolist()
@@ -264,7 +271,7 @@ class DynamicResources(
                     devices.found[node.name] = found
         self._judge_late_rows(late, rows, judged)
 
-    def _judge_late_rows(self, late: list[int], rows: list[int], judged: "_Judged") -> None:
+    def _judge_late_rows(self, late: list[int], rows: list[int], judged: JudgedRows) -> None:
         """Make do with the nodes that were found in time, or fail the attempt."""
         if not late:
             return
@@ -281,6 +288,48 @@ class DynamicResources(
             *((index, ~rows_of_any_term(nodes, matcher)) for index, matcher in devices.bound_to),
             *((index, np.ones(nodes.size, bool)) for index in devices.lost),
         ]
+
+    # Explaining.
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        devices: DevicesOfPod = state.read(KEY)
+        node = nodes.nodes[row]
+        assert node is not None, f"row {row} is empty"
+        is_searched = bool(devices.to_allocate or devices.extended)
+        if not is_searched or node.name in devices.found:
+            for index, where in self._not_there(devices, nodes):
+                if where[row]:
+                    key = devices.claims[index].metadata.key
+                    yield Detail(f"claim {key} has its devices on other nodes")
+            return
+        if devices.extended is not None and devices.extended.is_left_over:
+            return
+        claims, _ = self._search.claims_for(
+            devices, pod.pod, _lacking(devices.extended, nodes, row)
+        )
+        counts = counts_for(claims)
+        for count in counts:
+            count.add(node, self._slices.pools_of(node), self._claims.in_use)
+        holders: Holders | None = state.get(_HOLDERS)
+        if holders is None:
+            state.write(_HOLDERS, holders := self._claims.holders())
+        yield from on_node(counts, holders) if counts else ()
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell how many devices match in the whole cluster, how many are free, who has the rest."""
+        devices: DevicesOfPod = state.read(KEY)
+        every = frozenset(devices.extended.amounts if devices.extended else ())
+        counts = counts_for(self._search.claims_for(devices, pod.pod, every)[0])
+        if not counts:
+            return ""
+        for node in nodes.nodes:
+            if node is not None:
+                for count in counts:
+                    count.add(node, self._slices.pools_of(node), self._claims.in_use)
+                yield
+        return over_all(counts, self._claims)
 
     # PostFilter.
 
@@ -393,39 +442,6 @@ class DynamicResources(
         except UnresolvedError:
             return Hint.SKIP
         return Hint.QUEUE
-
-
-class _Judged:
-    """A verdict in the making: which rows are left, and why the others are not."""
-
-    __slots__ = ("_rejected", "left", "nodes")
-
-    def __init__(self, nodes: NodeTable, rows: Mask) -> None:
-        self.nodes = nodes
-        self.left = rows.copy()
-        self._rejected: dict[tuple[str, Code], Mask] = {}
-
-    def reject(self, reason: str, where: Mask) -> None:
-        """Reject rows *where*, if any, for a reason that evicting pods cannot change."""
-        if not where.any():
-            return
-        known = self._rejected.get((reason, _UNRESOLVABLE))
-        self._rejected[reason, _UNRESOLVABLE] = where if known is None else known | where
-        self.left = self.left & ~where
-
-    def reject_row(self, row: int, reason: str, code: Code = _UNRESOLVABLE) -> None:
-        where = self._rejected.get((reason, code))
-        if where is None:
-            where = self._rejected[reason, code] = self.nodes.no_rows()
-        where[row] = True
-        self.left[row] = False
-
-    def verdict(self) -> Verdict:
-        return Verdict(
-            tuple(
-                Rejection(reason, code, where) for (reason, code), where in self._rejected.items()
-            )
-        )
 
 
 def _lacking(extended: ExtendedResources | None, nodes: NodeTable, row: int) -> frozenset[str]:

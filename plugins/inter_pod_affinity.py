@@ -24,7 +24,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
-from app.framework.explanation import Change, ChangeKind, Detail, Explains
+from app.framework.explanation import Change, ChangeKind, Detail, Explains, label_change
 from app.framework.handle import Handle
 from app.framework.interface import (
     MAX_NODE_SCORE,
@@ -365,7 +365,7 @@ def _too_far(
     for key in sorted(required.terms.affinity_keys):
         value = nodes.labels.values(key)[nodes.labels.ids(key)[row]]
         if value is None:
-            change = Change(kind=ChangeKind.LABEL_NODE, what=key, words=f"label it {key}")
+            change = label_change(key, f"label it {key}")
             yield Detail(f"has no label {key} that pods could be near by", change)
         elif not is_first and required.affinity.of_rows(nodes, key)[row] <= 0:
             change = Change(

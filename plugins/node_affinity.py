@@ -15,7 +15,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
-from app.framework.explanation import Change, ChangeKind, Detail, Explains
+from app.framework.explanation import Detail, Explains, SummingUp, SumsUp, label_change
 from app.framework.handle import Handle
 from app.framework.interface import (
     EnqueueExtensions,
@@ -32,7 +32,7 @@ from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.scoring import default_normalize
 from app.framework.status import SKIP, Status
-from app.framework.verdict import PASS, Verdict
+from app.framework.verdict import PASS, Mask, Verdict
 from app.objects.node import Node
 from app.objects.pod import NodeAffinity as Affinity
 from app.objects.pod import NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
@@ -92,7 +92,7 @@ class Preference(NamedTuple):
 
 
 class NodeAffinity(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains, SumsUp
 ):
     """Rejects nodes that ``nodeSelector`` or required node affinity rule out (spec §5.6).
 
@@ -144,6 +144,20 @@ class NodeAffinity(
             yield from _unmet(required.selector.requirements, node)
             if required.affinity is not None:
                 yield from _unmet_by_terms(required.affinity, node)
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell which demands no node meets."""
+        required = pod.template.required_node_affinity
+        demands = [] if required is None else [*required.selector.requirements]
+        if required is not None and required.affinity is not None:
+            terms = required.affinity.terms
+            demands += terms[0].labels if len(terms) == 1 else ()
+        clauses = []
+        for demand in dict.fromkeys(demands):
+            if not (nodes.exists & nodes.labels.where(demand.key, demand.matches)).any():
+                clauses.append(_met_nowhere(demand))
+            yield
+        return "; ".join(clauses)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         preferences = _preferences_of(pod)
@@ -232,8 +246,24 @@ def _unmet(requirements: Iterable[Requirement], node: Node) -> Iterator[Detail]:
         if not requirement.matches(value):
             must, words = _demand(requirement)
             has = f"has no label {key}" if value is None else f"label {key} is {value!r}"
-            change = Change(kind=ChangeKind.LABEL_NODE, what=key, words=words)
-            yield Detail(f"{has}, {must}", change)
+            yield Detail(f"{has}, {must}", label_change(key, words))
+
+
+def _met_nowhere(requirement: Requirement) -> str:
+    key, values = requirement.key, " or ".join(requirement.values)
+    match requirement.operator:
+        case Operator.IN:
+            return f"no node has {key}={values}"
+        case Operator.EXISTS:
+            return f"no node has label {key}"
+        case Operator.NOT_IN:
+            return f"every node has {key}={values}"
+        case Operator.DOES_NOT_EXIST:
+            return f"every node has label {key}"
+        case Operator.GT:
+            return f"no node has {key} above {values}"
+        case Operator.LT:
+            return f"no node has {key} below {values}"
 
 
 def _demand(requirement: Requirement) -> tuple[str, str]:
@@ -257,13 +287,8 @@ def _demand(requirement: Requirement) -> tuple[str, str]:
 def _misnamed(term: CompiledTerm, node: Node) -> Iterator[Detail]:
     for field in term.fields:
         if not field.matches(node.name):
-            change = Change(
-                kind=ChangeKind.EDIT_POD,
-                what="spec.affinity.nodeAffinity",
-                words=f"let the pod's node affinity allow {node.name}",
-            )
             must = "must be" if field.operator is Operator.IN else "must not be"
-            yield Detail(f"is named {node.name}, {must} {field.values[0]}", change)
+            yield Detail(f"is named {node.name}, {must} {field.values[0]}")
 
 
 # What a pod prefers.

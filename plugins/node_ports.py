@@ -12,12 +12,21 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
-from app.framework.explanation import Change, ChangeKind, Detail, Explains
+from app.framework.explanation import (
+    Change,
+    ChangeKind,
+    Detail,
+    Explains,
+    SummingUp,
+    SumsUp,
+    counted,
+    listed,
+)
 from app.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Status
-from app.framework.verdict import PASS, Verdict
+from app.framework.verdict import PASS, Mask, Verdict
 from app.objects.host_ports import ANY_IP, conflicts, host_ports
 from app.objects.pod import Pod
 
@@ -26,7 +35,7 @@ PORTS_TAKEN: Final = Status.unschedulable(
 )
 
 
-class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains):
+class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, SumsUp):
     """Rejects nodes where a host port of the pod is in use (spec §4.5, §5.7).
 
     The address 0.0.0.0, which an absent hostIP means, conflicts with every other.
@@ -65,6 +74,26 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains):
                         words=f"free port {name}, which {holder.key} has, or use another",
                     )
                     yield Detail(f"port {name} is taken by {holder.key}", change)
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell who has the ports."""
+        clauses = []
+        for wanted in pod.template.host_ports:
+            holders: list[str] = []
+            taken = 0
+            for row in sorted(nodes.ports.users(wanted.protocol, wanted.port)):
+                found = [
+                    holder.key
+                    for holder in (nodes.pods[row].values() if where[row] else ())
+                    if conflicts([wanted], holder.template.host_ports)
+                ]
+                holders += found
+                taken += bool(found)
+                yield
+            if taken:
+                port = f"port {wanted.port}/{wanted.protocol}"
+                clauses.append(f"{port} is taken on {counted(taken, 'node')} by {listed(holders)}")
+        return "; ".join(clauses)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)

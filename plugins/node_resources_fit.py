@@ -16,7 +16,17 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
-from app.framework.explanation import Change, ChangeKind, Detail, Explains, amount_in_words
+from app.framework.explanation import (
+    Change,
+    ChangeKind,
+    Detail,
+    Explains,
+    SummingUp,
+    SumsUp,
+    amount_in_words,
+    counted,
+    listed,
+)
 from app.framework.handle import Handle
 from app.framework.interface import (
     EnqueueExtensions,
@@ -42,7 +52,7 @@ from app.framework.scoring import (
     scored_resources,
 )
 from app.framework.status import Code, Status
-from app.framework.verdict import Rejection, Verdict
+from app.framework.verdict import Mask, Rejection, Verdict
 from app.objects import resources
 from app.objects.devices import DeviceClass
 from app.objects.names import is_qualified_name
@@ -51,6 +61,8 @@ from app.objects.pod import Pod
 from app.objects.resources import Resources, is_extended
 
 TOO_MANY_PODS: Final = "Too many pods"
+_EVERYWHERE: Final = ("cpu", "memory", "ephemeral-storage")
+"""What every node has some of."""
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
 MOST_ALLOCATED: Final = "MostAllocated"
@@ -155,7 +167,7 @@ class Need(NamedTuple):
 
 
 class NodeResourcesFit(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains, SumsUp
 ):
     """Rejects nodes that lack what the pod requests, telling each lack (spec §5.8).
 
@@ -204,6 +216,29 @@ class NodeResourcesFit(
                 continue
             if allocatable - requested < need.amount:
                 yield _lack(need, allocatable, free=allocatable - requested)
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell of what only some nodes have, such as GPUs, how much there is and who has it."""
+        clauses = []
+        for need in self._needs_of(pod):
+            yield
+            if need.name in _EVERYWHERE or self._is_backed(need):
+                continue
+            rows = nodes.resource_rows(need.name)
+            having = nodes.no_rows() if rows is None else nodes.exists & (rows[0] > 0)
+            if rows is None or not having.any():
+                clauses.append(f"no node has {need.name}")
+                continue
+            if not (having & (rows[0] - rows[1] < need.amount)).any():
+                continue
+            holders: list[str] = []
+            for row in np.flatnonzero(having).tolist():
+                pods = nodes.pods[row].values()
+                holders += [p.key for p in pods if p.template.requested.amount(need.name)]
+                yield
+            total, taken = int(rows[0][having].sum()), int(rows[1][having].sum())
+            clauses.append(_in_all(need.name, total, total - taken, int(having.sum()), holders))
+        return "; ".join(clauses)
 
     def _needs_of(self, pod: PodInfo) -> tuple[Need, ...]:
         return pod.template.memo((self, "needs"), lambda: tuple(self._needs(pod)))
@@ -285,11 +320,20 @@ def _too_many_pods(count: int, allowed: int) -> Detail:
     return Detail(f"has {count} pods, takes {allowed}", change)
 
 
+def _in_all(name: str, total: int, free: int, nodes: int, holders: Sequence[str]) -> str:
+    there, left = amount_in_words(name, total), amount_in_words(name, free)
+    held = f", {'the others ' * bool(free)}held by {listed(holders)}" if holders else ""
+    have = "has" if nodes == 1 else "have"
+    return f"{counted(nodes, 'node')} {have} {there} {name} in all, {left} free{held}"
+
+
 def _lack(need: Need, allocatable: int, *, free: int) -> Detail:
     """Tell how much of a resource is missing, and whether other pods could give it back."""
     name, missing = need.name, need.amount - free
     needed = amount_in_words(name, need.amount, round_up=True)
     lacking = amount_in_words(name, missing, round_up=True)
+    if not allocatable and name not in _EVERYWHERE:
+        return Detail(f"has no {name}")
     is_too_small = allocatable < need.amount
     change = Change(
         kind=ChangeKind.REQUEST_LESS if is_too_small else ChangeKind.FREE_RESOURCE,

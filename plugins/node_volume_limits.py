@@ -15,6 +15,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Change, ChangeKind, Detail, Explains
 from app.framework.handle import Handle
 from app.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from app.framework.listers import Listers
@@ -45,7 +46,16 @@ class CSIVolume(NamedTuple):
     handle: str
 
 
-class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class _Full(NamedTuple):
+    """A driver that takes *limit* volumes on a node, too few for those that are to be *added*."""
+
+    driver: str
+    attached: int
+    added: int
+    limit: int
+
+
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains):
     """Rejects nodes whose CSINode leaves no room for the pod's volumes (spec §5.16).
 
     ``attached + new > limit`` for some driver; *attached* are the distinct volumes of the pods on
@@ -83,7 +93,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         full = [
             row
             for row in np.flatnonzero(close & state.feasible).tolist()
-            if self._is_exceeded(new, in_use.pods(row), nodes.name(row))
+            if any(self._exceeded(new, in_use.pods(row), nodes.name(row)))
         ]
         if not full:
             return PASS
@@ -105,19 +115,48 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
 
         return nodes.kept((self, "limits", driver, csi_nodes.version), build)
 
-    def _is_exceeded(self, new: set[CSIVolume], pods: Iterable[PodInfo], node_name: str) -> bool:
-        """Whether the node has too little room for *new* beside what *pods* on it use."""
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        new = self._volumes.wanted_by(pod.pod)
+        if isinstance(new, Status):
+            yield Detail(new.message)
+            return
+        for full in self._exceeded(new, volumes_in_use(nodes).pods(row), nodes.name(row)):
+            over = full.attached + full.added - full.limit
+            change = Change(
+                kind=ChangeKind.DETACH_VOLUME,
+                what=full.driver,
+                amount=over,
+                shortfall=over / full.added,
+                words=f"detach {over} of the {full.attached} volumes of {full.driver}",
+            )
+            yield Detail(
+                f"takes {full.limit} volumes of {full.driver}, has {full.attached},"
+                f" with this pod {full.added} more",
+                change if over <= full.attached else None,
+            )
+
+    def _exceeded(
+        self, new: set[CSIVolume], pods: Iterable[PodInfo], node_name: str
+    ) -> "Iterator[_Full]":
+        """Yield the drivers that leave too little room for *new* beside what *pods* there use."""
         csi_node = self._listers.csi_nodes.get("", node_name)
         assert csi_node is not None, "only nodes with limits come near them"
         used = {volume for pod in pods for volume in self._volumes.used_by(pod.pod)}
         attached = used | self._attachments.to(node_name)
         added = new - used
         limits = csi_node.limits
-        return any(
-            sum(volume.driver == driver for volume in (*attached, *added))
-            > limits.get(driver, _UNLIMITED)
-            for driver in {volume.driver for volume in added}
-        )
+        for driver in sorted({volume.driver for volume in added}):
+            # A volume that is attached but not used counts twice, as in kube-scheduler.
+            full = _Full(
+                driver,
+                attached=sum(volume.driver == driver for volume in attached),
+                added=sum(volume.driver == driver for volume in added),
+                limit=limits.get(driver, _UNLIMITED),
+            )
+            if full.attached + full.added > full.limit:
+                yield full
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         def on(resource: EventResource, action: ActionType) -> ClusterEvent:

@@ -15,7 +15,7 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
-from app.framework.explanation import Change, ChangeKind, Detail, Explains
+from app.framework.explanation import Change, ChangeKind, Detail, Explains, label_change
 from app.framework.handle import Handle
 from app.framework.interface import (
     MAX_NODE_SCORE,
@@ -356,7 +356,7 @@ def _objections(domains: HardDomains, nodes: NodeTable, row: int) -> Iterator[De
     key, ids = constraint.topology_key, nodes.labels.ids(constraint.topology_key)
     domain = int(ids[row])
     if domain == NO_DOMAIN:
-        change = Change(kind=ChangeKind.LABEL_NODE, what=key, words=f"label it {key}")
+        change = label_change(key, f"label it {key}")
         yield Detail(f"has no label {key} to spread by", change)
         return
     skew = int(domains.skews(ids[row : row + 1])[0])

@@ -51,13 +51,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
     ) -> Iterator[Detail]:
         for taint in nodes.taint_sets[nodes.taint_set[row]]:
             if has_untolerated((taint,), pod.pod.spec.tolerations):
-                name = _written(taint)
-                change = Change(
-                    kind=ChangeKind.REMOVE_TAINT,
-                    what=name,
-                    words=f"remove taint {name}, or tolerate it",
-                )
-                yield Detail(f"taint {name} is not tolerated", change)
+                yield Detail(f"taint {_written(taint)} is not tolerated", _change(taint))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips, as in kube-scheduler: without any taints every node gets 100."""
@@ -80,6 +74,23 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
             ClusterEventWithHint(node, after_node_change),
             ClusterEventWithHint(toleration, after_toleration_change),
         ]
+
+
+_NOT_FOR_PODS: Final = (
+    "node.kubernetes.io/",
+    "node.cloudprovider.kubernetes.io/",
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+)
+"""Taints of nodes that are broken, not ready yet, or not meant for workloads; none to take away."""
+
+
+def _change(taint: Taint) -> Change | None:
+    if taint.key.startswith(_NOT_FOR_PODS):
+        return None
+    name = _written(taint)
+    words = f"remove taint {name}, or tolerate it"
+    return Change(kind=ChangeKind.REMOVE_TAINT, what=name, words=words)
 
 
 def _written(taint: Taint) -> str:

@@ -1,6 +1,6 @@
 """VolumeBinding: a pod goes where its volumes are, or can be, and its claims get them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from app.framework.events import (
     Hint,
     QueueingHint,
 )
+from app.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted, listed
 from app.framework.handle import Handle
 from app.framework.interface import (
     EnqueueExtensions,
@@ -30,7 +31,7 @@ from app.framework.interface import (
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Code, Status
-from app.framework.verdict import Verdict
+from app.framework.verdict import Mask, Verdict
 from app.framework.volumes.assume_cache import AssumeCache, OutOfSyncError
 from app.framework.volumes.claims import ClaimVolume, claim_volumes, ownership_error, references
 from app.framework.volumes.commitment import (
@@ -74,6 +75,8 @@ class VolumeBinding(
     ReservePlugin,
     PreBindPlugin,
     EnqueueExtensions,
+    Explains,
+    SumsUp,
 ):
     """Rejects nodes that cannot use the pod's volumes, and where none can be had (spec §5.15).
 
@@ -163,6 +166,37 @@ class VolumeBinding(
         if any(r.code is Code.ERROR and r.where.any() for r in verdict.rejections):
             self._outcomes.volume_stage_failed("predicate")
         return verdict
+
+    # Explaining.
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        claims: PodClaims = state.read(self.NAME)
+        rows = nodes.no_rows()
+        rows[row] = True
+        for claim in (*claims.bound, *claims.delayed):
+            is_bound = claim in claims.bound
+            alone = PodClaims((claim,), ()) if is_bound else PodClaims((), (claim,))
+            refusal = self._placement.judge(alone, nodes, rows).verdict.status_of(row)
+            if refusal is not None:
+                yield Detail(f"{_named(claim)}: {refusal.message}")
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell from which nodes volumes can be used, and which claims can have one nowhere."""
+        claims: PodClaims = state.read(self.NAME)
+        clauses = []
+        for claim in claims.bound:
+            alone = PodClaims((claim,), ())
+            held_back = self._placement.judge(alone, nodes, nodes.exists).verdict.rejected()
+            rows = np.flatnonzero(nodes.exists & ~held_back) if held_back is not None else ()
+            if held_back is not None:
+                names = sorted(nodes.names(rows))
+                which = f": {listed(names)}" if names else ""
+                number = f"{len(names) or 'none'} of {counted(len(nodes), 'node')}{which}"
+                clauses.append(f"{_named(claim)} can be used from {number}")
+            yield
+        return "; ".join(clauses)
 
     # Scoring: only with the gate StorageCapacityScoring, which is off.
 
@@ -288,6 +322,12 @@ class VolumeBinding(
             ClusterEventWithHint(ClusterEvent(resource, action), hint)
             for resource, action, hint in registered
         ]
+
+
+def _named(claim: PersistentVolumeClaim) -> str:
+    """Name a claim by its volume, or by the class that it wants one of."""
+    volume, name = claim.spec.volume_name, claim.metadata.name
+    return f"volume {volume} (claim {name})" if volume else f"claim {name} ({claim.storage_class})"
 
 
 def after_class_change(pod: Pod, old: StorageClass | None, new: StorageClass) -> Hint:

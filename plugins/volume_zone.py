@@ -1,6 +1,6 @@
 """VolumeZone: a pod goes to the zones where its volumes are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from app.framework.cycle_state import CycleState
@@ -11,12 +11,13 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
+from app.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted
 from app.framework.handle import Handle
 from app.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
 from app.framework.status import SKIP, Status
-from app.framework.verdict import Verdict
+from app.framework.verdict import Mask, Verdict
 from app.framework.volumes.claims import own_claims
 from app.framework.volumes.translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from app.objects.pod import Pod
@@ -42,7 +43,7 @@ class Topology(NamedTuple):
     values: frozenset[str]
 
 
-class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, SumsUp):
     """Rejects nodes outside the zones and regions in the labels of the pod's volumes (spec §5.14).
 
     Nodes without any such label pass. Generic ephemeral volumes are not looked at.
@@ -100,16 +101,40 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         wanted: list[Topology] = state.read(self.NAME)
         outside = nodes.no_rows()
-        for key, values in wanted:
-            within = nodes.labels.is_any_of(key, tuple(values))
-            stable = _STABLE_KEY.get(key)
-            if stable is not None:
-                within |= ~nodes.labels.has(key) & nodes.labels.is_any_of(stable, tuple(values))
-            outside |= ~within
+        for topology in wanted:
+            outside |= ~_rows_within(topology, nodes)
         labelled = nodes.no_rows()
         for key in TOPOLOGY_KEYS:
             labelled |= nodes.labels.has(key)
         return Verdict.reject(NO_ZONE, where=outside & labelled)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        for words, topology in self._told(pod):
+            if not _rows_within(topology, nodes)[row]:
+                key = topology.key
+                value = nodes.labels.values(key)[nodes.labels.ids(key)[row]]
+                yield Detail(f"{words}, the node in {value}" if value else f"{words}, the node not")
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell where the volumes are, and how many nodes are there."""
+        clauses = []
+        for words, topology in self._told(pod):
+            there = int((nodes.exists & _rows_within(topology, nodes)).sum())
+            count = f"{there or 'none'} of {counted(len(nodes), 'node')}"
+            clauses.append(f"{words}, where {count} {'is' if there < 2 else 'are'}")
+            yield
+        return "; ".join(clauses)
+
+    def _told(self, pod: PodInfo) -> Iterator[tuple[str, Topology]]:
+        """Yield where each volume of *pod* is, in words: "volume v (claim c) is in zone-a"."""
+        for name in own_claims(pod.template):
+            volume = self._volume_of(pod.namespace, name)
+            if isinstance(volume, PersistentVolume):
+                for topology in topologies(volume):
+                    there = " or ".join(sorted(topology.values))
+                    yield f"volume {volume.metadata.name} (claim {name}) is in {there}", topology
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         added, changed = ActionType.ADD, ActionType.ADD | ActionType.UPDATE
@@ -124,6 +149,15 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
                 ClusterEvent(EventResource.PERSISTENT_VOLUME, changed), after_volume_change
             ),
         ]
+
+
+def _rows_within(topology: Topology, nodes: NodeTable) -> Mask:
+    key, values = topology
+    within = nodes.labels.is_any_of(key, tuple(values))
+    stable = _STABLE_KEY.get(key)
+    if stable is not None:
+        within |= ~nodes.labels.has(key) & nodes.labels.is_any_of(stable, tuple(values))
+    return within
 
 
 def topologies(volume: PersistentVolume) -> list[Topology]:

@@ -6,40 +6,12 @@ from typing import Any
 from app.cluster.columns.cells import UNKNOWN, Since
 from app.cluster.resources import Column, Object, ResourceType
 from app.cluster.times import seconds_of
+from app.duration import human_duration
 
 GROUP_VERSION = "meta.k8s.io/v1"
 
 INCLUDE_OBJECT = ("Metadata", "Object", "None")
 """The values of the query parameter ``includeObject``; the first is the default."""
-
-MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
-
-
-def human_duration(seconds: float) -> str:
-    """Write a duration as kubectl does: two units while they matter, then one.
-
-    Under two minutes in seconds, under ten minutes as ``3m37s``, under three hours in minutes,
-    under eight hours as ``3h5m``, under two days in hours, under eight days as ``5d2h``, under two
-    years in days, under eight years as ``2y10d``, then in years. Clocks may disagree by a second;
-    what lies further in the future is ``<invalid>``.
-    """
-    if seconds <= -2:
-        return "<invalid>"
-    whole = max(int(seconds), 0)
-    for below, unit, name, rest_unit, rest_name in (
-        (2 * MINUTE, 1, "s", None, ""),
-        (10 * MINUTE, MINUTE, "m", 1, "s"),
-        (3 * HOUR, MINUTE, "m", None, ""),
-        (8 * HOUR, HOUR, "h", MINUTE, "m"),
-        (2 * DAY, HOUR, "h", None, ""),
-        (8 * DAY, DAY, "d", HOUR, "h"),
-        (2 * YEAR, DAY, "d", None, ""),
-        (8 * YEAR, YEAR, "y", DAY, "d"),
-    ):
-        if whole < below:
-            rest = whole % unit // rest_unit if rest_unit else 0
-            return f"{whole // unit}{name}{f'{rest}{rest_name}' if rest else ''}"
-    return f"{whole // YEAR}y"
 
 
 def age(timestamp: str | None, now: float) -> str:

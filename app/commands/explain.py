@@ -13,18 +13,20 @@ from app.commands import plugin_flags, scheduler_access
 from app.commands.terminal import say, say_json
 from app.config.errors import ConfigError
 from app.errors import UserError
-from app.explain.explanation import Explanation
+from app.explain.explanation import Explanation, WorkloadExplanation
 from app.explain.tables import render
+from app.explain.workload import POD, Workload, kind_named
 from app.offline.explain import explain
 from app.offline.files import answer_all, opened, scenarios
 from app.offline.reasons import reasons
 from app.offline.scenario import ScenarioError
-from app.server.asking import ask_about_pod
+from app.server.asking import ask_about_pod, ask_about_workload
 from app.tables import show
 from app.whatif.reasons import explain_pod
 from app.whatif.snapshot import load
 
 NODES_TOLD = 10
+DEFAULT_NAMESPACE = "default"
 PIPE_WIDTH = 200
 """Columns of a table that goes to no terminal."""
 
@@ -41,6 +43,8 @@ def main(argv: Sequence[str]) -> int:
         parser.error("name a pod, or a file with -f")
     if given.pod_there and (given.target or given.id):
         parser.error("--pod goes without -o and --id: the file is a snapshot")
+    if given.namespace is not None and given.source is not None and given.pod_there is None:
+        parser.error("-n goes with a pod: scenarios say of themselves what they are about")
     if given.source is None and (given.target or given.id):
         parser.error("-o and --id go with -f")
     if given.target is not None and (given.id or given.output):
@@ -53,27 +57,37 @@ def main(argv: Sequence[str]) -> int:
         return 0
     as_json = given.output == "json"
     if given.pod_there is not None:
+        namespace, asked = _asked(parser, given.pod_there, given.namespace)
+        if not isinstance(asked, str):
+            parser.error(f"--pod {given.pod_there}: of a snapshot, only a pod can be told about")
         snapshot, limit = load(given.source), _limit(given)
         registry = plugin_flags.known_plugins(given).registry
         with _placed(str(given.source)):
-            found = explain_pod(snapshot, _key(given.pod_there), registry, limit=limit)
+            found = explain_pod(snapshot, f"{namespace}/{asked}", registry, limit=limit)
+        _tell(found, as_json=as_json)
     elif given.source is not None:
         _tell_recorded(given, as_json=as_json)
-        return 0
     else:
+        namespace, asked = _asked(parser, given.pod, given.namespace)
         scheduler = scheduler_access.scheduler(given)
-        found = ask_about_pod(scheduler, _key(given.pod), nodes=given.nodes)
-    if as_json:
-        say_json(found.model_dump_json(by_alias=True))
-    else:
-        _print(found)
+        if isinstance(asked, str):
+            found = ask_about_pod(scheduler, f"{namespace}/{asked}", nodes=given.nodes)
+            _tell(found, as_json=as_json)
+        else:
+            workload = ask_about_workload(scheduler, namespace, asked, nodes=given.nodes)
+            _tell_workload(workload, as_json=as_json)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="berth explain", allow_abbrev=False)
     parser.add_argument(
-        "pod", nargs="?", metavar="[NAMESPACE/]POD", help="a pod that a running scheduler knows"
+        "pod", nargs="?", metavar="[NAMESPACE/]POD|KIND/NAME",
+        help="a pod that a running scheduler knows; or pod/NAME, deployment/NAME and the like:"
+        " the pending pods of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job",
+    )  # fmt: skip
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAMESPACE", help=f"where it is; default {DEFAULT_NAMESPACE}"
     )
     scheduler_access.add_flags(parser)
     plugin_flags.add_flags(parser)
@@ -105,15 +119,56 @@ def _number_or_all(text: str) -> str:
     return text
 
 
-def _key(pod: str) -> str:
-    return pod if "/" in pod else f"default/{pod}"
+def _asked(
+    parser: argparse.ArgumentParser, text: str, namespace: str | None
+) -> tuple[str, str | Workload]:
+    """Return the namespace and the name of the pod, or the workload, that *text* is about.
+
+    As kubectl reads it, and NAMESPACE/POD besides: a kind goes before a namespace of that name.
+    """
+    first, slash, name = text.partition("/")
+    if not slash:
+        return namespace or DEFAULT_NAMESPACE, text
+    kind = kind_named(first)
+    if kind == POD:
+        return namespace or DEFAULT_NAMESPACE, name
+    if kind is not None:
+        return namespace or DEFAULT_NAMESPACE, Workload(kind, name)
+    if namespace not in (None, first):
+        parser.error(f"{text} is in namespace {first}, -n says {namespace}")
+    return first, name
 
 
 def _limit(given: argparse.Namespace) -> int | None:
     return None if given.nodes == "all" else int(given.nodes)
 
 
+def _tell(explanation: Explanation, *, as_json: bool) -> None:
+    if as_json:
+        say_json(explanation.model_dump_json(by_alias=True))
+    else:
+        _print(explanation)
+
+
+def _tell_workload(found: WorkloadExplanation, *, as_json: bool) -> None:
+    if as_json:
+        say_json(found.model_dump_json(by_alias=True))
+        return
+    if not found.num_pending:
+        where = f"{found.workload} in namespace {found.namespace}"
+        say(f"{where}: no pod is pending, {found.num_pods} have a node")
+    for number, explanation in enumerate(found.pods):
+        if number:
+            say("")
+        _print(explanation)
+    if found.num_left_out:
+        say(f"and {found.num_left_out} more pending pods of {found.workload}, unlike these")
+
+
 def _print(explanation: Explanation) -> None:
+    """Print the sentence as one line, however long: it is there to be copied."""
+    say(explanation.summary)
+    say("")
     show(render(explanation), pipe_width=PIPE_WIDTH)
 
 

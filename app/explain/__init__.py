@@ -6,9 +6,12 @@ same as a table for people. What must not: deciding (``app.scheduler``), rules o
 (they tell their own numbers, :mod:`app.framework.explanation`), HTTP. Neighbours: ``app.scheduler``
 (below), ``app.server`` and ``app.offline`` (ask).
 
-Which node missed by least is told by this order: fewer reasons against it first; then nodes where
-evicting pods can help before those where it cannot; then by how much is missing in proportion to
-what is needed, summed over all objections; then by name.
+Which node missed by least is told by this order: nodes where all that stands in the way could be
+changed, then those where a plugin does not say, before those where something could not (their zone,
+hardware that they lack); fewer reasons first; then nodes where evicting pods can help before those
+where it cannot; then by the hardest change, room before a taint before a label before the pod
+itself; then by how much is missing in proportion to what is needed, summed over all objections;
+then by name. A node that nobody can change is never called the nearest miss.
 
 Everything here reads: the scheduler's rotation over nodes and its dice stay as they are.
 """

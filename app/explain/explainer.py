@@ -1,24 +1,34 @@
 """Answers questions about the pods of a running scheduler."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
 from app.clock import Clock, rfc3339
 from app.explain.choice import choose, node_score
-from app.explain.explanation import Explanation, Judgement, PastDecision, Whereabouts
+from app.explain.explanation import (
+    Explanation,
+    Judgement,
+    PastDecision,
+    Whereabouts,
+    WorkloadExplanation,
+)
 from app.explain.judge import judging
-from app.explain.pod_state import pod_state
-from app.explain.summary import summarize
+from app.explain.pod_state import age_of, pod_state, rejectors_of
+from app.explain.summary import Subject, summarize
 from app.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
+from app.explain.workload import Workload
+from app.framework.pod_class import class_of
 from app.framework.pod_info import PodInfo
 from app.objects.pod import Pod
 from app.profile.profile import Profile
 from app.scheduler.decisions import DecisionRecord
 from app.scheduler.scheduler import Scheduler
-from app.tasks import Steps, at_once, step_by_step
+from app.tasks import Steps, at_once, in_turns, step_by_step
 
 HISTORY_TOLD: Final = 10
 """Attempts of one pod; there may be more among all decisions."""
+GROUPS_TOLD: Final = 5
+"""Of a workload; replicas are mostly all alike, those with volumes of their own are not."""
 NODES_PER_TURN: Final = 20
 """A node takes a tenth of a millisecond or two."""
 AS_IF_UNGATED = "judged as if it were not gated"
@@ -59,7 +69,52 @@ class Explainer:
         """Do the same, and let others have a turn between nodes; it is true of its beginning."""
         return await step_by_step(self._explaining(key, limit), per_turn=NODES_PER_TURN)
 
-    def _explaining(self, key: str, limit: int | None) -> Steps[Explanation | None]:
+    async def explain_workload_in_turns(
+        self, namespace: str, workload: Workload, *, limit: int | None
+    ) -> WorkloadExplanation | None:
+        """Tell about the pending pods of *workload*, one of those that are alike.
+
+        None if no pod of it is known. Each explanation is true of its own beginning.
+        """
+        pods: list[Pod] = []
+        async for some in in_turns(list(self._pods.values())):
+            pods += (pod for pod in some if workload.has(pod, namespace))
+        if not pods:
+            return None
+        pending = [pod for pod in pods if not pod.spec.node_name]
+        groups: dict[Hashable, list[Pod]] = {}
+        async for some in in_turns(pending, piece=NODES_PER_TURN):
+            for pod in some:
+                groups.setdefault(self._kind_of(pod), []).append(pod)
+        largest = sorted(groups.values(), key=len, reverse=True)[:GROUPS_TOLD]
+        told = []
+        for group in largest:
+            explaining = self._explaining(group[0].key, limit, len(group) - 1, str(workload))
+            found = await step_by_step(explaining, per_turn=NODES_PER_TURN)
+            if found is not None:  # it has not been deleted meanwhile
+                told.append(found)
+        return WorkloadExplanation(
+            workload=str(workload),
+            namespace=namespace,
+            num_pods=len(pods),
+            num_pending=len(pending),
+            pods=tuple(told),
+            num_left_out=len(pending) - sum(map(len, largest)),
+        )
+
+    def _kind_of(self, pod: Pod) -> Hashable:
+        """Return what is the same for pods of which one can stand for the others.
+
+        Asked of every pod of a workload, so it looks nothing up that takes longer with many.
+        """
+        queue = self._scheduler.queue
+        queued, where = queue.get(pod.key), queue.sub_queue_of(pod.key)
+        rejectors = rejectors_of(queued) if queued else ()
+        return where, rejectors, class_of(PodInfo(pod)) or pod.key
+
+    def _explaining(
+        self, key: str, limit: int | None, alike: int = 0, workload: str = ""
+    ) -> Steps[Explanation | None]:
         pod = self._pods.get(key)
         if pod is None:
             return None
@@ -72,11 +127,15 @@ class Explainer:
         judgement = None
         if profile and will_be_tried:
             judgement = yield from self._judging(profile, pod, state.where, limit)
+            judgement = _with_preemption(judgement, pod, history)
+        subject = Subject(key, age_of(pod, self._clock.now()), alike, workload)
         return Explanation(
             pod=key,
             uid=pod.metadata.uid,
             profile=pod.spec.scheduler_name,
-            summary=summarize(state, judgement, history),
+            summary=summarize(subject, state, judgement, history),
+            workload=workload,
+            stands_for=alike + 1,
             state=state,
             judgement=judgement,
             history=tuple(history),
@@ -137,3 +196,13 @@ class Explainer:
             choice=choose(record.node, best, equals=record.equals) if record.node else None,
             best=best,
         )
+
+
+def _with_preemption(judgement: Judgement, pod: Pod, history: Sequence[PastDecision]) -> Judgement:
+    """Add what preemption said in the last attempt, if that found what is found now."""
+    last = history[0] if history else None
+    base = judgement.message
+    if last is None or last.uid != pod.metadata.uid or not base or judgement.error:
+        return judgement
+    is_same = last.message.startswith(f"{base} ") and not last.gang
+    return judgement.model_copy(update={"message": last.message}) if is_same else judgement

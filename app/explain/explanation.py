@@ -149,11 +149,20 @@ class Judgement(Told):
     """What the scheduler would find if it tried the pod on the cluster as it is now."""
 
     message: str
-    """As in the FailedScheduling event, but for what preemption adds; empty if it fits."""
+    """As in the FailedScheduling event; empty if it fits. What preemption adds is that of the last
+    attempt, and left out if that attempt found something else."""
     reasons: dict[str, int]
     """Reason to the number of nodes it is counted for in the message."""
     num_nodes: int
     num_feasible: int
+    error: str = ""
+    """What went wrong if a plugin failed; nodes without obstacles have not been judged then."""
+    failed_plugin: str = ""
+    num_unjudged: int = 0
+    """How many nodes were not judged because a plugin failed."""
+    findings: tuple[str, ...] = ()
+    """What plugins say of all nodes together, such as how many devices there are and who holds
+    them."""
     gang: str = ""
     """Of a pod that gets a node only if the others of a gang do: its name. All else that is said
     here is about the pod alone."""
@@ -207,10 +216,30 @@ class Explanation(Told):
     profile: str
     """The spec.schedulerName."""
     summary: str = ""
-    """The answer in a sentence."""
+    """The answer in a sentence, which names the pod."""
+    workload: str = ""
+    """The controller that was asked about, as in deployment/web; empty if the pod was."""
+    stands_for: int = 1
+    """How many pods of the workload are where this one is, for the same reason."""
     state: PodState | None = None
     """None for a recorded cluster, which has no queue."""
     judgement: Judgement | None = None
     """None when it is not up to this scheduler."""
     history: tuple[PastDecision, ...] = ()
     """The last recorded attempts, the newest first."""
+
+
+class WorkloadExplanation(Told):
+    """Why pods of one controller are pending."""
+
+    workload: str
+    """As in deployment/web."""
+    namespace: str
+    num_pods: int
+    """Those that have not finished."""
+    num_pending: int
+    """Those without a node."""
+    pods: tuple[Explanation, ...]
+    """One pod for each group of pending ones that are alike, the largest group first."""
+    num_left_out: int = 0
+    """How many pending pods none of these stands for, because there are too many groups."""

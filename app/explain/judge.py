@@ -53,6 +53,10 @@ def judging(
     finder = NodeFinder(nodes, select=smallest_name)
     state = CycleState()
     decision = finder.find(profile, pod, state=state, nominated=nominated, look_at_all=True)
+    is_refused = decision.status is not None
+    error = decision.message if decision.status and decision.status.code is Code.ERROR else ""
+    if error and not len(decision.candidates):
+        decision.feasible = nodes.no_rows()  # whoever had not said no yet was not asked any more
     yield
     obstacles = Obstacles(decision, profile, state=state, nodes=nodes, nominated=nominated)
     yield
@@ -64,15 +68,19 @@ def judging(
         yield
     rejected = yield from obstacles.nearest(max(wanted - num_feasible, 1))
     for row, held_against in rejected[: max(wanted - len(told), 0)]:
-        told.append(_rejected(decision, nodes, row, held_against, obstacles.beside(row)))
+        told.append(_rejected(obstacles, nodes, row, held_against))
         yield
-    is_refused = decision.status is not None
+    findings = (yield from obstacles.sums()) if is_refused and not error else ()
     return Judgement(
         message=decision.message,
         reasons=dict(decision.diagnosis.reasons()) if is_refused else {},
         num_nodes=len(nodes),
         num_feasible=num_feasible,
         gang=state.gang.name if state.gang else "",
+        error=error,
+        num_unjudged=_num_unjudged(decision, nodes) if error and not num_feasible else 0,
+        failed_plugin=decision.status.plugin if decision.status and error else "",
+        findings=findings,
         notes=(*notes, *_notes(decision, state.gang)),
         choice=_choice(decision, profile, nodes) if not is_refused else None,
         nearest_miss=obstacles.miss(*rejected[0]) if is_refused and rejected else None,
@@ -100,14 +108,17 @@ def _fitting(
         yield NodeVerdict(node=name, fits=True)
 
 
+def _num_unjudged(decision: Decision, nodes: NodeTable) -> int:
+    judged = nodes.no_rows()
+    for code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING):
+        judged |= decision.diagnosis.rows_with(code, nodes)
+    return int((nodes.exists & ~judged).sum())
+
+
 def _rejected(
-    decision: Decision,
-    nodes: NodeTable,
-    row: int,
-    obstacles: tuple[Obstacle, ...],
-    beside: tuple[str, ...],
+    found: Obstacles, nodes: NodeTable, row: int, obstacles: tuple[Obstacle, ...]
 ) -> NodeVerdict:
-    charged = decision.verdict_on(nodes, row)
+    charged = found.charged(row)
     name = nodes.name(row)
     if charged is None:  # an error ended the attempt before anybody judged this node
         return NodeVerdict(node=name, fits=False)
@@ -118,7 +129,7 @@ def _rejected(
         code=charged.code.label,
         reasons=charged.reasons,
         obstacles=obstacles,
-        beside=beside,
+        beside=found.beside(row),
     )
 
 

@@ -2,19 +2,21 @@
 
 import logging
 from collections.abc import Iterable, Iterator
+from enum import IntEnum
 from operator import itemgetter
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from app.explain.explanation import NearestMiss, Obstacle
 from app.framework.cycle_state import CycleState
 from app.framework.diagnosis import PluginVerdict
-from app.framework.explanation import Detail, Explains
+from app.framework.explanation import ChangeKind, Detail, Explains, SumsUp
 from app.framework.interface import FilterPlugin
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
-from app.framework.status import Code
-from app.framework.verdict import Ints
+from app.framework.status import Code, Status
+from app.framework.verdict import Ints, Verdict
 from app.profile.attempt_filters import NominatedPods
 from app.profile.profile import Profile
 from app.scheduler.decision import Decision
@@ -22,7 +24,24 @@ from app.tasks import Steps
 
 log = logging.getLogger(__name__)
 
-UNRESOLVABLE = Code.UNSCHEDULABLE_AND_UNRESOLVABLE.label
+UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE.label
+UNSCHEDULABLE: Final = Code.UNSCHEDULABLE.label
+
+EFFORT: Final = {
+    ChangeKind.FREE_RESOURCE: 0,
+    ChangeKind.FREE_POD_SLOT: 0,
+    ChangeKind.FREE_PORT: 0,
+    ChangeKind.FREE_DEVICE: 0,
+    ChangeKind.DETACH_VOLUME: 0,
+    ChangeKind.REMOVE_TAINT: 1,
+    ChangeKind.UNCORDON: 1,
+    ChangeKind.MOVE_PODS: 1,
+    ChangeKind.LABEL_NODE: 2,
+    ChangeKind.REQUEST_LESS: 3,
+    ChangeKind.EDIT_POD: 3,
+}
+"""What an operator does first: room comes back by itself as pods end, or another node has it; a
+taint can be tolerated, pods can be moved, a label can be set; then the pod itself has to change."""
 
 
 class Obstacles:
@@ -53,9 +72,20 @@ class Obstacles:
             self._state.feasible = nodes.exists.copy()
             self._verdicts = list(_all_verdicts(profile, self._state, decision.pod, nodes))
 
+    def charged(self, row: int) -> Status | None:
+        """Return what the node in *row* is charged to; None if it was not judged.
+
+        An error that ends the attempt is told of a node only where the plugin failed on it.
+        """
+        charged = self._decision.verdict_on(self._nodes, row)
+        if charged is None or charged.code is not Code.ERROR:
+            return charged
+        of_columns = (verdict.status_of(row) for _, verdict in self._decision.diagnosis.verdicts)
+        return charged if any(of_columns) or self.beside(row) else None
+
     def of(self, row: int) -> tuple[Obstacle, ...]:
         """Return what is held against the node in *row*, what it is charged to first."""
-        charged = self._decision.verdict_on(self._nodes, row)
+        charged = self.charged(row)
         if charged is None:
             return ()
         if row in self._decision.diagnosis.statuses:
@@ -73,7 +103,7 @@ class Obstacles:
         """Return the *count* rejected rows that miss by least, nearest first, with obstacles.
 
         A step for each row whose details are asked for: only where they can matter, which may be
-        everywhere.
+        everywhere. Rows with few reasons come first, until enough are found that could be changed.
         """
         nodes, decision = self._nodes, self._decision
         rejected = np.flatnonzero(nodes.exists & ~decision.feasible)
@@ -81,18 +111,25 @@ class Obstacles:
             return []
         ranks = yield from self._coarse_ranks()
         coarse = ranks[rejected]
-        worst = np.partition(coarse, min(count, len(coarse)) - 1)[min(count, len(coarse)) - 1]
-        found = []
-        for row in rejected[coarse <= worst].tolist():
-            obstacles = self.of(row)
-            found.append((*_distance(obstacles), nodes.name(row), row, obstacles))
-            yield
-        found.sort(key=itemgetter(0, 1, 2, 3))
+        found: list[tuple[Distance, str, int, tuple[Obstacle, ...]]] = []
+        enough = 0
+        for rank in sorted(set(coarse.tolist())):
+            for row in rejected[coarse == rank].tolist():
+                obstacles = self.of(row)
+                distance = _distance(obstacles)
+                enough += distance.hold is Hold.CHANGEABLE
+                found.append((distance, nodes.name(row), row, obstacles))
+                yield
+            if enough >= count:
+                break
+        found.sort(key=itemgetter(0, 1))
         return [(row, obstacles) for *_, row, obstacles in found[:count]]
 
     def miss(self, row: int, obstacles: tuple[Obstacle, ...]) -> NearestMiss | None:
-        """Say what the nearest node would need; None if no change of a node would help."""
+        """Say what the nearest node would need; None if nobody could change it."""
         if not self._were_filtered or self._decision.diagnosis.error() is not None:
+            return None
+        if _distance(obstacles).hold is Hold.FIXED:
             return None
         return _miss(self._nodes.name(row), obstacles, beside=self.beside(row))
 
@@ -112,7 +149,8 @@ class Obstacles:
     def _coarse_ranks(self) -> Steps[Ints]:
         """Return, by row, twice the number of reasons, one more if some are unresolvable.
 
-        The same order as :func:`_distance` up to its last part, without a word being said.
+        The order of :class:`Distance` among rows of which all could be changed, up to its details,
+        without a word being said.
         """
         nodes, diagnosis = self._nodes, self._decision.diagnosis
         reasons = np.zeros(nodes.size, np.int64)
@@ -125,10 +163,23 @@ class Obstacles:
         ranks = 2 * reasons + unresolvable
         absent = nodes.exists & ~self._decision.feasible & ~diagnosis.rejected(nodes)
         for row in (*diagnosis.statuses, *np.flatnonzero(absent).tolist()):
-            number, is_unresolvable, _ = _distance(self.of(row))
-            ranks[row] = 2 * number + is_unresolvable
+            distance = _distance(self.of(row))
+            ranks[row] = 2 * distance.reasons + distance.is_unresolvable
             yield
         return ranks
+
+    def sums(self) -> Steps[tuple[str, ...]]:
+        """Return what plugins say of all the nodes together that they keep the pod off."""
+        told = []
+        for name, verdict in self._verdicts:
+            plugin, where = self._filters[name], verdict.rejected()
+            if where is None or not isinstance(plugin, SumsUp):
+                continue
+            try:
+                told.append((yield from plugin.sum_up(self._state, self._pod, self._nodes, where)))
+            except Exception:  # a plugin's bug costs the clause only
+                log.exception("a plugin cannot sum up", extra={"plugin": name})
+        return tuple(filter(None, told))
 
     def _beside_nominated(self, row: int) -> Iterator[Obstacle]:
         """Yield what is in the way on *row* beside the pods nominated there (spec §2.5)."""
@@ -167,10 +218,13 @@ def _all_verdicts(
         if plugin.NAME in state.skip_filter:
             continue
         try:
-            verdict = plugin.filter(state, pod, nodes).within(nodes.exists)
+            answer: Verdict | Status = plugin.filter(state, pod, nodes)
         except Exception:  # a plugin's bug must not keep the others from explaining
             log.exception("a filter cannot explain", extra={"plugin": plugin.NAME, "pod": pod.key})
             continue
+        if isinstance(answer, Status):  # the same bug, caught by the guard, which has logged it
+            continue
+        verdict = answer.within(nodes.exists)
         if verdict:
             yield PluginVerdict(plugin.NAME, verdict)
 
@@ -181,26 +235,67 @@ def _details(
     if not isinstance(plugin, Explains):
         return ()
     try:
-        return tuple(plugin.explain(state, pod, nodes, row))
+        told: tuple[object, ...] = tuple(plugin.explain(state, pod, nodes, row))
+        details = tuple(each for each in told if isinstance(each, Detail))
+        if len(details) < len(told):
+            raise TypeError("a Detail is needed")
+        return details
     except Exception:  # a plugin's bug costs the details only
         log.exception("a plugin cannot explain", extra={"plugin": plugin.NAME, "pod": pod.key})
         return ()
 
 
-def _distance(obstacles: tuple[Obstacle, ...]) -> tuple[int, bool, float]:
-    """Return how far a node is from fitting, to be compared: see the package's docstring.
+class Hold(IntEnum):
+    """Whether what stands in the way could be changed."""
 
-    An objection without details counts as if all of something were missing.
+    CHANGEABLE = 0
+    UNKNOWN = 1
+    """A plugin says that evicting pods would not help, and not what would."""
+    FIXED = 2
+
+
+class Distance(NamedTuple):
+    """How far a node is from fitting, to be compared; the order is told in the package."""
+
+    hold: Hold
+    """That of the firmest obstacle."""
+    reasons: int
+    is_unresolvable: bool
+    """No eviction helps."""
+    effort: int
+    """That of the hardest change."""
+    shortfall: float
+    """What is missing in proportion to what is needed, summed over all objections."""
+
+
+def _distance(obstacles: tuple[Obstacle, ...]) -> Distance:
+    """Say how far a node is that *obstacles* keep the pod off; without any it was not judged.
+
+    An objection without details counts as if all of something were missing; whether it could be
+    changed is not known, unless the plugin says that evicting pods may help.
     """
-    shortfall = 0.0
+    hold = Hold.CHANGEABLE if obstacles else Hold.FIXED
+    effort, shortfall = 0, 0.0
     for obstacle in obstacles:
         for detail in obstacle.details:
-            shortfall += detail.change.shortfall if detail.change else 1.0
+            if detail.change is None:
+                hold = Hold.FIXED
+                shortfall += 1.0
+            else:
+                effort = max(effort, EFFORT[detail.change.kind])
+                shortfall += detail.change.shortfall
         if not obstacle.details:
+            if not obstacle.plugin:  # left out by PreFilter, for what the node is
+                hold = Hold.FIXED
+            elif obstacle.code != UNSCHEDULABLE:
+                hold = max(hold, Hold.UNKNOWN)
+            effort = max(EFFORT.values())
             shortfall += len(obstacle.reasons)
-    return (
+    return Distance(
+        hold,
         sum(len(obstacle.reasons) for obstacle in obstacles),
         any(obstacle.code == UNRESOLVABLE for obstacle in obstacles),
+        effort,
         shortfall,
     )
 

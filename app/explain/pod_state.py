@@ -1,5 +1,6 @@
 """Where a pod is and what it waits for, in words."""
 
+from datetime import datetime
 from math import ceil
 
 from app.clock import Clock, rfc3339
@@ -33,6 +34,15 @@ def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock, schedules: bool =
         words += f", which {', '.join(leaving)} must leave"
     update = {"nominated_node": nominated, "words": words, "leaving": leaving}
     return found.model_copy(update=update)
+
+
+def age_of(pod: Pod, now: float) -> float | None:
+    """Return for how many seconds *pod* has been there; None if it does not say."""
+    created = pod.metadata.creation_timestamp
+    try:
+        return None if created is None else now - datetime.fromisoformat(created).timestamp()
+    except ValueError:
+        return None
 
 
 def _leaving(node: str, scheduler: Scheduler) -> tuple[str, ...]:
@@ -117,7 +127,7 @@ def _active(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
         attempts=queued.attempts,
         since=rfc3339(queued.timestamp),
         pods_ahead=ahead,
-        waits_for=_rejectors(queued),
+        waits_for=rejectors_of(queued),
     )
 
 
@@ -125,14 +135,14 @@ def _backoff(queued: QueuedPodInfo, scheduler: Scheduler, clock: Clock) -> PodSt
     end = scheduler.queue.next_try(queued) or clock.now()
     left = max(ceil(end - clock.now()), 0)
     until = rfc3339(end)
-    why = "" if _rejectors(queued) else "; the last attempt broke"
+    why = "" if rejectors_of(queued) else "; the last attempt broke"
     return PodState(
         where=Whereabouts.BACKOFF,
         words=f"in backoff until {until}, {left} s from now, {_tried(queued)}{why}",
         attempts=queued.attempts,
         since=rfc3339(queued.timestamp),
         until=until,
-        waits_for=_rejectors(queued),
+        waits_for=rejectors_of(queued),
     )
 
 
@@ -161,7 +171,7 @@ def _refusal(gate: PreEnqueuePlugin, queued: QueuedPodInfo) -> str:
 
 
 def _unschedulable(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
-    plugins, flushed = _rejectors(queued), scheduler.queue.next_try(queued)
+    plugins, flushed = rejectors_of(queued), scheduler.queue.next_try(queued)
     profile = scheduler.profiles.get(queued.pod.spec.scheduler_name)
     return PodState(
         where=Whereabouts.UNSCHEDULABLE,
@@ -190,7 +200,8 @@ def _elsewhere(pod: Pod, scheduler: Scheduler, schedules: bool) -> PodState:
     return PodState(where=Whereabouts.UNQUEUED, words="has not reached the queue yet")
 
 
-def _rejectors(queued: QueuedPodInfo) -> tuple[str, ...]:
+def rejectors_of(queued: QueuedPodInfo) -> tuple[str, ...]:
+    """Return the plugins that *queued* waits for, by name."""
     return tuple(sorted(queued.unschedulable_plugins | queued.pending_plugins))
 
 

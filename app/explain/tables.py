@@ -52,10 +52,14 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
         return
     for note in judgement.notes:
         yield "note", note
-    if judgement.choice is not None:
+    if judgement.error:
+        yield "failed", judgement.error
+    elif judgement.choice is not None:
         yield "would go to", judgement.choice.words
     else:
         yield "fits nowhere", judgement.message
+    for finding in judgement.findings:
+        yield "there is", finding
     if judgement.nearest_miss is not None:
         yield "nearest miss", judgement.nearest_miss.words
 

@@ -1,12 +1,15 @@
 """Why a pod fits nowhere, kept as masks and put into words when asked (spec §2.8)."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from app.framework.node_table import NodeTable
 from app.framework.status import Code, Status
-from app.framework.verdict import Mask, Verdict
+from app.framework.verdict import Mask, Rejection, Verdict
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -98,13 +101,30 @@ class Diagnosis:
                 text += f" {', '.join(entries)}."
         return f"{text} {post_filter_message}" if post_filter_message else text
 
-    def error(self) -> Status | None:
-        """Return the first error a filter reported, which aborts the attempt; the smallest text."""
+    def error(
+        self, nodes: NodeTable | None = None, *, naming_for: Collection[str] = ()
+    ) -> Status | None:
+        """Return the first error a filter reported, which aborts the attempt; the smallest text.
+
+        Of the plugins *naming_for* it names the nodes that they have failed on, unless they do so
+        themselves; kube-scheduler names none. A plugin that raises was asked about all of *nodes*
+        at once, so none can be named.
+        """
         found = [
             Status(Code.ERROR, (rejection.reason,), plugin)
+            if nodes is None or plugin not in naming_for
+            else Status(Code.ERROR, (rejection.reason + _on(rejection, nodes),), plugin)
             for plugin, verdict in self.verdicts
             for rejection in verdict.rejections
             if rejection.code is Code.ERROR and rejection.where.any()
         ]
         found += [status for status in self.statuses.values() if status.code is Code.ERROR]
         return min(found, key=lambda status: status.message, default=None)
+
+
+def _on(error: Rejection, nodes: NodeTable) -> str:
+    names = sorted(nodes.names(np.flatnonzero(error.where).tolist()))
+    if any(name in error.reason for name in names):
+        return ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f" (node {names[0]}{more})"

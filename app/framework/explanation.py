@@ -1,14 +1,16 @@
 """What a plugin tells of one node when somebody asks why: the numbers, and what would help."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, TypeAlias
 
 from app.framework.cycle_state import CycleState
 from app.framework.interface import Plugin
 from app.framework.node_table import NodeTable
 from app.framework.pod_info import PodInfo
+from app.framework.verdict import Mask
 
 
 class ChangeKind(StrEnum):
@@ -27,6 +29,10 @@ class ChangeKind(StrEnum):
     UNCORDON = "Uncordon"
     LABEL_NODE = "LabelNode"
     """``what`` is the key of the label to be set, changed or removed."""
+    FREE_DEVICE = "FreeDevice"
+    """``amount`` devices for the claim ``what`` are to be given back by pods of the node."""
+    DETACH_VOLUME = "DetachVolume"
+    """``amount`` volumes of the driver ``what`` are too many on the node."""
     MOVE_PODS = "MovePods"
     """``amount`` pods more or fewer in the topology domain ``what``, as in key=value."""
     EDIT_POD = "EditPod"
@@ -49,7 +55,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One objection to a node, with numbers: "needs cpu 500m, free 320m of 4000m"."""
+    """One objection to a node, with numbers: "needs cpu 500m, free 320m of 4000m".
+
+    Its change is one that an operator can make: what a node is, where it is, and the hardware in it
+    cannot be changed.
+    """
 
     message: str
     change: Change | None = None
@@ -68,6 +78,71 @@ class Explains(Plugin):
         Called when somebody asks, never in a scheduling attempt, with the *state* that PreFilter
         of the same question has written. As in Filter, the table that is given is judged.
         """
+
+
+SummingUp: TypeAlias = Generator[None, None, str]
+"""What there is to say, after so many steps between which others may have a turn."""
+
+
+class SumsUp(Plugin):
+    """A Filter plugin that can tell of the whole cluster what no single node shows."""
+
+    @abstractmethod
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Say in a clause how much there is of what the rows *where* lack, and who holds it.
+
+        "port 80/TCP is taken on 3 nodes by default/a, default/b and default/c"; empty if there is
+        nothing to add to the reasons. *where* are the rows that the filter has rejected, called as
+        :meth:`Explains.explain`; a step takes no longer than one node of that.
+        """
+
+
+_GIVEN_LABELS: Final = frozenset(
+    {
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "node.kubernetes.io/instance-type",
+        "node.kubernetes.io/windows-build",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+        "beta.kubernetes.io/instance-type",
+    }
+)
+_GIVEN_PREFIXES: Final = (
+    "topology.",  # topology.kubernetes.io, and what storage drivers add: topology.ebs.csi...
+    "failure-domain.beta.kubernetes.io/",
+    "feature.node.kubernetes.io/",
+)
+"""Well-known labels that say what a node is and where, not what it is for
+(https://kubernetes.io/docs/reference/labels-annotations-taints/)."""
+
+
+def label_change(key: str, words: str) -> Change | None:
+    """Return what a label of a node would have to become; None if it states a fact.
+
+    Another name or zone in a label moves no machine: volumes, and pods that are spread, would end
+    up in the wrong place.
+    """
+    if key in _GIVEN_LABELS or key.startswith(_GIVEN_PREFIXES):
+        return None
+    return Change(kind=ChangeKind.LABEL_NODE, what=key, words=words)
+
+
+NAMED: Final = 3
+"""How many things a clause names before it counts the others."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write "a, b and c", or "a, b, c and 4 more"."""
+    if len(names) > NAMED:
+        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def counted(count: int, thing: str) -> str:
+    """Write "1 node" or "2 nodes"."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 _BINARY_UNITS = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))

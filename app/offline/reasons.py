@@ -5,6 +5,7 @@ from typing import Any
 
 from app.explain.explanation import Explanation
 from app.explain.judge import judge
+from app.explain.summary import Subject, summarize
 from app.offline.explain import question
 from app.profile.build import Registry
 
@@ -19,11 +20,11 @@ def reasons(
     asked = question(scenario, registry)
     if isinstance(asked, str):
         return asked
+    judgement = judge(asked.profile, asked.pod, asked.nodes, nominated=asked.nominated, limit=limit)
     return Explanation(
         pod=asked.pod.key,
         uid=asked.pod.uid,
         profile=asked.profile.name,
-        judgement=judge(
-            asked.profile, asked.pod, asked.nodes, nominated=asked.nominated, limit=limit
-        ),
+        summary=summarize(Subject(asked.pod.key), None, judgement),
+        judgement=judgement,
     )

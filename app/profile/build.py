@@ -15,15 +15,13 @@ from app.config.types import (
 from app.framework.handle import Handle
 from app.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
 from app.framework.plugin_observer import NOBODY, PluginObserver
-from app.profile.guard import Complaints, Guard
+from app.profile.guard import Complaints, Guard, is_in_tree
 from app.profile.observed import ObservedProfile
 from app.profile.profile import Profile
 
 RESOURCES_PLUGIN: Final = "NodeResourcesFit"
 """Whose ``ignoredResources`` give way to what extenders manage alone, if there is any (§9.1)."""
 
-IN_TREE: Final = "plugins"
-"""The package whose plugins need no guard; those of all others do."""
 
 Registry = Mapping[str, type[Plugin]]
 """Plugin name to class: all plugins there are."""
@@ -94,7 +92,7 @@ def _make(
         if ignored and kind.NAME == RESOURCES_PLUGIN:
             given = {**given, "ignoredResources": ignored}
         args = read_args(given, kind.ARGS)
-    if kind.__module__.partition(".")[0] == IN_TREE:
+    if is_in_tree(kind):
         return kind(args, handle)
     try:
         plugin = kind(args, handle)

@@ -29,6 +29,9 @@ from app.profile.statuses import bug_in
 
 log = logging.getLogger(__name__)
 
+IN_TREE: Final = "plugins"
+"""The package whose plugins need no guard; those of all others do."""
+
 LOG_EVERY: Final = 60.0
 """Seconds; a plugin that fails again and again at one point is logged so often."""
 
@@ -46,6 +49,10 @@ Read = Callable[[Any, tuple[Any, ...]], Any]
 
 Raises TypeError or ValueError that says what is wrong with it.
 """
+
+
+def is_in_tree(kind: type[Plugin]) -> bool:
+    return kind.__module__.partition(".")[0] == IN_TREE
 
 
 class Complaints:

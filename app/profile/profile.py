@@ -41,6 +41,7 @@ from app.framework.pod_info import PodInfo
 from app.framework.status import Code, Status
 from app.framework.verdict import Ints, Mask, everywhere, is_everywhere
 from app.profile.failures import first_failure, first_failure_together
+from app.profile.guard import is_in_tree
 from app.profile.statuses import (
     bug_in,
     failed,
@@ -133,6 +134,7 @@ class Profile:
         """How often each plugin had a say; PreFilter and PreScore that said Skip had none, Filter
         and Score have one for each node (spec §8, ``plugin_evaluation_total``)."""
         self.plugins = list({id(p): p for group in points.values() for p in group}.values())
+        self.plugins_by_others = frozenset(p.NAME for p in self.plugins if not is_in_tree(type(p)))
 
     def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
         """List, per plugin that can reject a pod, the events that may change its mind."""

@@ -130,7 +130,7 @@ class NodeFinder:
                 self._respect_opinion(opinion, decision, state)
             decision.feasible = state.feasible
             _note_rejectors(diagnosis)
-        error = diagnosis.error()
+        error = diagnosis.error(nodes, naming_for=profile.plugins_by_others)
         if error is None and opinion is not None:
             error = opinion.error
         if error is not None:

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from app.addresses import THIS_MACHINE
 from app.errors import UserError
-from app.explain.explanation import Explanation
+from app.explain.explanation import Explanation, WorkloadExplanation
+from app.explain.workload import Workload
 from app.printable import printable
 from app.whatif.answer import Answer
 
@@ -101,6 +102,15 @@ def ask_about_pod(scheduler: RunningScheduler, key: str, *, nodes: str) -> Expla
     """
     path = f"/explain/pods/{quote(key)}"
     return scheduler.ask("GET", path, Explanation, params={"nodes": nodes})
+
+
+def ask_about_workload(
+    scheduler: RunningScheduler, namespace: str, workload: Workload, *, nodes: str
+) -> WorkloadExplanation:
+    """Return what *scheduler* tells of the pending pods of *workload*; otherwise the same."""
+    params = {"workload": str(workload), "nodes": nodes}
+    path = f"/explain/pods/{quote(namespace, safe='')}"
+    return scheduler.ask("GET", path, WorkloadExplanation, params=params)
 
 
 def ask_to_simulate(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:

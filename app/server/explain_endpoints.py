@@ -7,9 +7,10 @@ from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Query, Response
-from pydantic import NonNegativeInt
+from pydantic import AfterValidator, NonNegativeInt
 
-from app.explain.explanation import Explanation
+from app.explain.explanation import Explanation, WorkloadExplanation
+from app.explain.workload import WORKLOADS, Workload
 from app.objects.names import MAX_SUBDOMAIN
 from app.server.parameters import ONLY_KNOWN
 from app.server.refusal import Refusal
@@ -24,10 +25,20 @@ MOST_WAITING: Final = 16
 RETRY_SECONDS: Final = 1
 
 
+NumberOfNodes = Annotated[
+    NonNegativeInt | Literal["all"],
+    Query(description="about how many nodes to tell, the best first"),
+]
+
+
 class Answers(Protocol):
     """Who knows; :class:`app.explain.explainer.Explainer` for a running scheduler."""
 
     async def explain_in_turns(self, key: str, *, limit: int | None) -> Explanation | None: ...
+
+    async def explain_workload_in_turns(
+        self, namespace: str, workload: Workload, *, limit: int | None
+    ) -> WorkloadExplanation | None: ...
 
 
 def explain_endpoints(answers: Answers) -> APIRouter:
@@ -47,21 +58,53 @@ def explain_endpoints(answers: Answers) -> APIRouter:
     async def explain_pod(
         namespace: str,
         name: str,
-        nodes: Annotated[
-            NonNegativeInt | Literal["all"],
-            Query(description="about how many nodes to tell, the best first"),
-        ] = NODES_TOLD,
+        nodes: NumberOfNodes = NODES_TOLD,
     ) -> Response:
         async with queue.turn():
             key = f"{namespace}/{name}"
-            limit = None if nodes == "all" else nodes
-            found = await answers.explain_in_turns(key, limit=limit)
+            found = await answers.explain_in_turns(key, limit=_limit(nodes))
             if found is None:
                 reason = f"pod {key[:LONGEST_KEY]}: there is none, or it has finished"
                 raise HTTPException(404, reason)
             return Response(await _encoded(found), media_type="application/json")
 
+    @router.get(
+        "/explain/pods/{namespace}",
+        summary="Why pods of a Deployment, StatefulSet, Job or the like are pending",
+        response_model=WorkloadExplanation,
+        responses={
+            404: {"model": Refusal},
+            429: {"model": Refusal, "description": "Too many questions at once"},
+        },
+    )
+    async def explain_workload(
+        namespace: str,
+        workload: Annotated[
+            str,
+            AfterValidator(lambda text: str(Workload.parse(text))),
+            Query(
+                description=f"kind and name, as in deployment/web; of {', '.join(WORKLOADS)}",
+                max_length=LONGEST_KEY,
+            ),
+        ],
+        nodes: NumberOfNodes = NODES_TOLD,
+    ) -> Response:
+        asked = Workload.parse(workload)
+        async with queue.turn():
+            found = await answers.explain_workload_in_turns(namespace, asked, limit=_limit(nodes))
+            if found is None:
+                where = namespace[:LONGEST_KEY]
+                raise HTTPException(404, f"{asked} in namespace {where}: no pod of it is known")
+            pods = [msgspec.Raw(await _encoded(each)) for each in found.pods]
+            told = found.model_dump(mode="json", by_alias=True, exclude={"pods"})
+            body = msgspec.json.encode({**told, "pods": pods})
+            return Response(body, media_type="application/json")
+
     return router
+
+
+def _limit(nodes: int | Literal["all"]) -> int | None:
+    return None if nodes == "all" else nodes
 
 
 class _Queue:

@@ -2,6 +2,7 @@
 
 from app.explain.explanation import Explanation
 from app.explain.judge import judge
+from app.explain.summary import Subject, summarize
 from app.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
 from app.framework.pod_info import PodInfo
 from app.offline.explain import configuration
@@ -36,4 +37,10 @@ def explain_pod(
         judgement = judge(
             profile, asked, nodes, nominated=cluster.nominated, limit=limit, notes=notes
         )
-    return Explanation(pod=key, uid=asked.uid, profile=pod.spec.scheduler_name, judgement=judgement)
+    return Explanation(
+        pod=key,
+        uid=asked.uid,
+        profile=pod.spec.scheduler_name,
+        summary=summarize(Subject(key), None, judgement),
+        judgement=judgement,
+    )

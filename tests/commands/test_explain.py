@@ -2,14 +2,18 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app import cli
 from app.addresses import LOOPBACK
 from app.http_server import HttpServer
+from app.objects.meta import OwnerReference
 from app.server.application import Application
 from app.server.explain_endpoints import explain_endpoints
 from tests.builders import node, pod
@@ -46,6 +50,9 @@ def recorded(tmp_path: Path) -> Path:
 
 TABLES = """\
 scenario  big
+default/p: now it would fit nowhere: 0/1 nodes are available: 1 Insufficient cpu; nearest is n1: \
+request 1000m cpu less, or have a larger node
+
 pod           default/p
 profile       default-scheduler
 fits nowhere  0/1 nodes are available: 1 Insufficient cpu.
@@ -55,6 +62,8 @@ node  verdict           why
 n1    NodeResourcesFit  needs cpu 2000m, free 1000m of 1000m
 
 scenario  small
+default/p: now it would go to n1, the only node that fits
+
 pod          default/p
 profile      default-scheduler
 would go to  n1, the only node that fits
@@ -99,6 +108,13 @@ def test_one_scenario_by_its_id(recorded: Path, capsys: pytest.CaptureFixture[st
         pytest.param(["--pod", "p"], "name a pod, or a file with -f", id="--pod without -f"),
         pytest.param(["--pod", "p", "-f", "IN", "--id", "x"], "a snapshot", id="--pod and --id"),
         pytest.param(["p", "--nodes", "-1"], "must be a number or all", id="nodes"),
+        pytest.param(["-f", "IN", "-n", "x"], "-n goes with a pod", id="-n of scenarios"),
+        pytest.param(
+            ["shop/p", "-n", "x"], "shop/p is in namespace shop, -n says x", id="two namespaces"
+        ),
+        pytest.param(
+            ["-f", "IN", "--pod", "deploy/x"], "only a pod can be told about", id="snapshot"
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -139,13 +155,16 @@ def test_decisions_are_not_overwritten_when_there_are_no_scenarios(tmp_path: Pat
     assert target.read_text(encoding="utf-8") == "kept"
 
 
-@pytest.mark.parametrize("name", ["p", "default/p"])
+@pytest.mark.parametrize("name", ["p", "default/p", "pod/p"])
 def test_a_pod_of_a_snapshot(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "snapshot.json"
     path.write_bytes(b"".join(snapshot(node("n1", cpu=1), pod("p", cpu=2)).encode()))
 
     assert cli.run(["explain", "-f", str(path), "--pod", name]) == 0
     assert capsys.readouterr().out.splitlines() == [
+        "default/p: now it would fit nowhere: 0/1 nodes are available: 1 Insufficient cpu;"
+        " nearest is n1: request 1000m cpu less, or have a larger node",
+        "",
         "pod           default/p",
         "profile       default-scheduler",
         "fits nowhere  0/1 nodes are available: 1 Insufficient cpu.",
@@ -157,23 +176,75 @@ def test_a_pod_of_a_snapshot(name: str, tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.wall
-@pytest.mark.parametrize("name", ["p", "default/p"])
-async def test_a_pod_of_a_running_scheduler(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["p"],
+        ["default/p"],
+        ["pod/p"],
+        ["pods/p", "-n", "default"],
+        ["default/p", "--namespace", "default"],
+    ],
+)
+async def test_a_pod_of_a_running_scheduler(
+    asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     harness = Harness()
     harness.put(node("n1", cpu=1), node("n2", cpu="1500m"), pod("p", cpu=2))
-    app = Application()
-    app.include_router(explain_endpoints(explainer(harness)))
-    server = HttpServer(app)
-    await server.start(LOOPBACK, 0)
-    argv = ["explain", name, "--server", server.url, "--nodes", "1"]
-    try:
+    async with served(harness) as url:
+        argv = ["explain", *asked, "--server", url, "--nodes", "1"]
         assert await asyncio.to_thread(cli.run, argv) == 0
         table = capsys.readouterr().out
         assert await asyncio.to_thread(cli.run, [*argv, "--output", "json"]) == 0
         told = json.loads(capsys.readouterr().out)
-    finally:
-        await server.stop()
 
+    first, empty, *_ = table.splitlines()
+    assert (first, empty) == (told["summary"], "")
+    assert first.startswith("default/p is pending: not tried yet: it is next; now it would fit")
     assert "nearest miss  n2: request 500m cpu less, or have a larger node\n" in table
     assert table.endswith("free 1500m of 1500m\nand 1 more of 2 nodes\n")
     assert [each["node"] for each in told["judgement"]["nodes"]] == ["n2"]
+
+
+@pytest.mark.wall
+async def test_the_pods_of_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    harness = Harness()
+    owner = OwnerReference("batch/v1", "Job", "sums", "u", controller=True)
+    harness.put(node("n1", cpu=1))
+    harness.put(*(pod(f"sums-{i}", ns="ml", owner=owner, cpu=2) for i in range(3)))
+    harness.put(pod("alone", ns="ml", owner=replace(owner, name="done"), node="n1"))
+    await harness.until_idle()
+    async with served(harness) as url:
+
+        async def ask(*argv: str) -> tuple[int, str, str]:
+            code = await asyncio.to_thread(cli.run, ["explain", *argv, "--server", url])
+            told = capsys.readouterr()
+            return code, told.out, told.err
+
+        code, table, _ = await ask("job/sums", "-n", "ml")
+        _, as_json, _ = await ask("Jobs.batch/sums", "-n", "ml", "--output", "json")
+        _, placed, _ = await ask("job/done", "-n", "ml")
+        unknown, _, why = await ask("job/sums")
+
+    assert code == 0
+    assert table.splitlines()[0] == (
+        "ml/sums-0 and 2 more of job/sums are pending: 0/1 nodes are available: 1 Insufficient cpu;"
+        " nearest is n1: request 1000m cpu less, or have a larger node"
+    )
+    assert json.loads(as_json)["numPending"] == 3
+    assert placed == "job/done in namespace ml: no pod is pending, 1 have a node\n"
+    refusal = "job/sums in namespace default: no pod of it is known"
+    assert (unknown, why) == (2, f"berth explain: {refusal}\n")
+
+
+@asynccontextmanager
+async def served(harness: Harness) -> AsyncIterator[str]:
+    """Yield where the scheduler of *harness* answers."""
+    app = Application()
+    app.include_router(explain_endpoints(explainer(harness)))
+    server = HttpServer(app)
+    await server.start(LOOPBACK, 0)
+    try:
+        yield server.url
+    finally:
+        await server.stop()

@@ -2,12 +2,28 @@
 
 import pytest
 
-from app.explain.explanation import NearestMiss
+from app.framework.cycle_state import CycleState
 from app.framework.explanation import ChangeKind
+from app.framework.interface import FilterPlugin
+from app.framework.node_table import NodeTable
+from app.framework.pod_info import PodInfo
+from app.framework.status import Code, Status
+from app.framework.verdict import Verdict
 from app.objects.node import Node
 from app.objects.pod import Pod
-from tests.builders import node, node_affinity, pod, requirement, taint, term
-from tests.explain.asking import judgement, verdict
+from tests.builders import (
+    HOSTNAME,
+    ZONE,
+    node,
+    node_affinity,
+    pod,
+    requirement,
+    spread,
+    taint,
+    term,
+)
+from tests.explain.asking import explain, judgement, verdict
+from tests.harness import with_plugins
 
 
 def full(name: str, free: str, *, memory: str = "8Gi", **more: object) -> list[Node | Pod]:
@@ -87,18 +103,118 @@ def test_the_message_charges_the_first_plugin_and_the_rest_is_told_too() -> None
     ]
 
 
-def test_what_a_plugin_does_not_explain_is_quoted() -> None:
-    waiting = pod(node_selector={"a": "b"}, spread=[])
-    unnamed = node_affinity(required=[])
-    miss = judgement(pod("q", affinity=unnamed), node("n1")).nearest_miss
+class Picky(FilterPlugin):
+    """Says no, and not in numbers."""
 
-    assert judgement(waiting, node("n1")).nearest_miss is not None
-    assert miss == NearestMiss(
-        node="n1",
-        changes=(),
-        is_complete=False,
-        words="n1: there is no term that could match",
-    )
+    NAME = "Picky"
+    CODE = Code.UNSCHEDULABLE
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        return Verdict.reject(Status(self.CODE, ("not today",)), where=nodes.exists)
+
+
+class Adamant(Picky):
+    NAME = "Adamant"
+    CODE = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        pytest.param(Picky, "n1: Picky says 'not today'", id="evictions may help"),
+        pytest.param(Adamant, "n1: Adamant says 'not today'", id="nobody knows what would"),
+    ],
+)
+def test_what_a_plugin_does_not_explain_is_quoted(kind: type[FilterPlugin], words: str) -> None:
+    harness = with_plugins(kind)
+    harness.put(node("n1"), node("n0", labels={ZONE: "b"}))
+    harness.put(pod("p", node_selector={HOSTNAME: "n1"}))
+    judged = explain(harness, "default/p").judgement
+
+    assert judged is not None
+    assert judged.nearest_miss is not None
+    assert judged.nearest_miss.words == words
+
+
+GPU = "nvidia.com/gpu"
+ZONED = {"kubernetes.io/hostname": "n1", ZONE: "zone-a"}
+
+
+@pytest.mark.parametrize(
+    ("waiting", "objects", "nearest"),
+    [
+        pytest.param(
+            pod("p", node_selector={"kubernetes.io/hostname": "n9"}),
+            [node("n1", labels=ZONED)],
+            None,
+            id="a hostname is not for changing",
+        ),
+        pytest.param(
+            pod("p", node_selector={ZONE: "zone-b"}),
+            [node("n1", labels=ZONED)],
+            None,
+            id="nor is a zone",
+        ),
+        pytest.param(
+            pod("p", cpu=1, node_selector={ZONE: "zone-b"}),
+            [
+                node("n1", labels=ZONED),
+                *full("n2", "100m", labels={ZONE: "zone-b"}, taints=[taint("a"), taint("b")]),
+            ],
+            "n2: remove taint a:NoSchedule, or tolerate it; remove taint b:NoSchedule, or tolerate"
+            " it; free 900m more cpu",
+            id="much to do in the right zone before one label in the wrong one",
+        ),
+        pytest.param(
+            pod("p", spread=[spread(ZONE)]),
+            [node("n1")],
+            None,
+            id="no zone is made up",
+        ),
+        pytest.param(
+            pod("p", requests={GPU: 1}),
+            [
+                node("n1"),
+                node("n2", allocatable={GPU: 1}, taints=[taint("a")]),
+                pod("q", requests={GPU: 1}, node="n2"),
+            ],
+            f"n2: remove taint a:NoSchedule, or tolerate it; free 1 more {GPU}",
+            id="a node with a GPU, though more is in the way there",
+        ),
+        pytest.param(
+            pod("p", requests={GPU: 1}), [node("n1"), node("n2")], None, id="no node has a GPU"
+        ),
+        pytest.param(
+            pod("p"),
+            [
+                node("n1", taints=[taint("node-role.kubernetes.io/control-plane")]),
+                node("n2", taints=[taint("node.kubernetes.io/not-ready")]),
+                node("n3", taints=[taint("a"), taint("b")]),
+            ],
+            "n3: remove taint a:NoSchedule, or tolerate it; remove taint b:NoSchedule, or tolerate"
+            " it",
+            id="neither the control plane nor a broken node",
+        ),
+        pytest.param(
+            pod("p", cpu=1, node_selector={"disk": "ssd"}),
+            [node("n1"), node("n2", labels={"disk": "ssd"}, taints=[taint("a")])],
+            "n2: remove taint a:NoSchedule, or tolerate it",
+            id="a taint before a label",
+        ),
+        pytest.param(
+            pod("p", cpu=8, node_selector={"disk": "ssd"}),
+            [node("n1", cpu=8), node("n2", cpu=4, labels={"disk": "ssd"})],
+            "n1: label it disk=ssd",
+            id="a label before a smaller pod",
+        ),
+    ],
+)
+def test_only_what_somebody_can_change_is_advised(
+    waiting: Pod, objects: list[Node | Pod], nearest: str | None
+) -> None:
+    miss = judgement(waiting, *objects).nearest_miss
+
+    assert (miss and miss.words) == nearest
 
 
 def test_room_is_left_to_nominated_pods() -> None:

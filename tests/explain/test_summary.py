@@ -3,7 +3,7 @@
 import pytest
 
 from app.explain.explanation import Whereabouts
-from app.explain.summary import summarize
+from app.explain.summary import Subject, summarize
 from app.explain.tables import render
 from app.explain.wakers import ANY_CHANGE, woken_by
 from app.framework.cycle_state import CycleState, Gang
@@ -17,7 +17,7 @@ from tests.builders import node, pod, taint
 from tests.explain.asking import explain
 from tests.harness import Harness, with_plugins
 
-MISS = "nearest miss n2: request 1000m cpu less, or have a larger node"
+MISS = "nearest is n1: remove taint a:NoSchedule, or tolerate it"
 
 
 @pytest.fixture
@@ -33,13 +33,14 @@ async def test_an_unschedulable_pod(harness: Harness) -> None:
 
     told = explain(harness, "default/p")
     assert told.summary == (
-        "unschedulable: of 3 nodes 2 Insufficient cpu, 1 node(s) had untolerated taint(s);"
-        f" {MISS}; waits until something changes for NodeResourcesFit, TaintToleration,"
-        " after 1 attempt"
+        "default/p is pending: 0/3 nodes are available: 2 Insufficient cpu,"
+        f" 1 node(s) had untolerated taint(s); {MISS}"
     )
     assert told.judgement is not None
     assert told.judgement.message == (
         "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
+        " no new claims to deallocate,"
+        " preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
     )
 
 
@@ -64,12 +65,14 @@ async def test_members_of_a_gang_tell_who_blocks_it() -> None:
     harness.put(node("n1", cpu=2), pod("p", cpu=1), pod("q", cpu=3))
     await harness.until_idle()
 
-    waits = "waits until something changes for NodeResourcesFit, after 1 attempt"
     fits, blocks = explain(harness, "default/p"), explain(harness, "default/q")
-    assert fits.summary == f"{GANG_WAITS}; alone 1 of 1 nodes could take it now; {waits}"
+    assert fits.summary == (
+        f"default/p is pending: {GANG_WAITS}; alone 1 of 1 nodes could take it now"
+    )
     assert blocks.summary == (
-        f"{GANG_WAITS}; alone it would fit nowhere now: of 1 nodes 1 Insufficient cpu; nearest miss"
-        f" n1: request 1000m cpu less, or have a larger node; {waits}"
+        f"default/q is pending: {GANG_WAITS}; alone it would fit nowhere now: 0/1 nodes are"
+        " available: 1 Insufficient cpu; nearest is n1: request 1000m cpu less, or have a larger"
+        " node"
     )
     assert fits.judgement is not None
     assert fits.judgement.gang == "gang pq"
@@ -86,8 +89,8 @@ def test_a_member_of_a_gang_that_was_not_tried_yet() -> None:
     harness.put(node("n1", cpu=4), pod("p", cpu=1), pod("q", cpu=3))
 
     assert explain(harness, "default/q").summary == (
-        "not tried yet: 1 pod ahead, first default/p; now if all of gang pq got nodes it would go"
-        " to n1, the only node that fits"
+        "default/q is pending: not tried yet: 1 pod ahead, first default/p; now if all of gang pq"
+        " got nodes it would go to n1, the only node that fits"
     )
 
 
@@ -97,7 +100,8 @@ async def test_an_unschedulable_pod_that_would_fit_by_now(harness: Harness) -> N
     harness.cache.add_node(node("n4"))
 
     assert explain(harness, "default/p").summary.startswith(
-        "unschedulable when it was tried last, but now 1 of 4 nodes can take it; waits until"
+        "default/p is pending: nothing fitted when it was tried last, but now 1 of 4 nodes can take"
+        " it; waits until"
     )
 
 
@@ -110,8 +114,9 @@ async def test_what_extenders_refused_is_not_said_to_fit(harness: Harness) -> No
         update={"where": Whereabouts.UNSCHEDULABLE, "words": "waits", "waits_for": ("Extender",)}
     )
 
-    assert summarize(refused, told.judgement, ()) == (
-        "unschedulable: 1 of 3 nodes can take it, but an extender said no when it was asked; waits"
+    assert summarize(Subject("default/p"), refused, told.judgement) == (
+        "default/p is pending: 1 of 3 nodes can take it, but an extender said no when it was"
+        " asked; waits"
     )
 
 
@@ -121,7 +126,7 @@ async def test_what_extenders_refused_is_not_said_to_fit(harness: Harness) -> No
         pytest.param(1, "now it would go to n2, the only node that fits", id="it fits"),
         pytest.param(
             2,
-            "now it would fit nowhere: of 3 nodes 2 Insufficient cpu,"
+            "now it would fit nowhere: 0/3 nodes are available: 2 Insufficient cpu,"
             f" 1 node(s) had untolerated taint(s); {MISS}",
             id="it does not",
         ),
@@ -131,7 +136,7 @@ def test_a_pod_that_was_not_tried_yet(harness: Harness, cpu: int, now: str) -> N
     harness.put(pod("p", cpu=cpu), pod("first", priority=1))
 
     assert explain(harness, "default/p").summary == (
-        f"not tried yet: 1 pod ahead, first default/first; {now}"
+        f"default/p is pending: not tried yet: 1 pod ahead, first default/first; {now}"
     )
 
 
@@ -140,7 +145,7 @@ async def test_a_bound_pod_is_told_why_it_is_there(harness: Harness) -> None:
     await harness.until_idle()
 
     summary = explain(harness, "default/p").summary
-    assert summary.startswith("bound to n4 at attempt 1: n4 (")
+    assert summary.startswith("default/p is bound to n4 at attempt 1: n4 (")
     assert " before n2 (" in summary
 
 
@@ -149,7 +154,7 @@ def test_a_pod_of_another_scheduler_has_nothing_but_its_state(harness: Harness) 
 
     told = explain(harness, "default/p")
     assert told.state is not None
-    assert told.summary == told.state.words
+    assert told.summary == f"default/p is pending: {told.state.words}"
 
 
 class Silent(FilterPlugin):
@@ -165,3 +170,22 @@ def test_a_plugin_that_registers_nothing_is_woken_by_everything() -> None:
     profile = with_plugins(Silent).scheduler.profiles["default-scheduler"]
 
     assert woken_by(profile, ["Silent"]) == {"Silent": (ANY_CHANGE,)}
+
+
+async def test_the_message_is_that_of_the_event_with_what_preemption_adds() -> None:
+    harness = Harness()
+    harness.put(node("n1", cpu=1), node("n2", taints=[taint("a")]))
+    harness.put(pod("vital", cpu=1, node="n1", priority=9), pod("p", cpu=1, priority=5))
+    await harness.until_idle()
+
+    (event,) = (event.note for event in harness.cluster.events if event.pod == "default/p")
+    assert " preemption: 0/2 nodes are available: " in event
+    told = explain(harness, "default/p").judgement
+    assert told is not None
+    assert told.message == event
+
+    harness.put(node("n3", cpu=1, taints=[taint("a")]))
+    changed = explain(harness, "default/p").judgement
+    assert changed is not None
+    assert "preemption" not in changed.message, "nobody has asked it about what is there now"
+    assert changed.message.startswith("0/3 nodes are available: ")

@@ -140,7 +140,7 @@ class Failing(FilterPlugin):
             id="PreBindPreFlight",
         ),
         pytest.param(Postponing, 'running PreFilter plugin "Postponing": later', id="PreFilter"),
-        pytest.param(Failing, 'running "Failing" filter plugin: no idea', id="Filter"),
+        pytest.param(Failing, 'running "Failing" filter plugin: no idea (node n1)', id="Filter"),
     ],
 )
 async def test_an_answer_that_is_not_allowed_is_an_error(kind: type[Plugin], message: str) -> None:

@@ -4,7 +4,12 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from app.framework.devices.allocated import AllocatedDevices
-from app.objects.devices import EXTENDED_RESOURCE_CLAIM, AllocationResult, ResourceClaim
+from app.objects.devices import (
+    EXTENDED_RESOURCE_CLAIM,
+    AllocationResult,
+    DeviceId,
+    ResourceClaim,
+)
 
 
 class ClaimHandler(Protocol):
@@ -54,6 +59,16 @@ class ResourceClaims:
     def for_extended_resources(self, pod_uid: str) -> ResourceClaim | None:
         """Return the claim that was made for the extended resources of a pod."""
         return self._of_extended_resources.get(pod_uid)
+
+    def holders(self) -> dict[DeviceId, list[ResourceClaim]]:
+        """Return the claims that each device in use is allocated to, looking at all of them."""
+        found: dict[DeviceId, list[ResourceClaim]] = {}
+        for known in self._claims.values():
+            allocation = self._counted.get(known.latest.metadata.uid)
+            for result in allocation.devices.results if allocation else ():
+                if not result.admin_access:
+                    found.setdefault(result.id, []).append(known.latest)
+        return found
 
     def tell(self, handler: ClaimHandler) -> None:
         """Have *handler* told of all changes from now on."""

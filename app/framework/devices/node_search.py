@@ -96,12 +96,7 @@ class NodeSearch:
         :func:`~app.framework.devices.allocator.allocate` does, and AttemptTimeoutError when the
         time for all nodes is over.
         """
-        claims = devices.to_allocate
-        mappings: tuple[RequestMapping, ...] = ()
-        if devices.extended is not None and lacking:
-            claim, mappings = self._claim_for(devices.extended, pod, lacking)
-            if claim is not None:
-                claims = (*claims, claim)
+        claims, mappings = self.claims_for(devices, pod, lacking)
         if not claims:
             return NodeFind()
         pools, in_use = self._slices.pools_of(node), self._claims.in_use
@@ -115,6 +110,16 @@ class NodeSearch:
         if known.timeout is not None:
             raise known.timeout()
         return None if known.picks is None else NodeFind(claims, known.picks, mappings)
+
+    def claims_for(
+        self, devices: DevicesOfPod, pod: Pod, lacking: frozenset[str]
+    ) -> tuple[tuple[ClaimRequests, ...], tuple[RequestMapping, ...]]:
+        """Return what is to be found for *pod* on a node that lacks *lacking*."""
+        claims = devices.to_allocate
+        if devices.extended is None or not lacking:
+            return claims, ()
+        claim, mappings = self._claim_for(devices.extended, pod, lacking)
+        return (claims if claim is None else (*claims, claim)), mappings
 
     def _answers_to(self, claims: Sequence[ClaimRequests]) -> Answers:
         question = (self._classes.version, *(claim.question for claim in claims))
