@@ -11,6 +11,7 @@ from app.cache.cache import Cache
 from app.cache.node_tree import region_and_zone
 from app.framework.node_table import CPU, EPHEMERAL_STORAGE, MEMORY, NodeTable
 from app.objects.pod import Pod
+from app.printable import printable
 from app.queue.scheduling_queue import SchedulingQueue
 
 STATES: Final = (
@@ -18,6 +19,8 @@ STATES: Final = (
 )  # fmt: skip
 NATIVE: Final = EPHEMERAL_STORAGE + 1
 """Resources that every node has; those after are extended ones."""
+REASON_LIMIT: Final = 500
+"""Characters of a reason that are shown: who makes a pod chooses how long names in it are."""
 REASONS_TOLD: Final = 5
 """In one go, where there is no terminal."""
 
@@ -50,6 +53,11 @@ class Pending:
     @property
     def who(self) -> str:
         return self.first if not self.others else f"{self.first} and {self.others} more"
+
+    @property
+    def words(self) -> str:
+        """The reason, for people."""
+        return printable(self.why, limit=REASON_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +135,7 @@ class Told:
         self._line = progress.line()
         new = [each for each in progress.pending if self._reasons.get(each.first) != each.why]
         self._reasons = {each.first: each.why for each in progress.pending}
-        lines += [f"fits nowhere: {each.who}: {each.why}" for each in new[:REASONS_TOLD]]
+        lines += [f"fits nowhere: {each.who}: {each.words}" for each in new[:REASONS_TOLD]]
         if len(new) > REASONS_TOLD:
             lines.append(f"fits nowhere: {len(new) - REASONS_TOLD} more, for other reasons")
         return lines

@@ -5,11 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.embedded.progress import NodeUse, Pending, Progress
-from app.printable import printable
 from app.tables import GAP, Clipped, Content, Stack, Styled, Table, height_of
 
-REASON_LIMIT: Final = 500
-"""Characters of a reason that are looked at: who makes a pod chooses how long names in it are."""
 REASON_LINES: Final = 3
 LEAST_WIDTH: Final = 5
 """A column that would have to be narrower is left out."""
@@ -44,7 +41,7 @@ def _pending(pending: Sequence[Pending], *, width: int, height: int) -> list[Con
     for index, each in enumerate(pending):
         left = len(pending) - index
         free = room - (left > 1)  # the last line is for how many there are besides
-        text = Styled((each.who, "bold"), (f": {printable(each.why, limit=REASON_LIMIT)}", ""))
+        text = Styled((each.who, "bold"), (f": {each.words}", ""))
         part = Clipped(text, lines=REASON_LINES if index else min(REASON_LINES, max(free, 1)))
         lines = height_of(part, width=width)
         if index and lines > free:
