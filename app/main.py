@@ -19,10 +19,13 @@ from app.client.resource_claims import ResourceClaimApi
 from app.clock import Clock
 from app.config.feature_gates import FEATURE_GATES, Gate
 from app.config.types import KubeSchedulerConfiguration
+from app.connection_limit import ConnectionCounts
 from app.extender.build import build_extenders
 from app.framework.listers import Listers
+from app.http_server import HttpServer
 from app.leaderelection.elector import LeaderElector
 from app.memory import keep_objects
+from app.metrics.connection_metrics import ConnectionCollector
 from app.metrics.extender_metrics import BreakerCollector, ExtenderMetrics
 from app.metrics.loop_lag import measure_lag
 from app.metrics.owners import (
@@ -54,6 +57,7 @@ from app.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from app.scheduler.scheduler import Scheduler
 from app.scheduler.telling import Telling
 from app.scheduler.timed_handler import EventTimer
+from app.server.secure_serving import SecureServer
 from app.server.stuck_loop import StuckLoopResponder
 from app.service.cache_check import CacheCheck
 from app.service.dump import dump
@@ -250,10 +254,10 @@ class SchedulerService:
             metrics=self.metrics,
             clock=clock,
         )
-        self.stuck_loop = StuckLoopResponder()
-        """Answers probes while the event loop cannot; servers register with it."""
-        self._watchdog = Watchdog(pause=self.stuck_loop.answer)
-        self.stuck_loop.metrics.register(StuckLoopCollector(self._watchdog))
+        self._stuck_loop = StuckLoopResponder()
+        self._watchdog = Watchdog(pause=self._stuck_loop.answer)
+        self._stuck_loop.metrics.register(StuckLoopCollector(self._watchdog))
+        self._connections: dict[str, ConnectionCounts] = {}
         self.staleness = Staleness(
             self.watches.reflectors, is_leading=lambda: self.is_leading, clock=clock
         )
@@ -284,6 +288,7 @@ class SchedulerService:
             LaneCollector(lambda: self.lanes.stats.items()),
             ReflectorCollector(self.watches.reflectors),
             StuckLoopCollector(self._watchdog),
+            ConnectionCollector(self._connections),
         ):
             registry.register(collector)
         register_process(registry, gates=gates)
@@ -291,6 +296,14 @@ class SchedulerService:
     def begin_termination(self) -> None:
         """Fail ``/readyz`` from now on: the process was told to end."""
         self.is_terminating = True
+
+    def add_server(self, name: str, server: HttpServer | SecureServer) -> None:
+        """Take note of a server that has started, as *name* in metrics.
+
+        While the event loop is stuck, its probes are answered by a thread.
+        """
+        self._connections[name] = server.connections
+        self._stuck_loop.listeners.append(server.listener)
 
     @property
     def is_leading(self) -> bool:

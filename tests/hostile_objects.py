@@ -130,7 +130,7 @@ _CEL: Final = (
             "loops",
             f"{ROWS}.all(a, {ROWS}.all(b, {ROWS}.all(c, {ROWS}.all(d, a + b + c + d == 0))))",
         ),
-        Want.EITHER,
+        Want.REFUSED,
     ),
     Attack(
         "CEL strings that double",
@@ -141,19 +141,19 @@ _CEL: Final = (
             + "s24.size() > 0"
             + ")" * 25,
         ),
-        Want.EITHER,
+        Want.REFUSED,
     ),
     Attack(
         "CEL lists that double",
         selecting("lists", f"{ROWS}" + ".map(x, [x, x])" * 40 + ".size() > 0"),
-        Want.EITHER,
+        Want.REFUSED,
     ),
     Attack(
-        "CEL in 900 brackets", selecting("brackets", "(" * 900 + "true" + ")" * 900), Want.EITHER
+        "CEL in 900 brackets", selecting("brackets", "(" * 900 + "true" + ")" * 900), Want.REFUSED
     ),
     Attack("CEL of 900 negations", selecting("negations", "!" * 901 + "true"), Want.EITHER),
-    Attack("CEL of 100 KB", selecting("long", " || ".join(["true"] * 12_500)), Want.EITHER),
-    Attack("CEL that is none", selecting("no-cel", "device.(("), Want.EITHER),
+    Attack("CEL of 100 KB", selecting("long", " || ".join(["true"] * 12_500)), Want.REFUSED),
+    Attack("CEL that is none", selecting("no-cel", "device.(("), Want.REFUSED),
     Attack("CEL with escapes", selecting("cel-escapes", f'"{C1}" == "\u202e"'), Want.EITHER),
 )
 _DEVICES: Final = (
@@ -197,7 +197,7 @@ _DEVICES: Final = (
     Attack(
         "devices: 1000 requests",
         claims("requests", *(exactly(f"r{i}") for i in range(1000))),
-        Want.EITHER,
+        Want.REFUSED,
     ),
     Attack(
         "devices: an allocation of one's own making",
@@ -228,9 +228,9 @@ _DEVICES: Final = (
 _QUANTITIES: Final = (
     Attack("cpu 1e999999999", creates(asking("exponent", "1e999999999")), Want.EITHER),
     Attack("cpu 1e-999999999", creates(asking("tiny", "1e-999999999")), Want.EITHER),
-    Attack("cpu of 5,000 digits", creates(asking("digits", HUGE)), Want.EITHER),
+    Attack("cpu of 5,000 digits", creates(asking("digits", HUGE)), Want.REFUSED),
     Attack("cpu of 5,000 digits behind the point", creates(asking("point", f"0.{HUGE}")),
-           Want.EITHER),
+           Want.REFUSED),
     Attack("a negative cpu", creates(asking("negative", "-1")), Want.REFUSED, "greater than"),
     Attack("cpu that is none", creates(asking("none", CLEARS)), Want.REFUSED, "quantities must"),
     Attack("a priority beyond 32 bits", creates(pod("priority", priority=2**40)), Want.REFUSED),
@@ -286,7 +286,7 @@ _TEXTS: Final = (
            creates({"metadata": {"name": "annotated", "annotations": {"a": CLEARS + C1 + REVERSES}},
                     "spec": pod("annotated")["spec"]})),
     Attack("a scheduler's name with escapes",
-           creates(pod("by", schedulerName=CLEARS)), Want.EITHER),
+           creates(pod("by", schedulerName=CLEARS)), Want.REFUSED),
     Attack("an affinity with escapes",
            creates(pod("affine", affinity={"nodeAffinity": {
                "requiredDuringSchedulingIgnoredDuringExecution": {

@@ -20,7 +20,6 @@ from app.config.options import Options
 from app.config.types import KubeSchedulerConfiguration
 from app.endpoints import extender_port_application
 from app.main import SchedulerService
-from app.metrics.connection_metrics import ConnectionCollector
 from app.plugin_sources import KnownPlugins
 from app.tasks import forever
 from app.termination import until_terminated
@@ -84,8 +83,7 @@ async def _answer(
         server = await cleanup.enter_async_context(
             listening(asked, app, reviews=reviews, clock=clock)
         )
-        service.stuck_loop.listeners.append(server.listener)
-        service.registry.register(ConnectionCollector({"extender": server.connections}))
+        service.add_server("extender", server)
 
         async def both() -> None:
             async with asyncio.TaskGroup() as tasks:

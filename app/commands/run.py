@@ -31,7 +31,6 @@ from app.files import write_file
 from app.leaderelection.build import make_elector
 from app.leaderelection.elector import LeadershipLostError
 from app.main import SchedulerService
-from app.metrics.connection_metrics import ConnectionCollector
 from app.metrics.selection import Selection
 from app.plugin_sources import KnownPlugins
 from app.server.secure_serving import SecureServer
@@ -140,7 +139,7 @@ async def serve(
         application = scheduler_application(service, flags=flag_values(options))
         server = await cleanup.enter_async_context(securely_serving(application, options, config))
         if server is not None:
-            service.stuck_loop.listeners.append(server.listener)
+            service.add_server("secure", server)
         extender_port = None
         if extender.port is not None:
             # A client of its own: whoever comes with a wrong token must not hold up the binds.
@@ -155,11 +154,7 @@ async def serve(
                     clock=RealClock(),
                 )
             )
-            service.stuck_loop.listeners.append(extender_port.listener)
-        ports = {"secure": server, "extender": extender_port}
-        service.registry.register(
-            ConnectionCollector({name: port.connections for name, port in ports.items() if port})
-        )
+            service.add_server("extender", extender_port)
         try:
             await until_terminated(
                 _run(service, options, server, extender_port, find_plugins),

@@ -126,7 +126,7 @@ class Up:
             answering = self._server(scheduler_application(service), review_client)
             cleanup.push_async_callback(answering.stop)
             await self._answer(answering)
-            service.stuck_loop.listeners.append(answering.listener)
+            service.add_server("secure", answering)
             kubelets = HollowKubelets(
                 nodes_client,
                 Settings(self._options.nodes, self._options.template),

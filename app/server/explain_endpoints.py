@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Query, Response
@@ -23,6 +23,10 @@ LONGEST_KEY: Final = 2 * MAX_SUBDOMAIN + 1
 MOST_WAITING: Final = 16
 """Questions that wait for their turn; there is one at a time."""
 RETRY_SECONDS: Final = 1
+REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+    404: {"model": Refusal},
+    429: {"model": Refusal, "description": "Too many questions at once"},
+}
 
 
 NumberOfNodes = Annotated[
@@ -50,10 +54,7 @@ def explain_endpoints(answers: Answers) -> APIRouter:
         "/explain/pods/{namespace}/{name}",
         summary="Why a pod is pending, or why it is where it is",
         response_model=Explanation,
-        responses={
-            404: {"model": Refusal},
-            429: {"model": Refusal, "description": "Too many questions at once"},
-        },
+        responses=REFUSALS,
     )
     async def explain_pod(
         namespace: str,
@@ -72,10 +73,7 @@ def explain_endpoints(answers: Answers) -> APIRouter:
         "/explain/pods/{namespace}",
         summary="Why pods of a Deployment, StatefulSet, Job or the like are pending",
         response_model=WorkloadExplanation,
-        responses={
-            404: {"model": Refusal},
-            429: {"model": Refusal, "description": "Too many questions at once"},
-        },
+        responses=REFUSALS,
     )
     async def explain_workload(
         namespace: str,
