@@ -1,11 +1,11 @@
 """How Sphinx builds these pages into a site (``make docs``) that needs nothing from elsewhere."""
 
-from importlib.metadata import version as version_of
+from berth.release import version as version_of
 
 project = "berth"
 author = "the berth authors"
 copyright = "the berth authors, Apache-2.0"
-version = release = version_of("berth")
+version = release = version_of()
 
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from app.objects.cluster import (
+from berth.objects.cluster import (
     Lease,
     Namespace,
     PriorityClass,
@@ -20,7 +20,7 @@ from app.objects.cluster import (
     StatefulSet,
     WorkloadSpec,
 )
-from app.objects.meta import (
+from berth.objects.meta import (
     Condition,
     KubeStruct,
     LabelSelector,
@@ -28,8 +28,8 @@ from app.objects.meta import (
     ObjectMeta,
     OwnerReference,
 )
-from app.objects.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
-from app.objects.pod import (
+from berth.objects.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
+from berth.objects.pod import (
     Affinity,
     Container,
     ContainerPort,
@@ -52,12 +52,12 @@ from app.objects.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
-from app.objects.policy import (
+from berth.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-from app.objects.quantity import Quantities, Quantity
+from berth.objects.quantity import Quantities, Quantity
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"

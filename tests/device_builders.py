@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from app.objects.devices import (
+from berth.objects.devices import (
     ALL,
     EXACT_COUNT,
     AllocatedDeviceStatus,
@@ -40,17 +40,17 @@ from app.objects.devices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from app.objects.meta import ObjectMeta, OwnerReference
-from app.objects.node import Taint
-from app.objects.pod import (
+from berth.objects.meta import ObjectMeta, OwnerReference
+from berth.objects.node import Taint
+from berth.objects.pod import (
     NodeSelector,
     NodeSelectorTerm,
     Pod,
     PodResourceClaim,
     PodResourceClaimStatus,
 )
-from app.objects.quantity import Quantity
-from app.objects.selectors import NAME_FIELD
+from berth.objects.quantity import Quantity
+from berth.objects.selectors import NAME_FIELD
 from tests.builders import requirement, term
 
 DRIVER: Final = "gpu.example.com"

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from app.framework.devices.claims import ResourceClaims
-from app.framework.devices.commitment import ConflictError
-from app.objects.devices import ResourceClaim, decode_claim
+from berth.framework.devices.claims import ResourceClaims
+from berth.framework.devices.commitment import ConflictError
+from berth.objects.devices import ResourceClaim, decode_claim
 
 
 class Write(NamedTuple):
@@ -16,7 +16,7 @@ class Write(NamedTuple):
 
 
 class FakeClaims:
-    """The :class:`~app.framework.devices.commitment.ClaimWriter` of a cluster of plain dicts.
+    """The :class:`~berth.framework.devices.commitment.ClaimWriter` of a cluster of plain dicts.
 
     What is written is told to *known* at once, unless ``lags``; then :meth:`catch_up` tells it.
     """

@@ -14,39 +14,39 @@ import httpx
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from app.cache.cache import Cache
-from app.clock import FakeClock, rfc3339
-from app.config.load import default_configuration, from_object
-from app.extender.build import build_extenders
-from app.framework.interface import Plugin
-from app.framework.listers import Lister, Listers
-from app.framework.node_table import NodeTable
-from app.framework.outcomes import NOBODY, Outcomes
-from app.framework.pod_info import PodInfo
-from app.metrics.extender_metrics import ExtenderMetrics
-from app.metrics.scheduler_metrics import SchedulerMetrics
-from app.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from app.objects.meta import Condition
-from app.objects.node import Node
-from app.objects.pod import Pod, PodStatus
-from app.objects.storage import PersistentVolume, PersistentVolumeClaim
-from app.profile.build import Registry, args_models, build_profiles
-from app.queue.scheduling_queue import SchedulingQueue
-from app.scheduler.alike import alike_profiles
-from app.scheduler.background import Background
-from app.scheduler.binding import BindingCycle
-from app.scheduler.claim import Claims
-from app.scheduler.consultation import Consultation
-from app.scheduler.decisions import Decisions
-from app.scheduler.device_watches import device_watches
-from app.scheduler.event_handlers import NodeHandler, PodHandler
-from app.scheduler.failure import FailureHandler
-from app.scheduler.find_node import NodeFinder
-from app.scheduler.preemption import Preemptions, PreemptionsUnderWay
-from app.scheduler.scheduler import Scheduler
-from app.scheduler.telling import Telling
-from app.scheduler.timed_handler import EventTimer
-from plugins.registry import IN_TREE
+from berth.cache.cache import Cache
+from berth.clock import FakeClock, rfc3339
+from berth.config.load import default_configuration, from_object
+from berth.extender.build import build_extenders
+from berth.framework.interface import Plugin
+from berth.framework.listers import Lister, Listers
+from berth.framework.node_table import NodeTable
+from berth.framework.outcomes import NOBODY, Outcomes
+from berth.framework.pod_info import PodInfo
+from berth.metrics.extender_metrics import ExtenderMetrics
+from berth.metrics.scheduler_metrics import SchedulerMetrics
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.meta import Condition
+from berth.objects.node import Node
+from berth.objects.pod import Pod, PodStatus
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.profile.build import Registry, args_models, build_profiles
+from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.alike import alike_profiles
+from berth.scheduler.background import Background
+from berth.scheduler.binding import BindingCycle
+from berth.scheduler.claim import Claims
+from berth.scheduler.consultation import Consultation
+from berth.scheduler.decisions import Decisions
+from berth.scheduler.device_watches import device_watches
+from berth.scheduler.event_handlers import NodeHandler, PodHandler
+from berth.scheduler.failure import FailureHandler
+from berth.scheduler.find_node import NodeFinder
+from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth.scheduler.scheduler import Scheduler
+from berth.scheduler.telling import Telling
+from berth.scheduler.timed_handler import EventTimer
+from berth_plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
 
 Stored = TypeVar("Stored", PersistentVolume, PersistentVolumeClaim)

@@ -5,7 +5,7 @@ from typing import Final
 
 CLEARS: Final = "\x1b[2J\x1b[H\x1b]0;owned\x07"
 """Clears the screen and names the window."""
-FORGES: Final = "x\n14:03:07.120 INFO app.scheduler: pod bound pod=default/web node=n1"
+FORGES: Final = "x\n14:03:07.120 INFO berth.scheduler: pod bound pod=default/web node=n1"
 """Goes on with what looks like a line of the log."""
 REVERSES: Final = "a\u202egnp.exe\u202c\u2066b\u2069"
 HIDES: Final = "ad\u200bmin\u2060\ufeff\u00ad\ufe0f\u3164\U000e0041"

@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from app.cache.cache import Cache
-from app.config.load import default_configuration, from_object
-from app.framework.cycle_state import CycleState
-from app.framework.listers import Lister, Listers
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.candidate import Preemption
-from app.objects.node import Node
-from app.objects.pod import Pod
-from app.objects.policy import PodDisruptionBudget
-from app.offline.scenario import OfflineHandle, smallest_name
-from app.profile.build import Registry, args_models, build_profiles
-from app.scheduler.decision import Decision
-from app.scheduler.find_node import NodeFinder
-from plugins.registry import IN_TREE
+from berth.cache.cache import Cache
+from berth.config.load import default_configuration, from_object
+from berth.framework.cycle_state import CycleState
+from berth.framework.listers import Lister, Listers
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import Preemption
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.objects.policy import PodDisruptionBudget
+from berth.offline.scenario import OfflineHandle, smallest_name
+from berth.profile.build import Registry, args_models, build_profiles
+from berth.scheduler.decision import Decision
+from berth.scheduler.find_node import NodeFinder
+from berth_plugins.registry import IN_TREE
 
 
 @dataclass

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from app.clock import FakeClock
-from app.connection_limit import LOG_SECONDS, ConnectionLimit, Seat
+from berth.clock import FakeClock
+from berth.connection_limit import LOG_SECONDS, ConnectionLimit, Seat
 
 
 class Room:
@@ -91,7 +91,7 @@ def test_what_is_refused_is_logged_seldom_and_counted_always(
 ) -> None:
     room = Room(1, 0)
     room.enter("busy", works=True)
-    with caplog.at_level(logging.WARNING, "app.connection_limit"):
+    with caplog.at_level(logging.WARNING, "berth.connection_limit"):
         for _ in range(100):
             room.enter("refused")
         assert len(caplog.records) == 1

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import documents
-from app.documents import DEPTH_LIMIT, JsonLoader, depth_of
+from berth import documents
+from berth.documents import DEPTH_LIMIT, JsonLoader, depth_of
 
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.service.dump import dump
+from berth.service.dump import dump
 from tests.builders import node, pod
 from tests.harness import Harness
 
@@ -15,7 +15,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, Any]]]:
     return [
         (r.message, {k: v for k, v in vars(r).items() if k not in standard})
         for r in caplog.records
-        if r.name == "app.service.dump"
+        if r.name == "berth.service.dump"
     ]
 
 
@@ -24,7 +24,7 @@ async def test_dump(caplog: pytest.LogCaptureFixture) -> None:
     n1 = node("n1")
     harness.put(n1, pod("old", node="n1"), pod("gone", node="n2"), pod("big", cpu=99_999))
     await harness.until_idle()
-    caplog.set_level(logging.INFO, "app.service.dump")
+    caplog.set_level(logging.INFO, "berth.service.dump")
     pods = [p for p in harness.cluster.pods.values() if p.metadata.name != "gone"]
 
     dump(harness.cache, harness.queue, nodes=[n1], pods=pods)

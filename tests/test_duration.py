@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.duration import Duration
+from berth.duration import Duration
 
 HOUR = 3_600_000_000_000
 

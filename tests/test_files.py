@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.certificates import KeyPair, load_pair, self_signed, server_context
-from app.files import PUBLIC, SECRET, file_in_memory, write_file
+from berth.certificates import KeyPair, load_pair, self_signed, server_context
+from berth.files import PUBLIC, SECRET, file_in_memory, write_file
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from starlette.responses import PlainTextResponse
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from app.connection_limit import ConnectionLimit
-from app.http_server import HEAD_SECONDS, LARGEST_HEAD, GatheringTransport, Protocol
+from berth.connection_limit import ConnectionLimit
+from berth.http_server import HEAD_SECONDS, LARGEST_HEAD, GatheringTransport, Protocol
 
 
 class Recorder(asyncio.Transport):

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.config.errors import ConfigError
-from app.config.load import from_object
-from app.config.types import API_VERSION, KIND, KubeSchedulerConfiguration
-from app.framework.pod_info import PodInfo
-from app.profile.build import args_models
-from app.queue.sub_queues import SubQueue
-from app.service.live_configuration import LiveConfiguration
-from plugins.registry import IN_TREE
+from berth.config.errors import ConfigError
+from berth.config.load import from_object
+from berth.config.types import API_VERSION, KIND, KubeSchedulerConfiguration
+from berth.framework.pod_info import PodInfo
+from berth.profile.build import args_models
+from berth.queue.sub_queues import SubQueue
+from berth.service.live_configuration import LiveConfiguration
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.harness import Harness
 

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from app import log as logs
-from app.redaction import redacted
+from berth import log as logs
+from berth.redaction import redacted
 from tests.hostile_text import FORGES, HOSTILE, LONE, misread
 
 pytestmark = pytest.mark.usefixtures("root_logger")
@@ -27,13 +27,13 @@ def said(stream: io.StringIO) -> list[str]:
 
 def test_text() -> None:
     stream = written(0)
-    logging.getLogger("app.scheduler").info("pod bound", extra={"pod": "a/b", "why": "two words"})
-    assert stream.getvalue()[12:] == " INFO app.scheduler: pod bound pod=a/b why='two words'\n"
+    logging.getLogger("berth.scheduler").info("pod bound", extra={"pod": "a/b", "why": "two words"})
+    assert stream.getvalue()[12:] == " INFO berth.scheduler: pod bound pod=a/b why='two words'\n"
 
 
 def test_json() -> None:
     stream = written(2, format="json")
-    logger = logging.getLogger("app.x")
+    logger = logging.getLogger("berth.x")
     logger.debug("pod bound", extra={"pod": "a/b", "attempts": 2})
     logger.error("no answer", extra={"error": "refused"})
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
@@ -41,8 +41,8 @@ def test_json() -> None:
         assert isinstance(line.pop("ts"), float)
         assert line.pop("caller").startswith("test_log.py:")
     assert lines == [
-        {"logger": "app.x", "msg": "pod bound", "v": 2, "pod": "a/b", "attempts": 2},
-        {"logger": "app.x", "msg": "no answer", "err": "refused"},
+        {"logger": "berth.x", "msg": "pod bound", "v": 2, "pod": "a/b", "attempts": 2},
+        {"logger": "berth.x", "msg": "no answer", "err": "refused"},
     ]
 
 
@@ -51,7 +51,7 @@ def test_an_exception_is_one_json_line() -> None:
     try:
         raise ValueError("three")
     except ValueError:
-        logging.getLogger("app.x").exception("it failed")
+        logging.getLogger("berth.x").exception("it failed")
     (line,) = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert line["err"] == "three"
     assert line["stacktrace"].endswith("ValueError: three")
@@ -79,7 +79,7 @@ def test_an_exception_is_one_json_line() -> None:
 )
 def test_verbosity(v: int, vmodule: tuple[str, ...], want: list[str]) -> None:
     stream = written(v, vmodule=vmodule)
-    for name, logger in (("a", "app.scheduler.binding"), ("b", "app.queue.heap")):
+    for name, logger in (("a", "berth.scheduler.binding"), ("b", "berth.queue.heap")):
         logging.getLogger(logger).debug("debug %s", name)
         logging.getLogger(logger).info("info %s", name)
     assert said(stream) == want
@@ -87,7 +87,7 @@ def test_verbosity(v: int, vmodule: tuple[str, ...], want: list[str]) -> None:
 
 def test_verbosity_changes_while_the_process_runs() -> None:
     stream = written(0, vmodule=("heap=2",))
-    logger, chatty = logging.getLogger("app.x"), logging.getLogger("app.heap")
+    logger, chatty = logging.getLogger("berth.x"), logging.getLogger("app.heap")
     logger.debug("before")
     logs.set_verbosity(4)
     logger.debug("during")
@@ -109,7 +109,7 @@ def test_errors_alone_go_to_stderr_when_streams_are_split() -> None:
     out, err = io.StringIO(), io.StringIO()
     logs.setup_by_flags(0, split_stream=True, stdout=out, stderr=err)
     for level in (logging.INFO, logging.WARNING, logging.ERROR):
-        logging.getLogger("app.x").log(level, "%d", level)
+        logging.getLogger("berth.x").log(level, "%d", level)
     assert (said(out), said(err)) == (["20", "30"], ["40"])
 
 
@@ -181,14 +181,14 @@ def test_looking_for_credentials_takes_no_longer_than_reading(part: str) -> None
 )
 def test_a_field_is_one_word_whatever_is_in_it(value: str, want: str) -> None:
     stream = written(0)
-    logging.getLogger("app.x").warning("said", extra={"what": value})
+    logging.getLogger("berth.x").warning("said", extra={"what": value})
     assert stream.getvalue().endswith(f" said what={want}\n")
 
 
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_credentials_are_blotted_out_wherever_they_are(format: str) -> None:
     stream = written(0, format=format)
-    logger = logging.getLogger("app.x")
+    logger = logging.getLogger("berth.x")
     logger.warning("said Bearer %s", TOKEN)
     logger.warning("a field", extra={"headers": {"Authorization": f"Bearer {TOKEN}"}})
     try:
@@ -206,7 +206,7 @@ def test_credentials_are_blotted_out_wherever_they_are(format: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_line_is_one_line_that_no_terminal_obeys(format: str, text: str) -> None:
     stream = written(0, format=format)
-    logger = logging.getLogger("app.x")
+    logger = logging.getLogger("berth.x")
     logger.warning("said %s", text, extra={"what": text, "nested": [{text: text}]})
     (line,) = stream.getvalue().splitlines()
     assert not misread(line)
@@ -222,7 +222,7 @@ def test_an_exception_cannot_forge_a_line(format: str, text: str) -> None:
     try:
         raise ValueError(text)
     except ValueError:
-        logging.getLogger("app.x").exception("raised")
+        logging.getLogger("berth.x").exception("raised")
     first, *rest = stream.getvalue().split("\n")
     assert "raised" in first
     assert not misread(stream.getvalue())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.manifests import ManifestError, read
+from berth.manifests import ManifestError, read
 
 
 @pytest.mark.parametrize(

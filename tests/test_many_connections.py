@@ -14,13 +14,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from app import http_server, open_files
-from app.addresses import LOOPBACK
-from app.certificates import self_signed, server_context
-from app.commands.terminal import in_loop
-from app.connection_limit import MOST as MOST_BY_DEFAULT
-from app.connection_limit import ConnectionCounts
-from app.http_server import SHARE_OF_FILES, HttpServer
+from berth import http_server, open_files
+from berth.addresses import LOOPBACK
+from berth.certificates import self_signed, server_context
+from berth.commands.terminal import in_loop
+from berth.connection_limit import MOST as MOST_BY_DEFAULT
+from berth.connection_limit import ConnectionCounts
+from berth.http_server import SHARE_OF_FILES, HttpServer
 
 pytestmark = pytest.mark.wall
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.memory import room_in_container
+from berth.memory import room_in_container
 
 
 @pytest.mark.parametrize(

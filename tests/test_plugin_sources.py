@@ -7,13 +7,13 @@ from textwrap import dedent
 
 import pytest
 
-from app import plugin_sources
-from app.config.errors import ConfigError
-from app.plugin_sources import IN_TREE_ORIGIN, KnownPlugins, files_in, points_of
-from plugins.registry import IN_TREE
+from berth import plugin_sources
+from berth.config.errors import ConfigError
+from berth.plugin_sources import IN_TREE_ORIGIN, KnownPlugins, files_in, points_of
+from berth_plugins.registry import IN_TREE
 
 SCORE = """
-from app.framework.scalar import ScalarScore
+from berth.framework.scalar import ScalarScore
 
 class {name}(ScalarScore):
     NAME = "{name}"
@@ -146,7 +146,7 @@ def test_hidden_files_and_folders_are_no_plugins(tmp_path: Path) -> None:
         ),
         pytest.param(
             """
-            from app.framework.interface import ReservePlugin
+            from berth.framework.interface import ReservePlugin
 
             class Mine(ReservePlugin):
                 NAME = "Mine"
@@ -156,7 +156,7 @@ def test_hidden_files_and_folders_are_no_plugins(tmp_path: Path) -> None:
         ),
         pytest.param(
             """
-            from app.framework.interface import Plugin
+            from berth.framework.interface import Plugin
 
             class Mine(Plugin):
                 NAME = "Mine"
@@ -226,7 +226,7 @@ def test_two_plugins_of_one_name_are_both_named(tmp_path: Path) -> None:
         pytest.param(
             "Mine", "json:loads",
             "entry point Mine = json:loads: LOADS is no subclass of"
-            " app.framework.interface.Plugin",
+            " berth.framework.interface.Plugin",
             id="to what is no plugin",
         ),
     ],

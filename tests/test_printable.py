@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.printable import printable, printable_json, printable_lines
+from berth.printable import printable, printable_json, printable_lines
 from tests.hostile_text import HOSTILE, misread
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)

@@ -7,20 +7,20 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from app.clock import FakeClock
-from app.config.configz import to_configz, to_object, to_shown
-from app.config.errors import ConfigError
-from app.config.load import from_object
-from app.config.options import Options
-from app.config.types import KubeSchedulerConfiguration
-from app.profile.build import args_models
-from app.redaction import REDACTED, redacted_object
-from app.server.application import Application
-from app.server.debug.configuration import effective_configuration
-from app.server.snapshot_endpoints import snapshot_endpoints
-from app.server.zpages import flag_values, zpages
-from app.whatif.snapshot import Snapshot
-from plugins.registry import IN_TREE
+from berth.clock import FakeClock
+from berth.config.configz import to_configz, to_object, to_shown
+from berth.config.errors import ConfigError
+from berth.config.load import from_object
+from berth.config.options import Options
+from berth.config.types import KubeSchedulerConfiguration
+from berth.profile.build import args_models
+from berth.redaction import REDACTED, redacted_object
+from berth.server.application import Application
+from berth.server.debug.configuration import effective_configuration
+from berth.server.snapshot_endpoints import snapshot_endpoints
+from berth.server.zpages import flag_values, zpages
+from berth.whatif.snapshot import Snapshot
+from berth_plugins.registry import IN_TREE
 
 SECRETS: Final = ("c2VjcmV0LWtleQ", "hunter2", "s3cr3t-t0ken", "only-a-user")
 

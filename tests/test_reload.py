@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from app.clock import FakeClock
-from app.config import flags
-from app.config.errors import ConfigError
-from app.config.options import Options
-from app.config.types import KubeSchedulerConfiguration
-from app.profile.build import args_models
-from app.service.reload import LOOK_EVERY, Reloader
-from plugins.registry import IN_TREE
+from berth.clock import FakeClock
+from berth.config import flags
+from berth.config.errors import ConfigError
+from berth.config.options import Options
+from berth.config.types import KubeSchedulerConfiguration
+from berth.profile.build import args_models
+from berth.service.reload import LOOK_EVERY, Reloader
+from berth_plugins.registry import IN_TREE
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
-from app.same_machine import SameMachine
+from berth.same_machine import SameMachine
 
 JSON = {"Content-Type": "application/json"}
 

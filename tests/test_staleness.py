@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.clock import FakeClock
-from app.service.staleness import PATIENCE, Staleness
+from berth.clock import FakeClock
+from berth.service.staleness import PATIENCE, Staleness
 
 
 @dataclass

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from app.embedded.progress import NodeUse, Pending, Progress
-from app.embedded.view import REASON_LINES, render
-from app.tables import Clipped, Content, Stack, Styled, Table, as_text, height_of, shown_live
+from berth.embedded.progress import NodeUse, Pending, Progress
+from berth.embedded.view import REASON_LINES, render
+from berth.tables import Clipped, Content, Stack, Styled, Table, as_text, height_of, shown_live
 from tests.hostile_text import CLEARS, HOSTILE, MARKUP, misread
 
 OF_RICH = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.tasks import PIECE, in_turns
+from berth.tasks import PIECE, in_turns
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.wall
 
 SERVE = """
 import asyncio, sys
-from app.termination import until_terminated
+from berth.termination import until_terminated
 
 async def serve():
     print("up", flush=True)
@@ -28,7 +28,7 @@ sys.exit(5 if asyncio.run(until_terminated(serve())) else 6)
 """
 STAND = """
 import sys
-from app.termination import exit_when_continued
+from berth.termination import exit_when_continued
 
 exit_when_continued(lambda: {overdue})
 print("up", flush=True)
@@ -39,7 +39,7 @@ sys.exit(5)
 
 HANG = """
 import asyncio, os, signal
-from app.termination import on_signals, unless_hung_up
+from berth.termination import on_signals, unless_hung_up
 
 os.open({terminal!r}, os.O_RDWR)  # the first that a new session opens is its own
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from app.config.errors import ConfigError
-from app.framework.interface import PluginArgs
-from app.framework.scalar import ScalarFilter, ScalarScore
-from app.framework.status import Status
-from app.testing import (
+from berth.config.errors import ConfigError
+from berth.framework.interface import PluginArgs
+from berth.framework.scalar import ScalarFilter, ScalarScore
+from berth.framework.status import Status
+from berth.testing import (
     Placement,
     configuration,
     explain,

@@ -9,9 +9,9 @@ from types import FrameType
 
 import pytest
 
-from app.framework.interface import Plugin
-from app.framework.pod_info import PodInfo
-from app.service.watchdog import PATIENCE, Watchdog, traceback_of, whereabouts
+from berth.framework.interface import Plugin
+from berth.framework.pod_info import PodInfo
+from berth.service.watchdog import PATIENCE, Watchdog, traceback_of, whereabouts
 from tests.builders import pod
 
 ERRORS = "event loop is stuck"

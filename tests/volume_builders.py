@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.framework.listers import Listers
-from app.objects.meta import LabelSelector, ObjectMeta, OwnerReference
-from app.objects.pod import NodeSelector, NodeSelectorTerm, ResourceRequirements
-from app.objects.quantity import Quantity
-from app.objects.storage import (
+from berth.framework.listers import Listers
+from berth.objects.meta import LabelSelector, ObjectMeta, OwnerReference
+from berth.objects.pod import NodeSelector, NodeSelectorTerm, ResourceRequirements
+from berth.objects.quantity import Quantity
+from berth.objects.storage import (
     BIND_COMPLETED,
     SELECTED_NODE,
     WAIT_FOR_FIRST_CONSUMER,

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from app.certificates import self_signed
-from app.files import write_file
-from app.kubeconfig import write_kubeconfig
+from berth.certificates import self_signed
+from berth.files import write_file
+from berth.kubeconfig import write_kubeconfig
 
 USERS: Final = {
     "admin": ("admin", "system:masters"),

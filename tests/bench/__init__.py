@@ -1,1 +1,1 @@
-"""Tests of app.bench."""
+"""Tests of berth.bench."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.bench.extender import measure
-from app.clock import RealClock
+from berth.bench.extender import measure
+from berth.clock import RealClock
 
 
 @pytest.mark.wall

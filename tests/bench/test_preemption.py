@@ -1,8 +1,8 @@
 """The preemption benchmark measures what it says."""
 
-from app.bench import preemption
-from app.clock import FakeClock
-from plugins.registry import IN_TREE
+from berth.bench import preemption
+from berth.clock import FakeClock
+from berth_plugins.registry import IN_TREE
 
 
 def test_every_attempt_but_the_hopeless_ones_finds_victims() -> None:

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.bench import crowded
-from app.bench.process import BenchError
-from app.bench.throughput import WORKLOADS, Settings, measure
-from app.clock import RealClock
+from berth.bench import crowded
+from berth.bench.process import BenchError
+from berth.bench.throughput import WORKLOADS, Settings, measure
+from berth.clock import RealClock
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
 

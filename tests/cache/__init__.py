@@ -1,1 +1,1 @@
-"""Tests of app.cache."""
+"""Tests of berth.cache."""

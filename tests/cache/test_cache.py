@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cache.cache import Cache, CacheError
-from app.cache.node_tree import NodeTree
-from app.framework.node_table import CPU
-from app.framework.pod_counters import PodMatcher
-from app.framework.pod_info import PodInfo
-from app.objects.pod import Pod
-from app.objects.selectors import EVERYTHING, selector_from_map
+from berth.cache.cache import Cache, CacheError
+from berth.cache.node_tree import NodeTree
+from berth.framework.node_table import CPU
+from berth.framework.pod_counters import PodMatcher
+from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
+from berth.objects.selectors import EVERYTHING, selector_from_map
 from tests.builders import node, pod
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from app.cache.cache import Cache
-from app.cache.comparer import Comparison, Counted, compare, placed
-from app.framework.pod_info import PodInfo
-from app.objects.node import Node
-from app.objects.pod import Pod
+from berth.cache.cache import Cache
+from berth.cache.comparer import Comparison, Counted, compare, placed
+from berth.framework.pod_info import PodInfo
+from berth.objects.node import Node
+from berth.objects.pod import Pod
 from tests.builders import node, pod
 
 

@@ -5,9 +5,9 @@ The first table is that of ``dynamic-resource-allocation/cel/compile_test.go`` (
 
 import pytest
 
-from app.cel.ast import decode
-from app.cel.cost import estimated_cost
-from app.cel.selectors import environment
+from berth.cel.ast import decode
+from berth.cel.cost import estimated_cost
+from berth.cel.selectors import environment
 
 A = 'device.attributes["dra.example.com"]'
 C = 'device.capacity["dra.example.com"]'

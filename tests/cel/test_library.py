@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.cel.selector_error import SelectorError
-from app.cel.selectors import DeviceView, Expression
-from app.objects.devices import Device
+from berth.cel.selector_error import SelectorError
+from berth.cel.selectors import DeviceView, Expression
+from berth.objects.devices import Device
 
 DEVICE = DeviceView.of("driver.example.com", Device(name="d"))
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.cel.selector_error import SelectorError
-from app.cel.selectors import DeviceView, Expression, compile_expression
-from app.objects.devices import Device, DeviceAttribute
+from berth.cel.selector_error import SelectorError
+from berth.cel.selectors import DeviceView, Expression, compile_expression
+from berth.objects.devices import Device, DeviceAttribute
 from tests.device_builders import DRIVER, device, version
 
 GPU = device(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cel.semver import normalized, parse_version
+from berth.cel.semver import normalized, parse_version
 
 IN_ORDER = (
     "1.0.0-alpha",

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.cel.selector_error import CompileError, SelectorError
-from app.cel.selectors import (
+from berth.cel.selector_error import CompileError, SelectorError
+from berth.cel.selectors import (
     MAX_COST,
     MAX_LENGTH,
     DeviceView,
     Expression,
     compile_expression,
 )
-from app.objects.devices import Device
+from berth.objects.devices import Device
 from tests.device_builders import DRIVER, device
 
 EXCEEDED = "CEL runtime error: operation cancelled: actual cost limit exceeded"

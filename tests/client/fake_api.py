@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from app.client.errors import FencedError
+from berth.client.errors import FencedError
 
 
 class Request(NamedTuple):

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from app.client.api_client import ApiClient
-from app.client.connect import connect
+from berth.client.api_client import ApiClient
+from berth.client.connect import connect
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

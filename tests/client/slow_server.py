@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from app.client.lanes import Limits, WriteLanes
-from app.clock import FakeClock
+from berth.client.lanes import Limits, WriteLanes
+from berth.clock import FakeClock
 
 
 @asynccontextmanager

@@ -8,17 +8,17 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from app.client.api_client import ApiClient, LineBuffer
-from app.client.connect import connect
-from app.client.errors import (
+from berth.client.api_client import ApiClient, LineBuffer
+from berth.client.connect import connect
+from berth.client.errors import (
     ConflictError,
     FencedError,
     GoneError,
     TooManyRequestsError,
     UnavailableError,
 )
-from app.client.rate_limit import TokenBucket
-from app.clock import RealClock
+from berth.client.rate_limit import TokenBucket
+from berth.clock import RealClock
 from tests.client.serving import serving
 
 

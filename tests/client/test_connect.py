@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.certificates import self_signed
-from app.client.connect import ConnectError, connect, find, proxy_from_environment
-from app.clock import FakeClock
+from berth.certificates import self_signed
+from berth.client.connect import ConnectError, connect, find, proxy_from_environment
+from berth.clock import FakeClock
 
 CONFIG = {
     "apiVersion": "v1",

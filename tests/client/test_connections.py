@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
-from app.client.connections import IDLE_LIMIT, Answer, Connection, Connections
-from app.client.errors import UnavailableError
-from app.clock import FakeClock
+from berth.client.connections import IDLE_LIMIT, Answer, Connection, Connections
+from berth.client.errors import UnavailableError
+from berth.clock import FakeClock
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 HANG_UP = b""

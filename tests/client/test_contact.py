@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from app.client.contact import QUIET, Contact
-from app.clock import FakeClock
+from berth.client.contact import QUIET, Contact
+from berth.clock import FakeClock
 
 
 def recoveries(*happenings: tuple[float, str]) -> int:

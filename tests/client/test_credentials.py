@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from app.client.credentials import REFRESH_INTERVAL, Credentials
-from app.clock import FakeClock
+from berth.client.credentials import REFRESH_INTERVAL, Credentials
+from berth.clock import FakeClock
 
 
 class Source:

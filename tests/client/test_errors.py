@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.client import errors
-from app.client.errors import ApiError, TooManyRequestsError, UnavailableError, from_status
+from berth.client import errors
+from berth.client.errors import ApiError, TooManyRequestsError, UnavailableError, from_status
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from app.client.errors import NotFoundError, UnavailableError
-from app.client.event_api import EventApi
-from app.objects.event import Event, EventMeta, EventSeries, ObjectReference
+from berth.client.errors import NotFoundError, UnavailableError
+from berth.client.event_api import EventApi
+from berth.objects.event import Event, EventMeta, EventSeries, ObjectReference
 from tests.client.fake_api import FakeApi, Request
 
 ASKED = Request("GET", "/apis/events.k8s.io/v1")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.client.event_series import IDLE_LIMIT, EventSeriesCache, Occurrences, isomorphic_key
-from app.clock import rfc3339_micro
-from app.objects.event import Event, EventMeta, ObjectReference
+from berth.client.event_series import IDLE_LIMIT, EventSeriesCache, Occurrences, isomorphic_key
+from berth.clock import rfc3339_micro
+from berth.objects.event import Event, EventMeta, ObjectReference
 
 NOW = 1795179979.25
 

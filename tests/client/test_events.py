@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.client.errors import (
+from berth.client.errors import (
     AlreadyExistsError,
     ApiError,
     FencedError,
@@ -19,10 +19,10 @@ from app.client.errors import (
     TooManyRequestsError,
     UnavailableError,
 )
-from app.client.event_api import EventApi
-from app.client.events import EventRecorder, shortened
-from app.client.lanes import Limits, WriteLanes
-from app.clock import FakeClock
+from berth.client.event_api import EventApi
+from berth.client.events import EventRecorder, shortened
+from berth.client.lanes import Limits, WriteLanes
+from berth.clock import FakeClock
 from tests.builders import pod
 from tests.client.fake_api import FakeApi, Request
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.client.go_format import formatted
+from berth.client.go_format import formatted
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from app.client.errors import FencedError, NotFoundError
-from app.client.lanes import Lane, LaneStats, Limits, WriteLanes
-from app.clock import FakeClock
+from berth.client.errors import FencedError, NotFoundError
+from berth.client.lanes import Lane, LaneStats, Limits, WriteLanes
+from berth.clock import FakeClock
 from tests.client.slow_server import Server, settle
 
 ONE_AT_A_TIME = Limits(workers=1, status=0, event=0)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.client.lanes import Limits, WriteLanes
-from app.client.pod_status import PodStatusWriter
-from app.clock import FakeClock
-from app.objects.meta import Condition
+from berth.client.lanes import Limits, WriteLanes
+from berth.client.pod_status import PodStatusWriter
+from berth.clock import FakeClock
+from berth.objects.meta import Condition
 from tests.builders import pod
 from tests.client.fake_api import FakeApi
 

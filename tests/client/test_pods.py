@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.client.errors import (
+from berth.client.errors import (
     ApiError,
     ConflictError,
     ForbiddenError,
@@ -16,10 +16,10 @@ from app.client.errors import (
     ServerError,
     UnavailableError,
 )
-from app.client.pods import bind, bound_node, delete_pod, patch_pod_status, status_patch
-from app.clock import FakeClock
-from app.objects.meta import Condition
-from app.objects.pod import Pod
+from berth.client.pods import bind, bound_node, delete_pod, patch_pod_status, status_patch
+from berth.clock import FakeClock
+from berth.objects.meta import Condition
+from berth.objects.pod import Pod
 from tests.builders import pod
 from tests.client.fake_api import FakeApi, Request
 

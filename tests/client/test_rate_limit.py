@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.client.rate_limit import TokenBucket
-from app.clock import FakeClock
+from berth.client.rate_limit import TokenBucket
+from berth.clock import FakeClock
 
 
 def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:

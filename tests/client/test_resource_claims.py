@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.client import errors
-from app.client.lanes import WriteLanes
-from app.client.resource_claims import ResourceClaimApi
-from app.clock import FakeClock
-from app.framework.devices.claims import ResourceClaims
-from app.framework.devices.commitment import ClaimCommitment, ConflictError
-from app.objects.devices import decode_claim
+from berth.client import errors
+from berth.client.lanes import WriteLanes
+from berth.client.resource_claims import ResourceClaimApi
+from berth.clock import FakeClock
+from berth.framework.devices.claims import ResourceClaims
+from berth.framework.devices.commitment import ClaimCommitment, ConflictError
+from berth.objects.devices import decode_claim
 from tests.builders import pod
 from tests.client.fake_api import Answer, FakeApi, Request
 from tests.device_builders import allocation

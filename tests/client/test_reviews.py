@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.client.errors import ForbiddenError
-from app.client.reviews import (
+from berth.client.errors import ForbiddenError
+from berth.client.reviews import (
     ACCESS_REVIEWS,
     TOKEN_REVIEWS,
     ReviewError,

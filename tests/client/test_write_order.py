@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from app.client.lanes import Lane, LaneStats, Limits, WriteLanes
-from app.clock import FakeClock
-from app.framework.pod_info import PodInfo
-from app.objects.meta import Condition
-from app.scheduler.api_writer import ApiWriter
+from berth.client.lanes import Lane, LaneStats, Limits, WriteLanes
+from berth.clock import FakeClock
+from berth.framework.pod_info import PodInfo
+from berth.objects.meta import Condition
+from berth.scheduler.api_writer import ApiWriter
 from tests.builders import pod
 from tests.client.fake_api import FakeApi
 from tests.client.slow_server import Server, running_lanes, settle

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from app.cluster.resources import Object, Strategy
+from berth.cluster.resources import Object, Strategy
 
 CONTAINER = {"name": "c", "image": "nginx"}
 

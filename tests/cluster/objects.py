@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.cluster.controllers.views import (
+from berth.cluster.controllers.views import (
     Condition,
     Meta,
     OwnerReference,

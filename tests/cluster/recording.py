@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from app.cluster.registry import find
-from app.cluster.resources import Object, ResourceType
+from berth.cluster.registry import find
+from berth.cluster.resources import Object, ResourceType
 
 RECORDING = Path(__file__).parent / "recorded" / "kubectl.jsonl.gz"
 

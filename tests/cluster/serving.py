@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import msgspec
 
-from app.clock import FakeClock
-from app.cluster.resources import VERBS, FieldError, Object, ResourceType, Strategy
-from app.cluster.server import ApiServer
-from app.cluster.store import Store
+from berth.clock import FakeClock
+from berth.cluster.resources import VERBS, FieldError, Object, ResourceType, Strategy
+from berth.cluster.server import ApiServer
+from berth.cluster.store import Store
 
 NOW = 1_700_000_000.0
 NOW_TEXT = "2023-11-14T22:13:20Z"

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from app.clock import FakeClock
-from app.cluster.admission import (
+from berth.clock import FakeClock
+from berth.cluster.admission import (
     DEFAULT_CLASS,
     NAMESPACES,
     PODS,
@@ -14,14 +14,14 @@ from app.cluster.admission import (
     VOLUME_CLAIMS,
     Admission,
 )
-from app.cluster.bootstrap import bootstrap
-from app.cluster.deletion import Deletions
-from app.cluster.errors import StatusError
-from app.cluster.identities import Identities
-from app.cluster.options import DeleteOptions
-from app.cluster.resources import Object
-from app.cluster.store import Store
-from app.cluster.writes import Writes
+from berth.cluster.bootstrap import bootstrap
+from berth.cluster.deletion import Deletions
+from berth.cluster.errors import StatusError
+from berth.cluster.identities import Identities
+from berth.cluster.options import DeleteOptions
+from berth.cluster.resources import Object
+from berth.cluster.store import Store
+from berth.cluster.writes import Writes
 from tests.cluster.bodies import pod
 
 NOT_READY = {

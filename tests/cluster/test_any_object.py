@@ -8,15 +8,15 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.clock import FakeClock
-from app.cluster import schema
-from app.cluster.admission import Admission
-from app.cluster.bootstrap import bootstrap
-from app.cluster.registry import RESOURCES
-from app.cluster.resources import Object, ResourceType
-from app.cluster.schema import Field, ListOf, MapOf, Ref, Scalar, Type
-from app.cluster.server import ApiServer
-from app.cluster.store import Store
+from berth.clock import FakeClock
+from berth.cluster import schema
+from berth.cluster.admission import Admission
+from berth.cluster.bootstrap import bootstrap
+from berth.cluster.registry import RESOURCES
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schema import Field, ListOf, MapOf, Ref, Scalar, Type
+from berth.cluster.server import ApiServer
+from berth.cluster.store import Store
 from tests.cluster.serving import NOW
 
 TEXTS = st.sampled_from(

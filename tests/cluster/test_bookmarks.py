@@ -5,12 +5,12 @@ from collections.abc import AsyncGenerator
 import msgspec
 import pytest
 
-from app.clock import FakeClock
-from app.cluster.negotiation import Representation
-from app.cluster.reads import selection
-from app.cluster.rendering import Renderer
-from app.cluster.store import Store
-from app.cluster.watches import BOOKMARK_SECONDS, Watch, WatchOptions
+from berth.clock import FakeClock
+from berth.cluster.negotiation import Representation
+from berth.cluster.reads import selection
+from berth.cluster.rendering import Renderer
+from berth.cluster.store import Store
+from berth.cluster.watches import BOOKMARK_SECONDS, Watch, WatchOptions
 from tests.cluster import serving as kinds
 from tests.cluster.serving import pod
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.cluster.columns import event, lease, namespace, node, priority_class, service, workloads
-from app.cluster.columns.cells import Since, selector_text
-from app.cluster.resources import Column, Object
+from berth.cluster.columns import event, lease, namespace, node, priority_class, service, workloads
+from berth.cluster.columns.cells import Since, selector_text
+from berth.cluster.resources import Column, Object
 
 AT = "2026-11-20T13:06:10Z"
 LATER = "2026-11-20T13:09:00Z"

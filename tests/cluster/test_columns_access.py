@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from app.cluster.columns import configuration, rbac
-from app.cluster.columns.cells import Since
-from app.cluster.resources import Column
+from berth.cluster.columns import configuration, rbac
+from berth.cluster.columns.cells import Since
+from berth.cluster.resources import Column
 
 AT = "2026-11-20T13:06:10Z"
 

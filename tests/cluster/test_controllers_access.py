@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from app.cluster.actions import Create, Patch
-from app.cluster.controllers.cluster_role_aggregation import (
+from berth.cluster.actions import Create, Patch
+from berth.cluster.controllers.cluster_role_aggregation import (
     Aggregation,
     ClusterRoleAggregationController,
     ClusterRoleView,
 )
-from app.cluster.controllers.controller import NOTHING, Plan
-from app.cluster.controllers.service_account import ServiceAccountController
-from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import Meta, NamespaceView, ObjectView
-from app.cluster.strategies.selectors import LabelSelector
+from berth.cluster.controllers.controller import NOTHING, Plan
+from berth.cluster.controllers.service_account import ServiceAccountController
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import Meta, NamespaceView, ObjectView
+from berth.cluster.strategies.selectors import LabelSelector
 from tests.cluster.access.secured import rule
 
 WEB = Plan(

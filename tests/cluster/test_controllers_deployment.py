@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.clock import FakeClock
-from app.cluster.actions import Action, Create, Delete, Patch
-from app.cluster.controllers.deployment import DeploymentController
-from app.cluster.controllers.revisions import HASH_LABEL, REVISION, revision_of
-from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import Meta, ObjectView, PodView, WorkloadView
-from app.cluster.resources import Object
+from berth.clock import FakeClock
+from berth.cluster.actions import Action, Create, Delete, Patch
+from berth.cluster.controllers.deployment import DeploymentController
+from berth.cluster.controllers.revisions import HASH_LABEL, REVISION, revision_of
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import Meta, ObjectView, PodView, WorkloadView
+from berth.cluster.resources import Object
 from tests.cluster.objects import pod_view, workload_view
 
 KEY = "default/web"

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from app.clock import FakeClock
-from app.cluster.actions import Patch
-from app.cluster.controllers.disruption import DisruptionController
-from app.cluster.controllers.run import decode_replication_controller
-from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import Meta, PodView, ResourceView, WorkloadView
-from app.cluster.resources import Object
+from berth.clock import FakeClock
+from berth.cluster.actions import Patch
+from berth.cluster.controllers.disruption import DisruptionController
+from berth.cluster.controllers.run import decode_replication_controller
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import Meta, PodView, ResourceView, WorkloadView
+from berth.cluster.resources import Object
 from tests.cluster.objects import pod_view, workload_view
 
 SELECTOR = {"matchLabels": {"app": "web"}}

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.cluster.actions import Create
-from app.cluster.controllers.ephemeral_volume import EphemeralVolumeController
-from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import Meta, OwnerReference, PodView, ResourceView
+from berth.cluster.actions import Create
+from berth.cluster.controllers.ephemeral_volume import EphemeralVolumeController
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import Meta, OwnerReference, PodView, ResourceView
 
 SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": SPEC}

@@ -8,20 +8,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.client.api_client import ApiClient
-from app.client.connect import connect
-from app.client.errors import NotFoundError
-from app.clock import RealClock
-from app.cluster.actions import MERGE, STRATEGIC_MERGE
-from app.cluster.admission import Admission
-from app.cluster.bootstrap import bootstrap
-from app.cluster.controllers.run import Controllers
-from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
-from app.cluster.kubelet.pod_lifecycles import Timings
-from app.cluster.registry import RESOURCES
-from app.cluster.resources import Object
-from app.cluster.server import ApiServer
-from app.cluster.store import Store
+from berth.client.api_client import ApiClient
+from berth.client.connect import connect
+from berth.client.errors import NotFoundError
+from berth.clock import RealClock
+from berth.cluster.actions import MERGE, STRATEGIC_MERGE
+from berth.cluster.admission import Admission
+from berth.cluster.bootstrap import bootstrap
+from berth.cluster.controllers.run import Controllers
+from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
+from berth.cluster.kubelet.pod_lifecycles import Timings
+from berth.cluster.registry import RESOURCES
+from berth.cluster.resources import Object
+from berth.cluster.server import ApiServer
+from berth.cluster.store import Store
 from tests.cluster.bodies import workload
 
 pytestmark = pytest.mark.wall

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from app.client.errors import ServerError
-from app.clock import FakeClock
-from app.cluster.actions import (
+from berth.client.errors import ServerError
+from berth.clock import FakeClock
+from berth.cluster.actions import (
     Action,
     Create,
     Delete,
@@ -19,9 +19,9 @@ from app.cluster.actions import (
     Replace,
     perform,
 )
-from app.cluster.controllers.controller import NOTHING, Outcome, Plan
-from app.cluster.controllers.loop import FIRST_RETRY, INTERVAL, Loop, slow_start
-from app.cluster.delay_queue import DelayQueue
+from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.loop import FIRST_RETRY, INTERVAL, Loop, slow_start
+from berth.cluster.delay_queue import DelayQueue
 
 
 class Api:

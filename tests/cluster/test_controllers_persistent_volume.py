@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from app.client.errors import NotFoundError
-from app.cluster.actions import Action, Create, Delete, Get, Patch
-from app.cluster.controllers.controller import Outcome
-from app.cluster.controllers.persistent_volume import PersistentVolumeController
-from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import Meta, ResourceView, StorageClassView
-from app.cluster.resources import Object
+from berth.client.errors import NotFoundError
+from berth.cluster.actions import Action, Create, Delete, Get, Patch
+from berth.cluster.controllers.controller import Outcome
+from berth.cluster.controllers.persistent_volume import PersistentVolumeController
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import Meta, ResourceView, StorageClassView
+from berth.cluster.resources import Object
 
 CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/data"
 VOLUME = "/api/v1/persistentvolumes/v"

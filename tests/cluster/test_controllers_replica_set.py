@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.client.errors import ApiError, ServerError, UnavailableError
-from app.clock import FakeClock
-from app.cluster.actions import Action, Create, Delete, Patch
-from app.cluster.controllers.controller import Outcome, Plan
-from app.cluster.controllers.replica_set import (
+from berth.client.errors import ApiError, ServerError, UnavailableError
+from berth.clock import FakeClock
+from berth.cluster.actions import Action, Create, Delete, Patch
+from berth.cluster.controllers.controller import Outcome, Plan
+from berth.cluster.controllers.replica_set import (
     UNSEEN_SECONDS,
     ReplicaSetController,
     in_order_of_deletion,
 )
-from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import PodView, WorkloadView
-from app.cluster.resources import Object
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import PodView, WorkloadView
+from berth.cluster.resources import Object
 from tests.cluster.objects import BIRTH, pod_view, workload_view
 
 KEY = "default/web"

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.cluster.controllers.rollout import Limits, Size, absolute, grow_new, limits_of, shrink_old
+from berth.cluster.controllers.rollout import (
+    Limits,
+    Size,
+    absolute,
+    grow_new,
+    limits_of,
+    shrink_old,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.cluster.actions import Action, Create, Delete, Patch
-from app.cluster.controllers.replica_set import BURST
-from app.cluster.controllers.stateful_set import REVISION, StatefulSetController
-from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import Meta, PodView, ResourceView, WorkloadView
+from berth.cluster.actions import Action, Create, Delete, Patch
+from berth.cluster.controllers.replica_set import BURST
+from berth.cluster.controllers.stateful_set import REVISION, StatefulSetController
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import Meta, PodView, ResourceView, WorkloadView
 from tests.cluster.objects import owner, pod_view, workload_view
 
 PODS = "/api/v1/namespaces/default/pods"

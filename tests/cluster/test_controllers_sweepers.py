@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.client.errors import NotFoundError, ServerError
-from app.cluster.actions import (
+from berth.client.errors import NotFoundError, ServerError
+from berth.cluster.actions import (
     Action,
     Delete,
     DeleteCollection,
@@ -16,17 +16,17 @@ from app.cluster.actions import (
     Propagation,
     Replace,
 )
-from app.cluster.controllers.controller import Outcome, Plan
-from app.cluster.controllers.garbage_collector import (
+from berth.cluster.controllers.controller import Outcome, Plan
+from berth.cluster.controllers.garbage_collector import (
     ABSENT,
     ASKED,
     BURST,
     GarbageCollector,
     Kind,
 )
-from app.cluster.controllers.namespace import NamespaceController
-from app.cluster.controllers.table import Table
-from app.cluster.controllers.views import (
+from berth.cluster.controllers.namespace import NamespaceController
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import (
     Meta,
     NamespaceView,
     ObjectView,
@@ -34,8 +34,8 @@ from app.cluster.controllers.views import (
     PodView,
     WorkloadView,
 )
-from app.cluster.registry import RESOURCES, collected, find, swept
-from app.cluster.resources import Object, ResourceType
+from berth.cluster.registry import RESOURCES, collected, find, swept
+from berth.cluster.resources import Object, ResourceType
 from tests.cluster.objects import BIRTH, owner, pod_view, workload_view
 
 PODS = "/api/v1/namespaces/default/pods"

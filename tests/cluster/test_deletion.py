@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.cluster.registry import RESOURCES
-from app.cluster.resources import ResourceType
+from berth.cluster.registry import RESOURCES
+from berth.cluster.resources import ResourceType
 from tests.cluster.serving import NOW, NOW_TEXT, Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"

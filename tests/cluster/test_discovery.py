@@ -7,10 +7,10 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from app.cluster import discovery
-from app.cluster.discovery import AGGREGATED, wants_aggregated
-from app.cluster.registry import RESOURCES
-from app.cluster.resources import VERBS
+from berth.cluster import discovery
+from berth.cluster.discovery import AGGREGATED, wants_aggregated
+from berth.cluster.registry import RESOURCES
+from berth.cluster.resources import VERBS
 
 KUBECTL_ACCEPT = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cluster.events_view import CORE_NAMES, NEW_NAMES, core_strategy, from_core, to_core
-from app.cluster.registry import find
-from app.cluster.resources import FieldError, Object, Strategy
+from berth.cluster.events_view import CORE_NAMES, NEW_NAMES, core_strategy, from_core, to_core
+from berth.cluster.registry import find
+from berth.cluster.resources import FieldError, Object, Strategy
 
 CORE: Object = {
     "apiVersion": "v1",

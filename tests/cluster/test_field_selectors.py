@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.cluster.field_selectors import FieldRequirement, parse_field_selector
+from berth.cluster.field_selectors import FieldRequirement, parse_field_selector
 
 NAME = "metadata.name"
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.client.errors import AlreadyExistsError, ApiError, NotFoundError, ServerError
-from app.clock import FakeClock
-from app.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Patch
-from app.cluster.kubelet.hollow_node import HollowNode, Rejection
-from app.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
-from app.cluster.kubelet.node_template import NodeTemplate
-from app.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
-from app.cluster.kubelet.pod_status import KubeletPod
-from app.cluster.resources import Object
-from app.cluster.strategies.node import NODE
+from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError, ServerError
+from berth.clock import FakeClock
+from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Patch
+from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
+from berth.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
+from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
+from berth.cluster.kubelet.pod_status import KubeletPod
+from berth.cluster.resources import Object
+from berth.cluster.strategies.node import NODE
 from tests.cluster.bodies import complaints
 
 NOW = 1_767_225_600.0

@@ -7,12 +7,12 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from app.cluster import openapi
-from app.cluster.access.reviews import REVIEWS
-from app.cluster.bodies import PATCH_TYPES
-from app.cluster.discovery import by_path
-from app.cluster.registry import RESOURCES
-from app.cluster.resources import Object, ResourceType
+from berth.cluster import openapi
+from berth.cluster.access.reviews import REVIEWS
+from berth.cluster.bodies import PATCH_TYPES
+from berth.cluster.discovery import by_path
+from berth.cluster.registry import RESOURCES
+from berth.cluster.resources import Object, ResourceType
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.cluster.patch import (
+from berth.cluster.patch import (
     MAX_COPIED,
     PatchError,
     PatchMismatchError,
@@ -12,7 +12,7 @@ from app.cluster.patch import (
     json_patch,
     merge_patch,
 )
-from app.documents import DEPTH_LIMIT, depth_of
+from berth.documents import DEPTH_LIMIT, depth_of
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.cluster.columns.cells import Since
-from app.cluster.columns.pod import COLUMNS, Summary, summarise
-from app.cluster.resources import Object
+from berth.cluster.columns.cells import Since
+from berth.cluster.columns.pod import COLUMNS, Summary, summarise
+from berth.cluster.resources import Object
 
 ENDED = "2026-11-20T13:06:10Z"
 EARLIER = "2026-11-20T13:01:00Z"

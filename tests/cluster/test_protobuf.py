@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.cluster import protobuf
-from app.cluster.errors import StatusError
+from berth.cluster import protobuf
+from berth.cluster.errors import StatusError
 from tests.cluster.serving import Serving, pod
 
 PROTOBUF = {"content_type": protobuf.MEDIA_TYPE}

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from app.cluster import schema, struct_types
-from app.cluster.descriptions import DESCRIPTIONS
-from app.cluster.registry import RESOURCES, find
-from app.cluster.resources import Object, ResourceType
-from app.cluster.schema import Field, ListOf, MapOf, Merge, Ref, Scalar
+from berth.cluster import schema, struct_types
+from berth.cluster.descriptions import DESCRIPTIONS
+from berth.cluster.registry import RESOURCES, find
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schema import Field, ListOf, MapOf, Merge, Ref, Scalar
 
 
 def pods() -> ResourceType:

@@ -6,8 +6,8 @@ import httpx
 import msgspec
 import pytest
 
-from app.clock import FakeClock
-from app.cluster.requests import BODY_LIMIT
+from berth.clock import FakeClock
+from berth.cluster.requests import BODY_LIMIT
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"

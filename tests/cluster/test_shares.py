@@ -5,12 +5,12 @@ import asyncio
 import msgspec
 import pytest
 
-from app.clock import FakeClock
-from app.cluster.access.users import ADMIN, User
-from app.cluster.chunks import CHUNK_BYTES, CHUNK_PIECES, chunks
-from app.cluster.requests import BODY_LIMIT
-from app.cluster.shares import NOTICED, REMEMBERED, Shares
-from app.cluster.store import FullError, Store, TooLargeError
+from berth.clock import FakeClock
+from berth.cluster.access.users import ADMIN, User
+from berth.cluster.chunks import CHUNK_BYTES, CHUNK_PIECES, chunks
+from berth.cluster.requests import BODY_LIMIT
+from berth.cluster.shares import NOTICED, REMEMBERED, Shares
+from berth.cluster.store import FullError, Store, TooLargeError
 from tests.cluster.serving import Serving, pod
 from tests.loop_turns import watched_loop
 

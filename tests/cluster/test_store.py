@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cluster.resources import Object
-from app.cluster.store import (
+from berth.cluster.resources import Object
+from berth.cluster.store import (
     AlreadyExistsError,
     ChangeType,
     ConflictError,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.cluster.patch import PatchError, PatchMismatchError
-from app.cluster.strategic_merge import strategic_merge
+from berth.cluster.patch import PatchError, PatchMismatchError
+from berth.cluster.strategic_merge import strategic_merge
 
 A, B, C = ({"name": name, "image": name} for name in "abc")
 

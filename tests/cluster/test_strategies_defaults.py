@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from app.cluster.resources import Object, Strategy
-from app.cluster.strategies import pod as pod_strategy
-from app.cluster.strategies.deployment import DEPLOYMENT
-from app.cluster.strategies.namespace import NAMESPACE
-from app.cluster.strategies.node import NODE
-from app.cluster.strategies.pod import POD
-from app.cluster.strategies.priority_class import PRIORITY_CLASS
-from app.cluster.strategies.replica_set import REPLICA_SET
-from app.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
-from app.cluster.strategies.service import SERVICE
-from app.cluster.strategies.stateful_set import STATEFUL_SET
-from app.objects.pod_defaults import pull_policy, qos_class
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import pod as pod_strategy
+from berth.cluster.strategies.deployment import DEPLOYMENT
+from berth.cluster.strategies.namespace import NAMESPACE
+from berth.cluster.strategies.node import NODE
+from berth.cluster.strategies.pod import POD
+from berth.cluster.strategies.priority_class import PRIORITY_CLASS
+from berth.cluster.strategies.replica_set import REPLICA_SET
+from berth.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
+from berth.cluster.strategies.service import SERVICE
+from berth.cluster.strategies.stateful_set import STATEFUL_SET
+from berth.objects.pod_defaults import pull_policy, qos_class
 from tests.cluster.bodies import complaints, node, pod, stored, workload
 
 DEFAULT_CONTAINER = {

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from app.cluster.resources import Object, Strategy
-from app.cluster.strategies.configuration import CONFIG_MAP, SECRET
-from app.cluster.strategies.network_policy import NETWORK_POLICY
-from app.cluster.strategies.rbac import (
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies.configuration import CONFIG_MAP, SECRET
+from berth.cluster.strategies.network_policy import NETWORK_POLICY
+from berth.cluster.strategies.rbac import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     GROUP,

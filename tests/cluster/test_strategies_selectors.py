@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.cluster.resources import Object, Strategy
-from app.cluster.strategies import devices
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import devices
 from tests.cel.test_cost import EXPENSIVE
 from tests.cluster.bodies import complaints
 

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from app.cluster import schema
-from app.cluster.columns import devices as device_columns
-from app.cluster.columns import pod_disruption_budget as budget_columns
-from app.cluster.columns import storage as storage_columns
-from app.cluster.columns.cells import Since
-from app.cluster.registry import find
-from app.cluster.resources import Column, Object, ResourceType, Strategy
-from app.cluster.strategies import devices, storage
-from app.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
+from berth.cluster import schema
+from berth.cluster.columns import devices as device_columns
+from berth.cluster.columns import pod_disruption_budget as budget_columns
+from berth.cluster.columns import storage as storage_columns
+from berth.cluster.columns.cells import Since
+from berth.cluster.registry import find
+from berth.cluster.resources import Column, Object, ResourceType, Strategy
+from berth.cluster.strategies import devices, storage
+from berth.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
 from tests.cluster.bodies import complaints, stored
 
 META = {"name": "x", "namespace": "default"}

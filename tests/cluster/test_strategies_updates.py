@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.cluster import registry
-from app.cluster.resources import Object, ResourceType
-from app.cluster.strategies.deployment import DEPLOYMENT
-from app.cluster.strategies.pod import POD
-from app.cluster.strategies.pod_update import MUTABLE
-from app.cluster.strategies.priority_class import PRIORITY_CLASS
-from app.cluster.strategies.service import SERVICE
+from berth.cluster import registry
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.strategies.deployment import DEPLOYMENT
+from berth.cluster.strategies.pod import POD
+from berth.cluster.strategies.pod_update import MUTABLE
+from berth.cluster.strategies.priority_class import PRIORITY_CLASS
+from berth.cluster.strategies.service import SERVICE
 from tests.cluster.bodies import CONTAINER, complaints, pod, stored, workload
 
 TOLERATION = {"key": "k", "operator": "Exists", "effect": "NoExecute"}

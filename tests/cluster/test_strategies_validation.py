@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from app.cluster.resources import Object, Strategy
-from app.cluster.strategies.deployment import DEPLOYMENT
-from app.cluster.strategies.event import EVENT
-from app.cluster.strategies.lease import LEASE
-from app.cluster.strategies.namespace import NAMESPACE
-from app.cluster.strategies.node import NODE
-from app.cluster.strategies.pod import POD
-from app.cluster.strategies.priority_class import PRIORITY_CLASS
-from app.cluster.strategies.replica_set import REPLICA_SET
-from app.cluster.strategies.service import SERVICE
-from app.cluster.strategies.stateful_set import STATEFUL_SET
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies.deployment import DEPLOYMENT
+from berth.cluster.strategies.event import EVENT
+from berth.cluster.strategies.lease import LEASE
+from berth.cluster.strategies.namespace import NAMESPACE
+from berth.cluster.strategies.node import NODE
+from berth.cluster.strategies.pod import POD
+from berth.cluster.strategies.priority_class import PRIORITY_CLASS
+from berth.cluster.strategies.replica_set import REPLICA_SET
+from berth.cluster.strategies.service import SERVICE
+from berth.cluster.strategies.stateful_set import STATEFUL_SET
 from tests.cluster.bodies import CONTAINER, complaints, node, pod, workload
 
 QUANTITIES = (

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cluster import schema, struct_types
-from app.cluster.registry import RESOURCES, find
-from app.cluster.resources import ResourceType
+from berth.cluster import schema, struct_types
+from berth.cluster.registry import RESOURCES, find
+from berth.cluster.resources import ResourceType
 from tests.cluster.bodies import pod
 
 PODS = find("", "v1", "pods")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.cluster.registry import find
-from app.cluster.subresources import scale_of
+from berth.cluster.registry import find
+from berth.cluster.subresources import scale_of
 from tests.cluster.serving import NOW_TEXT, Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cluster.registry import RESOURCES, find
-from app.cluster.resources import Object, ResourceType
-from app.cluster.tables import age, as_table
-from app.duration import human_duration
+from berth.cluster.registry import RESOURCES, find
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.tables import age, as_table
+from berth.duration import human_duration
 
 CREATED = "2026-11-20T13:06:10Z"
 NOW = 1795179970.0 + 217

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cluster.warnings import MOST_CHARACTERS, MOST_WHEN_CUT, headers, quoted
+from berth.cluster.warnings import MOST_CHARACTERS, MOST_WHEN_CUT, headers, quoted
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"

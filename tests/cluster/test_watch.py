@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cluster.reads import selection
-from app.cluster.store import Store
-from app.cluster.watches import type_for
+from berth.cluster.reads import selection
+from berth.cluster.store import Store
+from berth.cluster.watches import type_for
 from tests.cluster import serving as kinds
 from tests.cluster.serving import Serving, pod
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from app.cluster import discovery
-from app.cluster.access.reviews import REVIEWS
-from app.cluster.registry import RESOURCES
-from app.cluster.resources import Object
-from app.cluster.tables import as_table
+from berth.cluster import discovery
+from berth.cluster.access.reviews import REVIEWS
+from berth.cluster.registry import RESOURCES
+from berth.cluster.resources import Object
+from berth.cluster.tables import as_table
 from tests.cluster.recording import Exchange, exchanges, full_objects
 
 AGES = {"Age", "Last Seen", "First Seen"}

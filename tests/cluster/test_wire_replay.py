@@ -15,12 +15,12 @@ from typing import Any
 import httpx
 import pytest
 
-from app.clock import FakeClock
-from app.cluster.admission import Admission
-from app.cluster.registry import RESOURCES
-from app.cluster.resources import Object
-from app.cluster.server import ApiServer
-from app.cluster.store import Store
+from berth.clock import FakeClock
+from berth.cluster.admission import Admission
+from berth.cluster.registry import RESOURCES
+from berth.cluster.resources import Object
+from berth.cluster.server import ApiServer
+from berth.cluster.store import Store
 from tests.cluster.recording import Exchange, Target, exchanges, full_objects
 
 NOW = 1795180200.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app import cli
+from berth import cli
 
 RECORDED = Path(__file__).parent.parent / "conformance" / "recorded"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cluster.access.tokens import TokenFileError
-from app.commands.nodes import add_cluster_flags, embedded_cluster
+from berth.cluster.access.tokens import TokenFileError
+from berth.commands.nodes import add_cluster_flags, embedded_cluster
 
 
 def parsed(*argv: str) -> argparse.Namespace:

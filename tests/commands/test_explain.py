@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from app import cli
-from app.addresses import LOOPBACK
-from app.http_server import HttpServer
-from app.objects.meta import OwnerReference
-from app.server.application import Application
-from app.server.explain_endpoints import explain_endpoints
+from berth import cli
+from berth.addresses import LOOPBACK
+from berth.http_server import HttpServer
+from berth.objects.meta import OwnerReference
+from berth.server.application import Application
+from berth.server.explain_endpoints import explain_endpoints
 from tests.builders import node, pod
 from tests.explain.asking import explainer
 from tests.harness import Harness

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from app.certificates import self_signed
+from berth import cli
+from berth.certificates import self_signed
 
 NOW = datetime.now(UTC)
 ANYWHERE = "--bind-address=0.0.0.0"

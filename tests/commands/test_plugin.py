@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from app.plugin_scaffold import ScaffoldError, write_package
+from berth import cli
+from berth.plugin_scaffold import ScaffoldError, write_package
 
 PLUGIN = """
-from app.framework.scalar import ScalarFilter, ScalarScore
+from berth.framework.scalar import ScalarFilter, ScalarScore
 
 class Mine(ScalarFilter, ScalarScore):
     NAME = "Mine"
@@ -83,7 +83,9 @@ def test_the_package_is_in_good_style(tmp_path: Path) -> None:
         pytest.param("node-share", "'node-share' must be letters", id="with a dash"),
         pytest.param("share", "'share' must be letters", id="without a capital"),
         pytest.param("NodeName", "'NodeName' is the name of an in-tree plugin", id="in-tree"),
-        pytest.param("Plugins", "berth itself has a package 'plugins'", id="a package of berth"),
+        pytest.param(
+            "BerthPlugins", "berth itself has a package 'berth_plugins'", id="a package of berth"
+        ),
     ],
 )
 def test_names_that_cannot_be(tmp_path: Path, name: str, want: str) -> None:

@@ -8,18 +8,18 @@ from textwrap import dedent
 
 import pytest
 
-from app.clock import FakeClock
-from app.commands import plugin_flags
-from app.config.errors import ConfigError
-from app.config.options import Options
-from app.config.types import KubeSchedulerConfiguration
-from app.framework.interface import Plugin
-from app.plugin_sources import KnownPlugins, files_in
-from app.service.reload import Reloader
+from berth.clock import FakeClock
+from berth.commands import plugin_flags
+from berth.config.errors import ConfigError
+from berth.config.options import Options
+from berth.config.types import KubeSchedulerConfiguration
+from berth.framework.interface import Plugin
+from berth.plugin_sources import KnownPlugins, files_in
+from berth.service.reload import Reloader
 
 PLUGINS = """
-from app.framework.interface import PluginArgs
-from app.framework.scalar import ScalarFilter, ScalarScore
+from berth.framework.interface import PluginArgs
+from berth.framework.scalar import ScalarFilter, ScalarScore
 from pydantic import Field
 
 class Weights(PluginArgs):

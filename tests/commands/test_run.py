@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from app.config.load import load
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth import cli
+from berth.config.load import load
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 
 FILE = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -13,13 +13,13 @@ import yaml
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from app import cli
-from app.addresses import LOOPBACK
-from app.certificates import KeyPair, self_signed, server_context
-from app.commands.scheduler_access import running_scheduler
-from app.http_server import HttpServer
-from app.server.application import Application
-from app.server.explain_endpoints import explain_endpoints
+from berth import cli
+from berth.addresses import LOOPBACK
+from berth.certificates import KeyPair, self_signed, server_context
+from berth.commands.scheduler_access import running_scheduler
+from berth.http_server import HttpServer
+from berth.server.application import Application
+from berth.server.explain_endpoints import explain_endpoints
 from tests.builders import node, pod
 from tests.explain.asking import explainer
 from tests.harness import Harness

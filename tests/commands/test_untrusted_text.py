@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app import cli
-from app.client.errors import ApiError
-from app.commands import version
+from berth import cli
+from berth.client.errors import ApiError
+from berth.commands import version
 from tests.commands.test_cli import scenario
 from tests.hostile_text import FORGES, HOSTILE, LONE, MARKUP, misread
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from app.config.types import ExtensionPoint
-from app.duration import Duration
+from berth.config.types import ExtensionPoint
+from berth.duration import Duration
 
 
 class Part(BaseModel):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.config.decode import Document, document
-from app.config.errors import ConfigError
+from berth.config.decode import Document, document
+from berth.config.errors import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from app.config import flags
-from app.config.errors import ConfigError
-from app.config.feature_gates import FEATURE_GATES, effective_gates
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.config import flags
+from berth.config.errors import ConfigError
+from berth.config.feature_gates import FEATURE_GATES, effective_gates
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 
 
 def changed(given: dict[str, bool]) -> dict[str, bool]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from app.config.errors import ConfigError
-from app.config.flags import apply_flags, configuration, make_parser, parse
-from app.config.load import default_configuration
-from app.config.options import Options
-from app.config.types import ClientConnection, KubeSchedulerConfiguration, LeaderElection
-from app.duration import Duration
+from berth.config.errors import ConfigError
+from berth.config.flags import apply_flags, configuration, make_parser, parse
+from berth.config.load import default_configuration
+from berth.config.options import Options
+from berth.config.types import ClientConnection, KubeSchedulerConfiguration, LeaderElection
+from berth.duration import Duration
 
 FILE = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from app.config.defaults import read_args
-from app.config.errors import ConfigError
-from app.config.load import default_configuration, from_object, load
-from app.config.types import (
+from berth.config.defaults import read_args
+from berth.config.errors import ConfigError
+from berth.config.load import default_configuration, from_object, load
+from berth.config.types import (
     API_VERSION,
     KIND,
     ClientConnection,
@@ -21,7 +21,7 @@ from app.config.types import (
     LeaderElection,
     PluginConfig,
 )
-from app.duration import Duration
+from berth.duration import Duration
 from tests.config.plugin_args import MODELS, Args, VolumeBindingArgs
 
 HEADER = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"

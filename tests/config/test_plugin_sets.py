@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.config.defaults import DEFAULT_PLUGINS
-from app.config.errors import ConfigError
-from app.config.plugin_sets import Implements, expand, expand_profiles, merge_profile
-from app.config.types import (
+from berth.config.defaults import DEFAULT_PLUGINS
+from berth.config.errors import ConfigError
+from berth.config.plugin_sets import Implements, expand, expand_profiles, merge_profile
+from berth.config.types import (
     ExtensionPoint,
     KubeSchedulerProfile,
     PluginConfig,

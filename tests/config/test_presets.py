@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app.config.presets import PRESETS, preset
+from berth.config.presets import PRESETS, preset
 from tests.builders import node, pod, service
 from tests.docs.pages import ROOT, blocks
 from tests.harness import Harness

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.config.configz import to_configz, to_object
-from app.config.load import from_object, load
-from app.config.plugin_sets import expand_profiles
-from app.config.types import API_VERSION, KIND
+from berth.config.configz import to_configz, to_object
+from berth.config.load import from_object, load
+from berth.config.plugin_sets import expand_profiles
+from berth.config.types import API_VERSION, KIND
 from tests.config.plugin_args import IMPLEMENTS, MODELS
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.config.load import default_configuration
-from app.config.types import (
+from berth.config.load import default_configuration
+from berth.config.types import (
     ClientConnection,
     Extender,
     ExtenderManagedResource,
@@ -15,8 +15,8 @@ from app.config.types import (
     Plugins,
     PluginSet,
 )
-from app.config.validation import validate
-from app.duration import Duration
+from berth.config.validation import validate
+from berth.duration import Duration
 
 NO_NAME = (
     "name part must be 1 to 63 characters: alphanumeric, '-', '_' or '.', and must start"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from app.offline.explain import explain
-from app.offline.simulate import simulate
-from plugins.registry import IN_TREE
+from berth.offline.explain import explain
+from berth.offline.simulate import simulate
+from berth_plugins.registry import IN_TREE
 
 RECORDED = Path(__file__).parent / "recorded"
 FAMILIES = (

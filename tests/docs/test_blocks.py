@@ -9,11 +9,11 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from app import manifests
-from app.config.load import load
-from app.profile.build import args_models, check_profiles
-from app.whatif.question import Question
-from plugins.registry import IN_TREE
+from berth import manifests
+from berth.config.load import load
+from berth.profile.build import args_models, check_profiles
+from berth.whatif.question import Question
+from berth_plugins.registry import IN_TREE
 from tests.docs.pages import ROOT, Block, blocks, pages
 
 SCHEDULER = "KubeSchedulerConfiguration"

@@ -17,21 +17,21 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-import app.metrics
-from app.client.connect import Endpoint, client_of
-from app.clock import FakeClock
-from app.config.feature_gates import ELSEWHERE, FEATURE_GATES, TURNABLE
-from app.config.load import default_configuration
-from app.config.options import HELP, Options
-from app.config.types import KubeSchedulerConfiguration, PluginSet
-from app.endpoints import scheduler_application
-from app.main import SchedulerService
-from app.metrics.absent import ABSENT
-from app.metrics.family import Family
-from app.metrics.process import declared
-from app.profile.build import args_models
-from app.server.application import Application
-from plugins.registry import IN_TREE
+import berth.metrics
+from berth.client.connect import Endpoint, client_of
+from berth.clock import FakeClock
+from berth.config.feature_gates import ELSEWHERE, FEATURE_GATES, TURNABLE
+from berth.config.load import default_configuration
+from berth.config.options import HELP, Options
+from berth.config.types import KubeSchedulerConfiguration, PluginSet
+from berth.endpoints import scheduler_application
+from berth.main import SchedulerService
+from berth.metrics.absent import ABSENT
+from berth.metrics.family import Family
+from berth.metrics.process import declared
+from berth.profile.build import args_models
+from berth.server.application import Application
+from berth_plugins.registry import IN_TREE
 from tests.metrics.test_recorded import RECORDED, UNSEEN
 
 ROOT = Path(__file__).parents[2]
@@ -186,7 +186,7 @@ def covers(pattern: str, name: str) -> bool:
 def test_every_family_is_declared_where_it_is_looked_for() -> None:
     made = {
         thing.name
-        for module in pkgutil.iter_modules(app.metrics.__path__, "app.metrics.")
+        for module in pkgutil.iter_modules(berth.metrics.__path__, "berth.metrics.")
         for thing in vars(importlib.import_module(module.name)).values()
         if isinstance(thing, Family)
     }

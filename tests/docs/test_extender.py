@@ -2,9 +2,9 @@
 
 import yaml
 
-from app.config.load import load
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.config.load import load
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 from tests.docs.pages import DOCS, Page
 from tests.helm.rendering import notes, of_kind, render
 

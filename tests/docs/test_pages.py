@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 import yaml
 
-from app import cli
+from berth import cli
 from tests.docs.pages import DOCS, ROOT, Page, blocks, pages
 
 FLAG = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)")

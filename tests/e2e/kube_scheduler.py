@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from app.client.api_client import ApiClient
-from app.clock import RealClock
-from app.config.types import Extender
-from app.informer.watch_event import WatchEvent
+from berth.client.api_client import ApiClient
+from berth.clock import RealClock
+from berth.config.types import Extender
+from berth.informer.watch_event import WatchEvent
 
 Object = dict[str, Any]
 

@@ -18,11 +18,11 @@ import yaml
 from aiohttp import web
 from yarl import URL
 
-from app.client.api_client import ApiClient
-from app.client.connect import connect
-from app.client.errors import ApiError
-from app.clock import RealClock
-from app.informer.watch_event import WatchEvent
+from berth.client.api_client import ApiClient
+from berth.client.connect import connect
+from berth.client.errors import ApiError
+from berth.clock import RealClock
+from berth.informer.watch_event import WatchEvent
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 PODS = "/api/v1/namespaces/default/pods"
@@ -181,7 +181,7 @@ async def berth(*argv: str, log: Path) -> AsyncIterator[Process]:
     """Run ``berth`` with these arguments; it is gone afterwards."""
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "app", *argv, stdout=output, stderr=output
+            sys.executable, "-m", "berth", *argv, stdout=output, stderr=output
         )
     try:
         yield Process(process, log)

@@ -22,13 +22,13 @@ import pytest
 import yaml
 from aiohttp import web
 
-from app.addresses import LOOPBACK
-from app.client.api_client import ApiClient
-from app.client.connect import connect
-from app.config.load import load
-from app.config.types import Extender
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.addresses import LOOPBACK
+from berth.client.api_client import ApiClient
+from berth.client.connect import connect
+from berth.config.load import load
+from berth.config.types import Extender
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 from tests.docs.pages import DOCS, Page
 from tests.e2e.kube_scheduler import BindCall, GoClient, KubeScheduler, scheduling
 from tests.e2e.replicas import PODS, Bind, Process, Proxy, berth, clock, until

@@ -12,9 +12,9 @@ import httpx
 import pytest
 import yaml
 
-from app.addresses import LOOPBACK
-from app.clock import RealClock
-from app.embedded.cluster import EmbeddedCluster
+from berth.addresses import LOOPBACK
+from berth.clock import RealClock
+from berth.embedded.cluster import EmbeddedCluster
 from tests.e2e.replicas import berth
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]

@@ -7,14 +7,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.addresses import LOOPBACK
+from berth.addresses import LOOPBACK
 from tests.e2e.replicas import cluster, until
 from tests.e2e.test_secure_port import free_port
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
 
 PLUGIN = """
-from app.framework.scalar import ScalarFilter
+from berth.framework.scalar import ScalarFilter
 
 class Loops(ScalarFilter):
     NAME = "Loops"

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from starlette.responses import Response
 
-from app.clock import RealClock, rfc3339
-from app.http_server import HttpServer
-from app.plugin_sources import KnownPlugins
+from berth.clock import RealClock, rfc3339
+from berth.http_server import HttpServer
+from berth.plugin_sources import KnownPlugins
 from tests.up.world import PODS, Object, pod, running, running_world, why_pending
 
 pytestmark = pytest.mark.wall

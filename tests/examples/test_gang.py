@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from examples.plugins.gang.gang_by_label import NAME_LABEL, SIZE_LABEL, GangByLabel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.framework.interface import PreEnqueuePlugin, ReservePlugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.objects.pod import Pod
-from examples.plugins.gang.gang_by_label import NAME_LABEL, SIZE_LABEL, GangByLabel
+from berth.framework.interface import PreEnqueuePlugin, ReservePlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.pod import Pod
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 

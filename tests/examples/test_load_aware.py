@@ -4,22 +4,22 @@ import json
 from typing import Any
 
 import pytest
+from examples.plugins.load_aware.load_aware import LoadAware, LoadAwareArgs
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.clock import FakeClock, rfc3339
-from app.config.defaults import read_args
-from app.framework.cycle_state import CycleState
-from app.framework.interface import Plugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.http_server import HttpServer
-from app.testing import configuration
-from examples.plugins.load_aware.load_aware import LoadAware, LoadAwareArgs
-from plugins.registry import IN_TREE
+from berth.clock import FakeClock, rfc3339
+from berth.config.defaults import read_args
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import Plugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.http_server import HttpServer
+from berth.testing import configuration
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.harness import Harness
 

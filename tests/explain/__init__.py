@@ -1,1 +1,1 @@
-"""Tests of app.explain."""
+"""Tests of berth.explain."""

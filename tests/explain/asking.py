@@ -1,9 +1,9 @@
 """Asks about pods of a scheduler in process."""
 
-from app.explain.explainer import Explainer
-from app.explain.explanation import Explanation, Judgement, NodeVerdict
-from app.objects.node import Node
-from app.objects.pod import Pod
+from berth.explain.explainer import Explainer
+from berth.explain.explanation import Explanation, Judgement, NodeVerdict
+from berth.objects.node import Node
+from berth.objects.pod import Pod
 from tests.harness import Harness
 
 

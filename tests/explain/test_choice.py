@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.explain.choice import choose
-from app.explain.explanation import Choice, NodeScore, PluginScore
+from berth.explain.choice import choose
+from berth.explain.explanation import Choice, NodeScore, PluginScore
 
 
 def scored(node: str, **plugins: int) -> NodeScore:

@@ -12,10 +12,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.explain.explanation import NearestMiss
-from app.framework.explanation import ChangeKind
-from app.objects.node import Node
-from app.objects.pod import Pod
+from berth.explain.explanation import NearestMiss
+from berth.framework.explanation import ChangeKind
+from berth.objects.node import Node
+from berth.objects.pod import Pod
 from tests.builders import ZONE, node, pod, pod_anti_affinity, pod_term, selector, spread, taint
 from tests.explain.asking import explain
 from tests.harness import Harness

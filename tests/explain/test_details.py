@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.explanation import Change, ChangeKind, Detail, amount_in_words
-from app.framework.pod_info import PodInfo
-from app.objects.node import Node
-from app.objects.pod import Pod
-from plugins.node_name import NodeName
+from berth.framework.cycle_state import CycleState
+from berth.framework.explanation import Change, ChangeKind, Detail, amount_in_words
+from berth.framework.pod_info import PodInfo
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth_plugins.node_name import NodeName
 from tests.builders import (
     ZONE,
     node,

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from app.explain.tables import render
-from app.framework.cycle_state import CycleState
-from app.framework.explanation import Detail, Explains
-from app.framework.interface import FilterPlugin, PreFilterPlugin, ScorePlugin, Scores
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Code, Status
-from app.framework.verdict import PASS, Rejection, Verdict
-from app.tables import as_text
+from berth.explain.tables import render
+from berth.framework.cycle_state import CycleState
+from berth.framework.explanation import Detail, Explains
+from berth.framework.interface import FilterPlugin, PreFilterPlugin, ScorePlugin, Scores
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.framework.verdict import PASS, Rejection, Verdict
+from berth.tables import as_text
 from tests.builders import node, pod, taint
 from tests.explain.asking import explain, verdict
 from tests.harness import Harness, with_plugins

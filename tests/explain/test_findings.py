@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.explain.explanation import Judgement
-from app.framework.cycle_state import CycleState
-from app.framework.explanation import Change, ChangeKind, Detail, SummingUp, SumsUp
-from app.framework.interface import FilterPlugin
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.framework.verdict import Mask, Verdict
-from app.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from app.objects.node import Node
-from app.objects.pod import Pod
+from berth.explain.explanation import Judgement
+from berth.framework.cycle_state import CycleState
+from berth.framework.explanation import Change, ChangeKind, Detail, SummingUp, SumsUp
+from berth.framework.interface import FilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.framework.verdict import Mask, Verdict
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.node import Node
+from berth.objects.pod import Pod
 from tests import device_builders as devices
 from tests import volume_builders as volumes
 from tests.builders import ZONE, claim_volume, host_port, node, pod, taint

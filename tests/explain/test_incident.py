@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from app.clock import rfc3339
-from app.framework.cycle_state import CycleState
-from app.framework.interface import FilterPlugin
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.verdict import Verdict
-from app.objects.pod import Pod
+from berth.clock import rfc3339
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import FilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.verdict import Verdict
+from berth.objects.pod import Pod
 from tests import device_builders as devices
 from tests import volume_builders as volumes
 from tests.builders import (

@@ -2,15 +2,15 @@
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.explanation import ChangeKind
-from app.framework.interface import FilterPlugin
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Code, Status
-from app.framework.verdict import Verdict
-from app.objects.node import Node
-from app.objects.pod import Pod
+from berth.framework.cycle_state import CycleState
+from berth.framework.explanation import ChangeKind
+from berth.framework.interface import FilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Verdict
+from berth.objects.node import Node
+from berth.objects.pod import Pod
 from tests.builders import (
     HOSTNAME,
     ZONE,

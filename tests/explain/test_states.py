@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.explain.explanation import PodState, Whereabouts
+from berth.explain.explanation import PodState, Whereabouts
 from tests.builders import node, pod, taint
 from tests.explain.asking import explain, explainer
 from tests.harness import Harness

@@ -2,17 +2,17 @@
 
 import pytest
 
-from app.explain.explanation import Whereabouts
-from app.explain.summary import Subject, summarize
-from app.explain.tables import render
-from app.explain.wakers import ANY_CHANGE, woken_by
-from app.framework.cycle_state import CycleState, Gang
-from app.framework.interface import FilterPlugin, PreFilterPlugin
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.framework.verdict import Verdict
-from app.tables import as_text
+from berth.explain.explanation import Whereabouts
+from berth.explain.summary import Subject, summarize
+from berth.explain.tables import render
+from berth.explain.wakers import ANY_CHANGE, woken_by
+from berth.framework.cycle_state import CycleState, Gang
+from berth.framework.interface import FilterPlugin, PreFilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.framework.verdict import Verdict
+from berth.tables import as_text
 from tests.builders import node, pod, taint
 from tests.explain.asking import explain
 from tests.harness import Harness, with_plugins

@@ -1,6 +1,6 @@
 """What people see, to the letter."""
 
-from app.explain.explanation import (
+from berth.explain.explanation import (
     Choice,
     Explanation,
     Judgement,
@@ -13,10 +13,10 @@ from app.explain.explanation import (
     PodState,
     Whereabouts,
 )
-from app.explain.tables import render
-from app.framework.explanation import Detail
-from app.scheduler.decisions import Result
-from app.tables import as_text
+from berth.explain.tables import render
+from berth.framework.explanation import Detail
+from berth.scheduler.decisions import Result
+from berth.tables import as_text
 
 MESSAGE = "0/4 nodes are available: 3 Insufficient cpu, 1 node(s) had untolerated taint(s)."
 

@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import msgspec
 
-from app.clock import Clock, FakeClock
-from app.config.types import Extender as Config
-from app.extender.build import build_extenders
-from app.extender.client import Observer, Outcome, Verb
-from app.extender.extenders import Extenders
+from berth.clock import Clock, FakeClock
+from berth.config.types import Extender as Config
+from berth.extender.build import build_extenders
+from berth.extender.client import Observer, Outcome, Verb
+from berth.extender.extenders import Extenders
 
 Answer = Any
 """JSON of an answer; an int: that status; an exception: no answer; a function of the request."""

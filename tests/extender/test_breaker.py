@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.clock import FakeClock
-from app.extender.breaker import (
+from berth.clock import FakeClock
+from berth.extender.breaker import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
     TRIP_AFTER,

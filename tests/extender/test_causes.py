@@ -9,11 +9,11 @@ import httpx
 import msgspec
 import pytest
 
-from app.clock import FakeClock
-from app.config.types import Extender as Config
-from app.extender.build import build_extenders
-from app.extender.causes import cause
-from app.extender.errors import ExtenderError
+from berth.clock import FakeClock
+from berth.config.types import Extender as Config
+from berth.extender.build import build_extenders
+from berth.extender.causes import cause
+from berth.extender.errors import ExtenderError
 from tests.extender.fakes import Calls
 
 

@@ -12,18 +12,18 @@ from typing import Any
 import httpx
 import pytest
 
-from app.certificates import self_signed
-from app.clock import FakeClock
-from app.config.errors import ConfigError
-from app.config.types import Extender as Config
-from app.config.types import ExtenderTLSConfig
-from app.duration import Duration
-from app.extender.breaker import LONGEST_PAUSE, TRIP_AFTER
-from app.extender.build import build_extenders
-from app.extender.client import ExtenderClient, without_password
-from app.extender.errors import ExtenderError
-from app.extender.tls import client_context
-from app.extender.wire import read_binding_result
+from berth.certificates import self_signed
+from berth.clock import FakeClock
+from berth.config.errors import ConfigError
+from berth.config.types import Extender as Config
+from berth.config.types import ExtenderTLSConfig
+from berth.duration import Duration
+from berth.extender.breaker import LONGEST_PAUSE, TRIP_AFTER
+from berth.extender.build import build_extenders
+from berth.extender.client import ExtenderClient, without_password
+from berth.extender.errors import ExtenderError
+from berth.extender.tls import client_context
+from berth.extender.wire import read_binding_result
 from tests.extender.fakes import PREFIX, Calls, FakeNetwork, config, extenders
 
 URL = f"{PREFIX}/bind"

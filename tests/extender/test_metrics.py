@@ -3,12 +3,12 @@
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from app.clock import FakeClock
-from app.extender.breaker import TRIP_AFTER
-from app.extender.errors import ExtenderError
-from app.extender.extenders import Extenders
-from app.framework.pod_info import PodInfo
-from app.metrics.extender_metrics import BreakerCollector, ExtenderMetrics
+from berth.clock import FakeClock
+from berth.extender.breaker import TRIP_AFTER
+from berth.extender.errors import ExtenderError
+from berth.extender.extenders import Extenders
+from berth.framework.pod_info import PodInfo
+from berth.metrics.extender_metrics import BreakerCollector, ExtenderMetrics
 from tests.builders import node, pod
 from tests.extender.fakes import FakeNetwork, config
 from tests.extender.fakes import extenders as made_of

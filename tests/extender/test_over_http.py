@@ -12,15 +12,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from app.addresses import LOOPBACK
-from app.certificates import KeyPair, self_signed, server_context
-from app.clock import RealClock
-from app.config.types import Extender as Config
-from app.config.types import ExtenderTLSConfig
-from app.extender.build import build_extenders
-from app.extender.errors import ExtenderError
-from app.framework.pod_info import PodInfo
-from app.http_server import HttpServer
+from berth.addresses import LOOPBACK
+from berth.certificates import KeyPair, self_signed, server_context
+from berth.clock import RealClock
+from berth.config.types import Extender as Config
+from berth.config.types import ExtenderTLSConfig
+from berth.extender.build import build_extenders
+from berth.extender.errors import ExtenderError
+from berth.framework.pod_info import PodInfo
+from berth.http_server import HttpServer
 from tests.builders import node
 from tests.builders import pod as made_pod
 from tests.extender.fakes import Calls

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from app.cache.cache import Cache
-from app.extender.extender import Extender
-from app.extender.whole_objects import decode_node, decode_pod
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.candidate import Candidate
+from berth.cache.cache import Cache
+from berth.extender.extender import Extender
+from berth.extender.whole_objects import decode_node, decode_pod
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import Candidate
 from tests.builders import node, pod
 from tests.extender.fakes import FakeNetwork, config, extenders
 

@@ -6,20 +6,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.cache.cache import Cache
-from app.config.types import ExtenderManagedResource
-from app.extender.errors import ExtenderError
-from app.extender.extender import Extender
-from app.extender.whole_objects import (
+from berth.cache.cache import Cache
+from berth.config.types import ExtenderManagedResource
+from berth.extender.errors import ExtenderError
+from berth.extender.extender import Extender
+from berth.extender.whole_objects import (
     decode_node,
     decode_waiting_pod,
     node_as_written,
     pod_as_written,
 )
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.candidate import Candidate
-from app.framework.status import Status
-from app.objects.pod import Container, Pod, ResourceRequirements
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import Candidate
+from berth.framework.status import Status
+from berth.objects.pod import Container, Pod, ResourceRequirements
 from tests.builders import container, node, pod
 from tests.extender.fakes import PREFIX, FakeNetwork, config, extenders
 

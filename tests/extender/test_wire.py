@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.extender.wire import (
+from berth.extender.wire import (
     FilterResult,
     MetaPod,
     MetaVictims,

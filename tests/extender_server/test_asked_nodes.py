@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.objects.node import Node
+from berth.objects.node import Node
 from tests.builders import ZONE, node, pod, requirement, taint, term
 from tests.builders import node_affinity as affinity
 from tests.extender_server.world import Object, World, obj

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from app.client.errors import ApiError, ConflictError, UnavailableError
-from app.extender_server.bindings import CONFIRMED_WITHIN, GIVEN_UP
-from app.queue.sub_queues import SubQueue
+from berth.client.errors import ApiError, ConflictError, UnavailableError
+from berth.extender_server.bindings import CONFIRMED_WITHIN, GIVEN_UP
+from berth.queue.sub_queues import SubQueue
 from tests.builders import node, pod, pod_anti_affinity, pod_term
 from tests.extender_server.world import World
 from tests.harness import Harness

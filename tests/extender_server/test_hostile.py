@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.extender_server import wire
-from app.extender_server.asked_nodes import MORE
+from berth.extender_server import wire
+from berth.extender_server.asked_nodes import MORE
 from tests.builders import node, pod
 from tests.extender_server.world import World, obj
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.objects.pod import Pod
+from berth.objects.pod import Pod
 from tests.builders import (
     disruption_budget,
     node,

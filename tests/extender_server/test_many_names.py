@@ -1,7 +1,7 @@
 """Questions that name many nodes, which come and go between one and the next."""
 
-from app.extender_server.asked_nodes import MANY, NO_ROW, named
-from app.framework.node_table import NodeTable
+from berth.extender_server.asked_nodes import MANY, NO_ROW, named
+from berth.framework.node_table import NodeTable
 from tests.builders import node
 
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from app.objects.node import Node
-from app.objects.pod import Pod
+from berth.objects.node import Node
+from berth.objects.pod import Pod
 from tests.extender_server.world import World
 
 RECORDED = Path(__file__).parent.parent / "extender" / "recorded"

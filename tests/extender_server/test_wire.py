@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.extender_server import wire
+from berth.extender_server import wire
 
 POD = b'"Pod":{"metadata":{"name":"p","uid":"u"}}'
 

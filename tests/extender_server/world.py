@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from app.client.errors import ApiError, FencedError, NotFoundError
-from app.extender_server.answers import Answer, Answers
-from app.extender_server.bindings import Bindings
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.disruption_budgets import DisruptionBudgets
-from app.objects.meta import KubeStruct
-from app.objects.pod import Pod
-from app.profile.profile import Profile
+from berth.client.errors import ApiError, FencedError, NotFoundError
+from berth.extender_server.answers import Answer, Answers
+from berth.extender_server.bindings import Bindings
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.objects.meta import KubeStruct
+from berth.objects.pod import Pod
+from berth.profile.profile import Profile
 from tests.builders import to_json
 from tests.harness import Harness
 

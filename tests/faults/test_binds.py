@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.cache.comparer import Comparison
-from app.scheduler.api_writer import MOST_BINDS
+from berth.cache.comparer import Comparison
+from berth.scheduler.api_writer import MOST_BINDS
 from tests.faults.proxy import Answer, Fault
 from tests.faults.world import world
 

@@ -11,25 +11,25 @@ from typing import Any, Final, TypeVar
 import aiohttp
 import msgspec
 
-from app.cache.comparer import Comparison, Counted, compare, placed
-from app.client.api_client import ApiClient
-from app.client.connect import connect
-from app.client.connections import Connections
-from app.client.rate_limit import TokenBucket
-from app.clock import Clock, RealClock
-from app.cluster.admission import Admission
-from app.cluster.bootstrap import bootstrap
-from app.cluster.registry import RESOURCES
-from app.cluster.server import ApiServer
-from app.cluster.store import Store
-from app.config.load import default_configuration
-from app.embedded.verify import verify
-from app.main import SchedulerService
-from app.objects.meta import ListHead
-from app.objects.node import Node
-from app.objects.pod import Pod
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.cache.comparer import Comparison, Counted, compare, placed
+from berth.client.api_client import ApiClient
+from berth.client.connect import connect
+from berth.client.connections import Connections
+from berth.client.rate_limit import TokenBucket
+from berth.clock import Clock, RealClock
+from berth.cluster.admission import Admission
+from berth.cluster.bootstrap import bootstrap
+from berth.cluster.registry import RESOURCES
+from berth.cluster.server import ApiServer
+from berth.cluster.store import Store
+from berth.config.load import default_configuration
+from berth.embedded.verify import verify
+from berth.main import SchedulerService
+from berth.objects.meta import ListHead
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 from tests.faults.proxy import LOOPBACK, Fault, Proxy
 
 HURRY: Final = 20.0
@@ -173,7 +173,7 @@ async def world(*nodes: str, cpu: int = 4, faults: Sequence[Fault] = ()) -> Asyn
 
 
 def hurried_client(url: str, clock: Clock) -> ApiClient:
-    """Make what :func:`app.client.connect.connect` makes, on another clock."""
+    """Make what :func:`berth.client.connect.connect` makes, on another clock."""
     return ApiClient(
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)),
         url,

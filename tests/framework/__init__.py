@@ -1,1 +1,1 @@
-"""Tests of app.framework."""
+"""Tests of berth.framework."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.framework.affinity_terms import (
+from berth.framework.affinity_terms import (
     NO_TERMS,
     AffinityTerm,
     HeldTerm,
@@ -10,9 +10,9 @@ from app.framework.affinity_terms import (
     TermKind,
     compile_terms,
 )
-from app.objects.meta import LabelSelector
-from app.objects.pod import PodAffinityTerm
-from app.objects.selectors import EVERYTHING, NOTHING, Selector, compile_selector
+from berth.objects.meta import LabelSelector
+from berth.objects.pod import PodAffinityTerm
+from berth.objects.selectors import EVERYTHING, NOTHING, Selector, compile_selector
 from tests.builders import (
     HOSTNAME,
     ZONE,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from app.framework.diagnosis import Diagnosis, PluginVerdict
-from app.framework.node_table import NodeTable
-from app.framework.status import Code, Status
-from app.framework.verdict import Mask, Rejection, Verdict
+from berth.framework.diagnosis import Diagnosis, PluginVerdict
+from berth.framework.node_table import NodeTable
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Mask, Rejection, Verdict
 from tests.builders import node
 
 U, UU = Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE

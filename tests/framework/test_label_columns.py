@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.label_columns import LabelColumns
-from app.framework.node_table import NodeTable
+from berth.framework.label_columns import LabelColumns
+from berth.framework.node_table import NodeTable
 from tests.builders import node, taint
 
 KEY = "k"

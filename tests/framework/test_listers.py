@@ -1,7 +1,7 @@
 """Listers, and those who work something out from every object."""
 
-from app.framework.listers import Lister
-from app.objects.storage import PersistentVolumeClaim
+from berth.framework.listers import Lister
+from berth.objects.storage import PersistentVolumeClaim
 from tests.volume_builders import claim
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
 from tests.builders import node, pod
 
 KINDS: tuple[dict[str, Any], ...] = (

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.framework.node_table import CPU, MEMORY, NodeTable
-from app.framework.pod_info import PodInfo
+from berth.framework.node_table import CPU, MEMORY, NodeTable
+from berth.framework.pod_info import PodInfo
 from tests.builders import ZONE, node, pod, taint
 
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from app.framework.affinity_terms import HeldTerm, TermKind, terms_of
-from app.framework.node_table import NodeTable
-from app.framework.pod_counters import PodCounters, PodMatcher
-from app.framework.pod_info import PodInfo
-from app.objects.pod import Affinity
-from app.objects.selectors import EVERYTHING, NOTHING, Selector, compile_selector
+from berth.framework.affinity_terms import HeldTerm, TermKind, terms_of
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_counters import PodCounters, PodMatcher
+from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Affinity
+from berth.objects.selectors import EVERYTHING, NOTHING, Selector, compile_selector
 from tests.builders import (
     ZONE,
     affinities,

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cache.cache import Cache
-from app.framework.cycle_state import CycleState
-from app.framework.interface import ScorePlugin
-from app.framework.pod_info import PodInfo
-from app.framework.row_memo import MOST_KEPT, RowMemo, Rows
-from app.framework.status import Status
-from app.framework.verdict import Ints
-from plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from plugins.node_resources_fit import NodeResourcesFit
+from berth.cache.cache import Cache
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import ScorePlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.row_memo import MOST_KEPT, RowMemo, Rows
+from berth.framework.status import Status
+from berth.framework.verdict import Ints
+from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from berth_plugins.node_resources_fit import NodeResourcesFit
 from tests.builders import node, pod
 
 WIDTH = 40

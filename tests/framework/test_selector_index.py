@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.selector_index import SelectorIndex
-from app.objects.selectors import NOTHING, Operator, Requirement, Selector
+from berth.framework.selector_index import SelectorIndex
+from berth.objects.selectors import NOTHING, Operator, Requirement, Selector
 
 keys, values = st.sampled_from("kl"), st.sampled_from("xyz")
 requirements = st.one_of(

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.value_ids import ValueIds
+from berth.framework.value_ids import ValueIds
 
 nodes = st.integers(0, 3)
 values = st.sampled_from(["", "a", "b", "c", "d"])

@@ -7,12 +7,12 @@ from typing import Final
 import pytest
 import yaml
 
-from app.client.connect import ConnectError
-from app.commands import explain, extender, run, simulate
-from app.config.load import load
-from app.errors import UserError
-from app.profile.build import args_models, check_profiles
-from plugins.registry import IN_TREE
+from berth.client.connect import ConnectError
+from berth.commands import explain, extender, run, simulate
+from berth.config.load import load
+from berth.errors import UserError
+from berth.profile.build import args_models, check_profiles
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod, service
 from tests.harness import Harness
 from tests.helm.cases import CASES, EVERYTHING, of_mode

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from app.cluster.access.policy import CLUSTER_ROLES, ROLES
+from berth.cluster.access.policy import CLUSTER_ROLES, ROLES
 from tests.helm.cases import of_mode
 from tests.helm.installation import (
     PODS,

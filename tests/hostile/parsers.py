@@ -9,31 +9,31 @@ from typing import Any, Final
 
 import msgspec
 
-from app import log, redaction
-from app.cel import semver
-from app.cluster import patch
-from app.cluster.errors import StatusError
-from app.cluster.field_selectors import parse_field_selector
-from app.cluster.negotiation import media_type, representation
-from app.cluster.options import flag
-from app.cluster.paths import Paths
-from app.cluster.registry import RESOURCES
-from app.cluster.strategies import quantities, syntax
-from app.config import decode, flags
-from app.config.errors import ConfigError
-from app.config.feature_gates import effective_gates
-from app.config.plugin_references import references
-from app.duration import Duration
-from app.informer.identity import is_older
-from app.informer.watch_event import decode_list, decode_watch_event
-from app.objects import names, nesting
-from app.objects.node import Node
-from app.objects.partial import read_partly
-from app.objects.pod import Pod
-from app.objects.quantity import parse
-from app.objects.selector_text import parse_label_selector
-from app.objects.selectors import parse_int64
-from app.server import pagination
+from berth import log, redaction
+from berth.cel import semver
+from berth.cluster import patch
+from berth.cluster.errors import StatusError
+from berth.cluster.field_selectors import parse_field_selector
+from berth.cluster.negotiation import media_type, representation
+from berth.cluster.options import flag
+from berth.cluster.paths import Paths
+from berth.cluster.registry import RESOURCES
+from berth.cluster.strategies import quantities, syntax
+from berth.config import decode, flags
+from berth.config.errors import ConfigError
+from berth.config.feature_gates import effective_gates
+from berth.config.plugin_references import references
+from berth.duration import Duration
+from berth.informer.identity import is_older
+from berth.informer.watch_event import decode_list, decode_watch_event
+from berth.objects import names, nesting
+from berth.objects.node import Node
+from berth.objects.partial import read_partly
+from berth.objects.pod import Pod
+from berth.objects.quantity import parse
+from berth.objects.selector_text import parse_label_selector
+from berth.objects.selectors import parse_int64
+from berth.server import pagination
 
 Text = Callable[[int], Any]
 """Makes a text of about so many characters."""

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.cluster import negotiation
-from app.objects.quantity import parse
-from app.objects.selectors import parse_int64
+from berth.cluster import negotiation
+from berth.objects.quantity import parse
+from berth.objects.selectors import parse_int64
 from tests.hostile.counting import work
 from tests.hostile.parsers import PARSERS, Parser, Text
 

@@ -27,11 +27,11 @@ class Use(NamedTuple):
 
 
 IN_FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[re.Pattern[str]]]]] = {
-    "app.cluster.strategies.syntax": lambda module: [
+    "berth.cluster.strategies.syntax": lambda module: [
         re.compile(module[f"_{name}"], re.ASCII)
         for name in ("LABEL", "SUBDOMAIN", "DNS_1035", "NAME_PART", "LABEL_VALUE")
     ],
-    "app.config.decode": lambda module: [pattern for pattern, _ in module["_SCALARS"].values()],
+    "berth.config.decode": lambda module: [pattern for pattern, _ in module["_SCALARS"].values()],
 }
 """Modules with a function that compiles whatever pattern it is given, and those that it is given.
 All of them are matched with a whole text."""
@@ -43,11 +43,12 @@ WRITTEN_BY_OTHERS: Final[set[str]] = set()
 
 def uses() -> Iterator[Use]:
     """Yield every regular expression in the source."""
-    for path in sorted((*ROOT.glob("app/**/*.py"), *ROOT.glob("plugins/**/*.py"))):
-        source = path.read_text()
-        if re.search("^import re$", source, re.MULTILINE):
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            yield from _uses_in(name, ast.parse(source))
+    for root in (ROOT / "app", ROOT / "plugins"):
+        for path in sorted(root.glob("**/*.py")):
+            source = path.read_text()
+            if re.search("^import re$", source, re.MULTILINE):
+                name = ".".join(path.relative_to(root).with_suffix("").parts)
+                yield from _uses_in(name, ast.parse(source))
 
 
 def _uses_in(name: str, tree: ast.Module) -> Iterator[Use]:
@@ -119,7 +120,7 @@ def test_no_pattern_is_a_strangers() -> None:
 
 def test_all_are_found() -> None:
     modules = {str(param.id).partition(":")[0] for param in FOUND}
-    assert {"app.objects.quantity", "app.redaction", *IN_FUNCTIONS} <= modules
+    assert {"berth.objects.quantity", "berth.redaction", *IN_FUNCTIONS} <= modules
     assert len(FOUND) > 30
 
 

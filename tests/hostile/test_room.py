@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.framework.node_table import CPU, MEMORY
-from app.objects.pod import Pod
-from app.scheduler.partial_objects import partly
+from berth.framework.node_table import CPU, MEMORY
+from berth.objects.pod import Pod
+from berth.scheduler.partial_objects import partly
 from tests.builders import node, pod
 from tests.harness import Harness
 

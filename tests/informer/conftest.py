@@ -9,9 +9,9 @@ from typing import Protocol
 import msgspec
 import pytest
 
-from app.client.contact import Contact
-from app.clock import FakeClock
-from app.informer.reflector import DecodePartly, Reflector
+from berth.client.contact import Contact
+from berth.clock import FakeClock
+from berth.informer.reflector import DecodePartly, Reflector
 from tests.informer.scripted import Object, Recorder, ScriptedApi
 
 decode = msgspec.json.Decoder(dict).decode

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from app.informer.watch_event import INITIAL_EVENTS_END
+from berth.informer.watch_event import INITIAL_EVENTS_END
 
 encode = msgspec.json.encode
 Object = dict[str, Any]

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from app.clock import RealClock
-from app.informer.reflector import Reflector
-from app.objects.pod import Pod
+from berth.clock import RealClock
+from berth.informer.reflector import Reflector
+from berth.objects.pod import Pod
 from tests.builders import pod
 from tests.client.serving import serving
 from tests.informer.scripted import error, initial_end, line

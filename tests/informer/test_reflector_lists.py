@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.client.errors import ApiError, GoneError, InvalidError, UnavailableError
+from berth.client.errors import ApiError, GoneError, InvalidError, UnavailableError
 from tests.informer.conftest import Start
 from tests.informer.scripted import (
     OPEN,

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from app.client.contact import QUIET
-from app.client.errors import (
+from berth.client.contact import QUIET
+from berth.client.errors import (
     ForbiddenError,
     GoneError,
     ServerError,
     TooManyRequestsError,
     UnavailableError,
 )
-from app.informer.reflector import BATCH, FIRST_PAUSE
+from berth.informer.reflector import BATCH, FIRST_PAUSE
 from tests.informer.conftest import Start
 from tests.informer.scripted import (
     OPEN,

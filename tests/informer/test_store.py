@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.informer.identity import Identity, identity_in, identity_of, is_older
-from app.informer.store import Store
-from app.objects.meta import ObjectMeta
-from app.objects.pod import Pod
+from berth.informer.identity import Identity, identity_in, identity_of, is_older
+from berth.informer.store import Store
+from berth.objects.meta import ObjectMeta
+from berth.objects.pod import Pod
 from tests.informer.scripted import Object, obj
 
 

@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
-from app.client.errors import ApiError
-from app.informer.reflector import Unreadable
+from berth.client.errors import ApiError
+from berth.informer.reflector import Unreadable
 from tests.informer.conftest import Start, decode
 from tests.informer.scripted import (
     OPEN,

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from app.leaderelection.elector import LeaderElector
+from berth.leaderelection.elector import LeaderElector
 from tests.leaderelection.lease_api import lead_for_ever
 
 Work = Callable[[], Awaitable[None]]

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from app.client.api import Api
-from app.client.errors import (
+from berth.client.api import Api
+from berth.client.errors import (
     AlreadyExistsError,
     ApiError,
     ConflictError,
     NotFoundError,
     UnavailableError,
 )
-from app.clock import Clock, FakeClock
-from app.leaderelection.candidate import Timing
-from app.leaderelection.elector import LeaderElector
-from app.leaderelection.lease_lock import LeaseLock
+from berth.clock import Clock, FakeClock
+from berth.leaderelection.candidate import Timing
+from berth.leaderelection.elector import LeaderElector
+from berth.leaderelection.lease_lock import LeaseLock
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 LEASE = f"{LEASES}/kube-scheduler"

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.config.types import LeaderElection
-from app.duration import Duration
-from app.leaderelection.candidate import Candidate, Lease, Now, Timing
-from app.objects.cluster import LeaseSpec
+from berth.config.types import LeaderElection
+from berth.duration import Duration
+from berth.leaderelection.candidate import Candidate, Lease, Now, Timing
+from berth.objects.cluster import LeaseSpec
 
 TIMING = Timing(lease_duration=15.5, renew_deadline=10.0, retry_period=2.0)
 START = 1_800_000_000.0

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from app.clock import FakeClock
-from app.leaderelection.elector import LeaderElector, LeadershipLostError
-from app.leaderelection.lease_lock import LeaseLock
+from berth.clock import FakeClock
+from berth.leaderelection.elector import LeaderElector, LeadershipLostError
+from berth.leaderelection.lease_lock import LeaseLock
 from tests.leaderelection.conftest import Run
 from tests.leaderelection.lease_api import (
     DEAD,

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from aiohttp import web
 
-from app.certificates import self_signed, server_context
-from app.client.connect import Endpoint, client_of
-from app.client.errors import FencedError
-from app.clock import FakeClock
-from app.leaderelection.elector import LeadershipLostError
+from berth.certificates import self_signed, server_context
+from berth.client.connect import Endpoint, client_of
+from berth.client.errors import FencedError
+from berth.clock import FakeClock
+from berth.leaderelection.elector import LeadershipLostError
 from tests.client.serving import serving
 from tests.leaderelection.conftest import Run
 from tests.leaderelection.lease_api import (

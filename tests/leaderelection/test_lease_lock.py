@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.client.errors import ApiError, ConflictError
-from app.clock import FakeClock
-from app.leaderelection.lease_lock import LeaseLock, decode
-from app.objects.cluster import LeaseSpec
+from berth.client.errors import ApiError, ConflictError
+from berth.clock import FakeClock
+from berth.leaderelection.lease_lock import LeaseLock, decode
+from berth.objects.cluster import LeaseSpec
 from tests.client.fake_api import FakeApi, Request
 from tests.leaderelection.lease_api import EVENTS, LEASE, LEASES, LeaseApi
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app import cli
+from berth import cli
 
 
 @pytest.mark.parametrize("kind", ["endpoints", "configmaps", "endpointsleases", "configmapsleases"])

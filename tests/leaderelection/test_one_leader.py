@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.client.errors import UnavailableError
-from app.clock import FakeClock
-from app.leaderelection.candidate import Timing
-from app.leaderelection.elector import LeaderElector, LeadershipLostError
+from berth.client.errors import UnavailableError
+from berth.clock import FakeClock
+from berth.leaderelection.candidate import Timing
+from berth.leaderelection.elector import LeaderElector, LeadershipLostError
 from tests.leaderelection.lease_api import (
     DEAD,
     NO_TROUBLE,
@@ -174,7 +174,7 @@ class World:
 
 @pytest.fixture(autouse=True)
 def _quiet(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.CRITICAL, "app.leaderelection")  # thousands of lines say it is bad
+    caplog.set_level(logging.CRITICAL, "berth.leaderelection")  # thousands of lines say it is bad
 
 
 async def test_in_fair_weather_the_first_leader_stays() -> None:

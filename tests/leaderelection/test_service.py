@@ -11,17 +11,17 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.client.api_client import ApiClient
-from app.clock import RealClock
-from app.config.load import from_object
-from app.config.types import API_VERSION, KIND
-from app.embedded.cluster import EmbeddedCluster
-from app.endpoints import scheduler_application
-from app.leaderelection.build import make_elector
-from app.leaderelection.elector import LeadershipLostError
-from app.main import SchedulerService
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.client.api_client import ApiClient
+from berth.clock import RealClock
+from berth.config.load import from_object
+from berth.config.types import API_VERSION, KIND
+from berth.embedded.cluster import EmbeddedCluster
+from berth.endpoints import scheduler_application
+from berth.leaderelection.build import make_elector
+from berth.leaderelection.elector import LeadershipLostError
+from berth.main import SchedulerService
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 from tests.leaderelection.lease_api import LEASE, LEASES
 
 pytestmark = pytest.mark.wall

@@ -1,1 +1,1 @@
-"""Tests of app.metrics."""
+"""Tests of berth.metrics."""

@@ -6,12 +6,12 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.cache.cache import Cache
-from app.clock import FakeClock
-from app.metrics.owners import CacheCollector
-from app.objects.node import Node
-from app.objects.pod import Pod
-from app.service.cache_check import PERIOD, CacheCheck
+from berth.cache.cache import Cache
+from berth.clock import FakeClock
+from berth.metrics.owners import CacheCollector
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.service.cache_check import PERIOD, CacheCheck
 from tests.builders import node, pod
 from tests.metrics.reading import counted
 

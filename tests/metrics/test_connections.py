@@ -2,8 +2,8 @@
 
 from prometheus_client import CollectorRegistry
 
-from app.connection_limit import ConnectionCounts
-from app.metrics.connection_metrics import ConnectionCollector
+from berth.connection_limit import ConnectionCounts
+from berth.metrics.connection_metrics import ConnectionCollector
 from tests.metrics.reading import counted
 
 

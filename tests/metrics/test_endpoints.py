@@ -4,8 +4,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app.metrics.pod_resources import CONTENT_TYPE
-from app.server.metrics_endpoints import metrics_endpoints
+from berth.metrics.pod_resources import CONTENT_TYPE
+from berth.server.metrics_endpoints import metrics_endpoints
 from tests.builders import node, pod
 from tests.harness import Harness
 

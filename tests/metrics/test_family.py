@@ -5,8 +5,16 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from app.metrics.exposition import metrics_text
-from app.metrics.family import Counters, Family, Histograms, Kind, Stability, exponential, go_float
+from berth.metrics.exposition import metrics_text
+from berth.metrics.family import (
+    Counters,
+    Family,
+    Histograms,
+    Kind,
+    Stability,
+    exponential,
+    go_float,
+)
 from tests.metrics.reading import counted
 
 

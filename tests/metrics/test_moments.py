@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import FilterPlugin, PermitPlugin
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import WAIT, Status
-from app.framework.verdict import PASS, Verdict
-from app.metrics.scheduler_metrics import SchedulerMetrics
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import FilterPlugin, PermitPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import WAIT, Status
+from berth.framework.verdict import PASS, Verdict
+from berth.metrics.scheduler_metrics import SchedulerMetrics
 from tests.builders import node, pod, taint
 from tests.harness import Harness, with_plugins
 from tests.metrics.reading import attempts, counted, exported, summed

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.client.lanes import Lane, LaneStats, WriteLanes
-from app.clock import FakeClock
-from app.informer.reflector import Unreadable
-from app.metrics.leader_metrics import LeaderMetrics
-from app.metrics.loop_lag import measure_lag
-from app.metrics.owners import LaneCollector, ReflectorCollector, TaskCollector
-from app.metrics.process import network_traffic, register_process
-from app.metrics.scheduler_metrics import SchedulerMetrics
+from berth.client.lanes import Lane, LaneStats, WriteLanes
+from berth.clock import FakeClock
+from berth.informer.reflector import Unreadable
+from berth.metrics.leader_metrics import LeaderMetrics
+from berth.metrics.loop_lag import measure_lag
+from berth.metrics.owners import LaneCollector, ReflectorCollector, TaskCollector
+from berth.metrics.process import network_traffic, register_process
+from berth.metrics.scheduler_metrics import SchedulerMetrics
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.metrics.reading import counted, exported, summed

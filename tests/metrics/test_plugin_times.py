@@ -5,20 +5,20 @@ import random
 import numpy as np
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import (
     FilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
     ScorePlugin,
     Scores,
 )
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, WAIT, Code, Status
-from app.framework.verdict import PASS, Rejection, Verdict
-from app.metrics.plugin_metrics import SAMPLED
-from app.profile.observed import label_of
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, WAIT, Code, Status
+from berth.framework.verdict import PASS, Rejection, Verdict
+from berth.metrics.plugin_metrics import SAMPLED
+from berth.profile.observed import label_of
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 from tests.metrics.reading import attempts, counted, summed

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from app.metrics.pod_resources import pod_resource_lines
-from app.objects.pod import Container, Pod, ResourceRequirements
-from app.objects.quantity import Quantities
+from berth.metrics.pod_resources import pod_resource_lines
+from berth.objects.pod import Container, Pod, ResourceRequirements
+from berth.objects.quantity import Quantities
 from tests.builders import container, pod, sidecar
 
 REQUEST_HEAD = (

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.metrics.absent import ABSENT
-from app.metrics.family import Family
-from app.metrics.process import declared
+from berth.metrics.absent import ABSENT
+from berth.metrics.family import Family
+from berth.metrics.process import declared
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.metrics.reading import Shape, exported, shape_of

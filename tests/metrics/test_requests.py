@@ -7,9 +7,9 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from app.client.connect import connect
-from app.client.errors import NotFoundError, UnavailableError
-from app.metrics.scheduler_metrics import SchedulerMetrics
+from berth.client.connect import connect
+from berth.client.errors import NotFoundError, UnavailableError
+from berth.metrics.scheduler_metrics import SchedulerMetrics
 from tests.client.serving import serving
 from tests.metrics.reading import counted, summed
 

@@ -4,11 +4,11 @@ import pytest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from app.config.errors import ConfigError
-from app.metrics import families
-from app.metrics.exposition import metrics_text
-from app.metrics.family import Counters, Histograms
-from app.metrics.selection import Selection
+from berth.config.errors import ConfigError
+from berth.metrics import families
+from berth.metrics.exposition import metrics_text
+from berth.metrics.family import Counters, Histograms
+from berth.metrics.selection import Selection
 
 
 class World(Collector):

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from app.client.lanes import Lane, LaneStats
-from app.informer.reflector import Unreadable
-from app.metrics.leader_metrics import LeaderMetrics
-from app.metrics.owners import (
+from berth.client.lanes import Lane, LaneStats
+from berth.informer.reflector import Unreadable
+from berth.metrics.leader_metrics import LeaderMetrics
+from berth.metrics.owners import (
     CacheCollector,
     ConfigurationCollector,
     LaneCollector,
@@ -16,7 +16,7 @@ from app.metrics.owners import (
     ReflectorCollector,
     TaskCollector,
 )
-from app.metrics.process import register_process
+from berth.metrics.process import register_process
 from tests.harness import Harness
 
 

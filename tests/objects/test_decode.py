@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from app.objects.meta import KubeStruct
-from app.objects.node import ContainerImage, Node
-from app.objects.pod import Pod
+from berth.objects.meta import KubeStruct
+from berth.objects.node import ContainerImage, Node
+from berth.objects.pod import Pod
 from tests.builders import (
     affinities,
     container,

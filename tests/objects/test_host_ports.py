@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.objects.host_ports import HostPort, conflicts, host_ports
-from app.objects.pod import ContainerPort
+from berth.objects.host_ports import HostPort, conflicts, host_ports
+from berth.objects.pod import ContainerPort
 from tests.builders import container, host_port, pod, sidecar
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.objects.names import is_label_value, is_qualified_name
-from app.objects.resources import is_extended, is_scalar
+from berth.objects.names import is_label_value, is_qualified_name
+from berth.objects.resources import is_extended, is_scalar
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.objects.nesting import DEEPEST, is_deep, outline, pruned
+from berth.objects.nesting import DEEPEST, is_deep, outline, pruned
 
 documents = st.recursive(
     st.none() | st.integers(0, 9) | st.text(alphabet='"\\[]{},:a'),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.objects.pod import NodeSelectorTerm, Pod
-from app.objects.selectors import (
+from berth.objects.pod import NodeSelectorTerm, Pod
+from berth.objects.selectors import (
     CompiledTerm,
     NodeSelectorMatcher,
     Operator,

@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.objects.node import Node
-from app.objects.partial import read_partly
-from app.objects.pod import Pod
-from app.objects.quantity import NANO
-from app.objects.resources import pod_requests, requested
+from berth.objects.node import Node
+from berth.objects.partial import read_partly
+from berth.objects.pod import Pod
+from berth.objects.quantity import NANO
+from berth.objects.resources import pod_requests, requested
 from tests.builders import container
 from tests.builders import pod as make_pod
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from app.objects.meta import LabelSelector, ObjectMeta
-from app.objects.policy import (
+from berth.objects.meta import LabelSelector, ObjectMeta
+from berth.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.objects.pod import Pod, ResourceRequirements
-from app.objects.quantity import MAX_INT64, NANO, Quantity, milli_value, parse, value
+from berth.objects.pod import Pod, ResourceRequirements
+from berth.objects.quantity import MAX_INT64, NANO, Quantity, milli_value, parse, value
 
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}

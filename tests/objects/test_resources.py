@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.objects.pod import Container, Pod, PodStatus, ResourceRequirements
-from app.objects.quantity import NANO, Quantities, Quantity, parse
-from app.objects.resources import (
+from berth.objects.pod import Container, Pod, PodStatus, ResourceRequirements
+from berth.objects.quantity import NANO, Quantities, Quantity, parse
+from berth.objects.resources import (
     Resources,
     fit_score_requests,
     incoming_requested,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.objects.meta import LabelSelector
-from app.objects.selector_text import parse_label_selector
-from app.objects.selectors import (
+from berth.objects.meta import LabelSelector
+from berth.objects.selector_text import parse_label_selector
+from berth.objects.selectors import (
     EVERYTHING,
     NOTHING,
     Operator,

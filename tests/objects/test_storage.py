@@ -5,8 +5,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from app.objects.quantity import NANO
-from app.objects.storage import (
+from berth.objects.quantity import NANO
+from berth.objects.storage import (
     BETA_CLASS,
     CSINode,
     CSIStorageCapacity,

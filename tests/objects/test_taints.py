@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.objects.node import Taint
-from app.objects.pod import Toleration
-from app.objects.taints import (
+from berth.objects.node import Taint
+from berth.objects.pod import Toleration
+from berth.objects.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,

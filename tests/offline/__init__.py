@@ -1,1 +1,1 @@
-"""Tests of app.offline."""
+"""Tests of berth.offline."""

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import Plugin, ReservePlugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.objects.meta import KubeStruct
-from app.objects.node import Node
-from app.objects.pod import Pod
-from app.offline.scenario import ScenarioError
-from app.offline.simulate import simulate
-from plugins.registry import IN_TREE
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import Plugin, ReservePlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.meta import KubeStruct
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.offline.scenario import ScenarioError
+from berth.offline.simulate import simulate
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod, to_json
 
 RECORDED = Path(__file__).parent.parent / "conformance" / "recorded" / "sequence.jsonl.gz"

@@ -9,11 +9,11 @@ import pytest
 import yaml
 from cryptography import x509
 
-from app import cli
-from app.client.connect import connect
-from app.client.errors import ForbiddenError
-from app.clock import RealClock
-from app.embedded.cluster import EmbeddedCluster
+from berth import cli
+from berth.client.connect import connect
+from berth.client.errors import ForbiddenError
+from berth.clock import RealClock
+from berth.embedded.cluster import EmbeddedCluster
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 
-from app import cli
+from berth import cli
 
 REPOSITORY = Path(__file__).parents[2]
 DOCKERFILE = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")

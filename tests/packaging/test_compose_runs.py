@@ -14,8 +14,8 @@ import msgspec
 import pytest
 import yaml
 
-from app.client.api_client import ApiClient
-from app.client.connect import connect
+from berth.client.api_client import ApiClient
+from berth.client.connect import connect
 
 REPOSITORY = Path(__file__).parents[2]
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(
@@ -57,7 +57,7 @@ class Project:
             arguments.append(f"--secure-port={self.ports[name]}")
         with (self._home / f"{name}.log").open("wb") as log:
             self._processes[name] = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "app", *arguments, stdout=log, stderr=log, cwd=REPOSITORY
+                sys.executable, "-m", "berth", *arguments, stdout=log, stderr=log, cwd=REPOSITORY
             )
 
     async def until_healthy(self, name: str) -> None:
@@ -69,7 +69,7 @@ class Project:
         async with asyncio.timeout(SECONDS):
             while True:
                 check = await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", "app", *arguments, cwd=REPOSITORY,
+                    sys.executable, "-m", "berth", *arguments, cwd=REPOSITORY,
                     stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
                 )  # fmt: skip
                 if await check.wait() == 0:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from app import cli
-from app.clock import RealClock
-from app.commands.health import probe
-from app.commands.terminal import CommandError
-from app.embedded.cluster import EmbeddedCluster
+from berth import cli
+from berth.clock import RealClock
+from berth.commands.health import probe
+from berth.commands.terminal import CommandError
+from berth.embedded.cluster import EmbeddedCluster
 
 URL = httpx.URL("https://127.0.0.1:10259/readyz")
 

@@ -7,16 +7,16 @@ import re
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from app import cli
+from berth import cli
+from berth.release import version
 from tests.packaging.dockerfile import Stage, stages
 
 REPOSITORY = Path(__file__).parents[2]
-VERSION = version("berth")
+VERSION = version()
 BUILDER, FINAL = stages(REPOSITORY / "Dockerfile")
 
 

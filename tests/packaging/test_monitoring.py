@@ -14,15 +14,15 @@ import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
-from app.client.connect import Endpoint, client_of
-from app.clock import FakeClock
-from app.config.load import default_configuration
-from app.leaderelection.build import make_elector
-from app.main import SchedulerService
-from app.metrics.family import Family, Kind
-from app.metrics.process import declared
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.client.connect import Endpoint, client_of
+from berth.clock import FakeClock
+from berth.config.load import default_configuration
+from berth.leaderelection.build import make_elector
+from berth.main import SchedulerService
+from berth.metrics.family import Family, Kind
+from berth.metrics.process import declared
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 from tests.packaging.promql import Used, used
 
 REPOSITORY = Path(__file__).parents[2]

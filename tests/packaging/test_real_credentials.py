@@ -12,7 +12,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from app.cluster.access.tokens import read_token_file
+from berth.cluster.access.tokens import read_token_file
 
 REPOSITORY = Path(__file__).parents[2]
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(

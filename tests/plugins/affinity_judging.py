@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.framework.cycle_state import CycleState
-from app.framework.listers import Lister, Listers
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.objects.meta import LabelSelector
-from app.objects.node import Node
-from app.objects.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
-from app.offline.scenario import OfflineHandle
-from plugins.inter_pod_affinity import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.listers import Lister, Listers
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.objects.meta import LabelSelector
+from berth.objects.node import Node
+from berth.objects.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
+from berth.offline.scenario import OfflineHandle
+from berth_plugins.inter_pod_affinity import (
     AFFINITY,
     ANTI_AFFINITY,
     EXISTING_ANTI_AFFINITY,

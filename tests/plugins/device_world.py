@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.clock import FakeClock
-from app.framework.cycle_state import CycleState
-from app.framework.devices.cycle import KEY, DevicesOfPod
-from app.framework.diagnosis import Diagnosis
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from app.objects.pod import Pod
-from plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
+from berth.clock import FakeClock
+from berth.framework.cycle_state import CycleState
+from berth.framework.devices.cycle import KEY, DevicesOfPod
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.pod import Pod
+from berth_plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from tests.builders import node
 from tests.device_builders import device, device_class, resource_slice
 from tests.harness import FakeCluster

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import FilterPlugin, PreScorePlugin, ScorePlugin
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.objects.node import Node
-from app.objects.pod import Pod
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import FilterPlugin, PreScorePlugin, ScorePlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.node import Node
+from berth.objects.pod import Pod
 
 
 def table(*nodes: Node, pods: Sequence[Pod] = ()) -> NodeTable:

@@ -2,15 +2,15 @@
 
 import msgspec
 
-from app.framework.cycle_state import CycleState
-from app.framework.listers import Listers
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.objects.cluster import ReplicaSet, ReplicationController, Service, StatefulSet
-from app.objects.pod import Pod
-from app.offline.scenario import OfflineHandle
-from plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadArgs
+from berth.framework.cycle_state import CycleState
+from berth.framework.listers import Listers
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.objects.cluster import ReplicaSet, ReplicationController, Service, StatefulSet
+from berth.objects.pod import Pod
+from berth.offline.scenario import OfflineHandle
+from berth_plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadArgs
 
 
 def listers(*objects: msgspec.Struct) -> Listers:

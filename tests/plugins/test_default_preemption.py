@@ -6,22 +6,22 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import Hint
-from app.framework.node_info import NodeInfo
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.scalar import ScalarFilter
-from app.framework.status import Code, Status
-from app.objects.pod import Pod
-from app.offline.scenario import OfflineHandle
-from plugins.default_preemption import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import Hint
+from berth.framework.node_info import NodeInfo
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.scalar import ScalarFilter
+from berth.framework.status import Code, Status
+from berth.objects.pod import Pod
+from berth.offline.scenario import OfflineHandle
+from berth_plugins.default_preemption import (
     STILL_EVICTING,
     DefaultPreemption,
     DefaultPreemptionArgs,
     after_pod_deletion,
 )
-from plugins.registry import IN_TREE
+from berth_plugins.registry import IN_TREE
 from tests.builders import disruption_budget, node, pod, selector
 from tests.preempting import World, candidates
 

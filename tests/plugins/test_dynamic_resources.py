@@ -5,19 +5,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.clock import FakeClock
-from app.duration import Duration
-from app.framework.devices.cycle import KEY, DevicesOfPod
-from app.framework.devices.node_search import MAX_TIME, SHARE
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.objects.devices import (
+from berth.clock import FakeClock
+from berth.duration import Duration
+from berth.framework.devices.cycle import KEY, DevicesOfPod
+from berth.framework.devices.node_search import MAX_TIME, SHARE
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.objects.devices import (
     DeviceRequest,
     ResourceClaim,
     ResourceSlice,
 )
-from app.objects.pod import Pod, PodResourceClaim
-from plugins.dynamic_resources import STOPPED, DynamicResources, DynamicResourcesArgs
+from berth.objects.pod import Pod, PodResourceClaim
+from berth_plugins.dynamic_resources import STOPPED, DynamicResources, DynamicResourcesArgs
 from tests.builders import pod
 from tests.device_builders import (
     allocation,

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.framework.events import Hint
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.objects.devices import (
+from berth.framework.events import Hint
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.devices import (
     EXTENDED_RESOURCE_CLAIM,
     ResourceClaim,
 )
-from app.objects.pod import Pod
-from plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
+from berth.objects.pod import Pod
+from berth_plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from tests.builders import node, pod
 from tests.device_builders import (
     allocation,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from app.objects.devices import ResourceClaim
-from app.objects.pod import Pod
+from berth.objects.devices import ResourceClaim
+from berth.objects.pod import Pod
 from tests.builders import node, pod
 from tests.device_builders import (
     DRIVER,

@@ -2,15 +2,15 @@
 
 import pytest
 
-from app.framework.events import ActionType, EventResource
-from app.framework.interface import EnqueueExtensions
-from plugins.node_affinity import NodeAffinity
-from plugins.node_name import NodeName
-from plugins.node_ports import NodePorts
-from plugins.node_resources_fit import NodeResourcesFit
-from plugins.node_unschedulable import NodeUnschedulable
-from plugins.scheduling_gates import SchedulingGates
-from plugins.taint_toleration import TaintToleration
+from berth.framework.events import ActionType, EventResource
+from berth.framework.interface import EnqueueExtensions
+from berth_plugins.node_affinity import NodeAffinity
+from berth_plugins.node_name import NodeName
+from berth_plugins.node_ports import NodePorts
+from berth_plugins.node_resources_fit import NodeResourcesFit
+from berth_plugins.node_unschedulable import NodeUnschedulable
+from berth_plugins.scheduling_gates import SchedulingGates
+from berth_plugins.taint_toleration import TaintToleration
 
 NODE, POD = EventResource.NODE, EventResource.POD
 ADD, DELETE = ActionType.ADD, ActionType.DELETE

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.objects.pod import Container, ImageVolume, Pod, Volume
-from plugins.image_locality import ImageLocality, image_names
+from berth.objects.pod import Container, ImageVolume, Pod, Volume
+from berth_plugins.image_locality import ImageLocality, image_names
 from tests.builders import container, node, pod
 from tests.plugins.judging import raw_scores, table
 

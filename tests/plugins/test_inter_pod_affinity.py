@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 from pydantic import ValidationError
 
-from app.framework.cycle_state import CycleState
-from app.framework.listers import Lister, Listers
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.objects.pod import Affinity, Pod
-from app.offline.scenario import OfflineHandle
-from plugins.inter_pod_affinity import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.listers import Lister, Listers
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.pod import Affinity, Pod
+from berth.offline.scenario import OfflineHandle
+from berth_plugins.inter_pod_affinity import (
     AFFINITY,
     ANTI_AFFINITY,
     EXISTING_ANTI_AFFINITY,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.framework.events import ActionType, EventResource, Hint
-from app.objects.node import Node
-from app.objects.pod import Affinity, Pod
-from plugins.inter_pod_affinity import after_node_change
+from berth.framework.events import ActionType, EventResource, Hint
+from berth.objects.node import Node
+from berth.objects.pod import Affinity, Pod
+from berth_plugins.inter_pod_affinity import after_node_change
 from tests.builders import (
     ZONE,
     node,

@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.framework.cycle_state import CycleState
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP
-from app.objects.meta import LabelSelector
-from app.objects.node import Node
-from app.objects.pod import Affinity, Pod, PodAffinityTerm
-from plugins.inter_pod_affinity import InterPodAffinityArgs, stretched
+from berth.framework.cycle_state import CycleState
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP
+from berth.objects.meta import LabelSelector
+from berth.objects.node import Node
+from berth.objects.pod import Affinity, Pod, PodAffinityTerm
+from berth_plugins.inter_pod_affinity import InterPodAffinityArgs, stretched
 from tests.builders import (
     HOSTNAME,
     ZONE,

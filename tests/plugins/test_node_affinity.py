@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import Hint
-from app.framework.interface import PreFilterResult
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Code, Status
-from app.objects.node import Node
-from app.objects.pod import Affinity, NodeSelectorRequirement, NodeSelectorTerm, Pod
-from app.objects.selectors import required_node_affinity
-from plugins.node_affinity import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import Hint
+from berth.framework.interface import PreFilterResult
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Code, Status
+from berth.objects.node import Node
+from berth.objects.pod import Affinity, NodeSelectorRequirement, NodeSelectorTerm, Pod
+from berth.objects.selectors import required_node_affinity
+from berth_plugins.node_affinity import (
     NOT_MATCHING,
     NOT_MATCHING_ADDED,
     TERMS_CONFLICT,

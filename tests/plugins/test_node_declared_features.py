@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import ActionType, ClusterEvent, EventResource, Hint
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP
-from app.objects.node import Node
-from app.objects.pod import Pod
-from plugins.node_declared_features import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import ActionType, ClusterEvent, EventResource, Hint
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth_plugins.node_declared_features import (
     NOT_DECLARED,
     RESTART_ALL_CONTAINERS,
     USER_NAMESPACES_HOST_NETWORK,

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import Hint
-from app.framework.pod_info import PodInfo
-from app.framework.status import Code, Status
-from app.objects.node import Node
-from app.objects.pod import Pod
-from plugins.node_resources_fit import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import Hint
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth_plugins.node_resources_fit import (
     NodeResourcesFit,
     NodeResourcesFitArgs,
     after_node_change,

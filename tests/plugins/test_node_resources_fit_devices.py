@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.clock import FakeClock
-from app.framework.devices.classes import DeviceClasses
-from app.framework.events import Hint
-from app.framework.status import Status
-from app.objects.devices import DeviceClass
-from app.objects.node import Node
-from plugins.node_resources_fit import (
+from berth.clock import FakeClock
+from berth.framework.devices.classes import DeviceClasses
+from berth.framework.events import Hint
+from berth.framework.status import Status
+from berth.objects.devices import DeviceClass
+from berth.objects.node import Node
+from berth_plugins.node_resources_fit import (
     NodeResourcesFit,
     after_device_class_change,
     after_node_change,

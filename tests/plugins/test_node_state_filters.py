@@ -2,16 +2,16 @@
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import NODE_ADD, ClusterEventWithHint, Hint
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.objects.node import Node
-from app.objects.pod import ContainerPort, Pod
-from plugins import node_unschedulable
-from plugins.node_name import WRONG_NODE, NodeName
-from plugins.node_ports import PORTS_TAKEN, NodePorts, after_pod_deletion
-from plugins.node_unschedulable import UNSCHEDULABLE, NodeUnschedulable
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import NODE_ADD, ClusterEventWithHint, Hint
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.objects.node import Node
+from berth.objects.pod import ContainerPort, Pod
+from berth_plugins import node_unschedulable
+from berth_plugins.node_name import WRONG_NODE, NodeName
+from berth_plugins.node_ports import PORTS_TAKEN, NodePorts, after_pod_deletion
+from berth_plugins.node_unschedulable import UNSCHEDULABLE, NodeUnschedulable
 from tests.builders import host_port, node, pod, sidecar, toleration
 from tests.plugins.judging import table, verdicts
 

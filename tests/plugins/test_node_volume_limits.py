@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.cycle_state import CycleState
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.objects.pod import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,
     EphemeralVolumeSource,
@@ -18,9 +18,9 @@ from app.objects.pod import (
     RBDVolume,
     Volume,
 )
-from app.objects.storage import CSISource, VolumeAttachment
-from app.offline.scenario import OfflineHandle
-from plugins.node_volume_limits import (
+from berth.objects.storage import CSISource, VolumeAttachment
+from berth.offline.scenario import OfflineHandle
+from berth_plugins.node_volume_limits import (
     TOO_MANY,
     NodeVolumeLimits,
 )

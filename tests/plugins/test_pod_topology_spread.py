@@ -4,12 +4,12 @@ from typing import Final
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Code, Status
-from app.objects.pod import Pod, Toleration, TopologySpreadConstraint
-from plugins.pod_topology_spread import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Code, Status
+from berth.objects.pod import Pod, Toleration, TopologySpreadConstraint
+from berth_plugins.pod_topology_spread import (
     MISSING_LABEL,
     SKEWED,
     DefaultConstraint,

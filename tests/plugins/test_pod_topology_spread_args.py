@@ -5,8 +5,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from app.config.defaults import complete_args
-from plugins.pod_topology_spread import PodTopologySpreadArgs
+from berth.config.defaults import complete_args
+from berth_plugins.pod_topology_spread import PodTopologySpreadArgs
 from tests.builders import ZONE
 
 

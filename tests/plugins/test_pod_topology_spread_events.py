@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.framework.events import ActionType, ClusterEvent, EventResource, Hint
-from app.objects.node import Node
-from app.objects.pod import Pod
-from plugins.pod_topology_spread import DefaultConstraint, PodTopologySpreadArgs
+from berth.framework.events import ActionType, ClusterEvent, EventResource, Hint
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth_plugins.pod_topology_spread import DefaultConstraint, PodTopologySpreadArgs
 from tests.builders import (
     HOSTNAME,
     ZONE,

@@ -9,15 +9,15 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.cycle_state import CycleState
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.objects.meta import LabelSelector
-from app.objects.node import Node
-from app.objects.pod import Pod, TopologySpreadConstraint
-from app.objects.selectors import compile_selector, required_node_affinity
-from app.objects.taints import untolerated
-from plugins.pod_topology_spread import MISSING_LABEL, SKEWED
+from berth.framework.cycle_state import CycleState
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.objects.meta import LabelSelector
+from berth.objects.node import Node
+from berth.objects.pod import Pod, TopologySpreadConstraint
+from berth.objects.selectors import compile_selector, required_node_affinity
+from berth.objects.taints import untolerated
+from berth_plugins.pod_topology_spread import MISSING_LABEL, SKEWED
 from tests.builders import (
     HOSTNAME,
     ZONE,

@@ -2,18 +2,18 @@
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import Hint
-from app.framework.interface import EXTENSION_POINTS, Plugin
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo, QueuedPodInfo
-from app.framework.status import Status
-from app.objects.pod import Pod
-from app.offline.scenario import OfflineHandle
-from plugins.default_binder import DefaultBinder
-from plugins.priority_sort import PrioritySort
-from plugins.registry import IN_TREE
-from plugins.scheduling_gates import SchedulingGates, after_gates_eliminated
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import Hint
+from berth.framework.interface import EXTENSION_POINTS, Plugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.status import Status
+from berth.objects.pod import Pod
+from berth.offline.scenario import OfflineHandle
+from berth_plugins.default_binder import DefaultBinder
+from berth_plugins.priority_sort import PrioritySort
+from berth_plugins.registry import IN_TREE
+from berth_plugins.scheduling_gates import SchedulingGates, after_gates_eliminated
 from tests.builders import pod
 
 

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import ScorePlugin
-from app.framework.pod_info import PodInfo
-from app.framework.scoring import ResourceSpec
-from app.framework.status import SKIP, Status
-from app.objects.pod import Pod
-from plugins.node_resources_balanced_allocation import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import ScorePlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.scoring import ResourceSpec
+from berth.framework.status import SKIP, Status
+from berth.objects.pod import Pod
+from berth_plugins.node_resources_balanced_allocation import (
     NodeResourcesBalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
 )
-from plugins.node_resources_fit import (
+from berth_plugins.node_resources_fit import (
     NodeResourcesFit,
     NodeResourcesFitArgs,
 )

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from app.framework.interface import PluginArgs
-from app.framework.scoring import default_normalize
-from plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocationArgs
-from plugins.node_resources_fit import NodeResourcesFitArgs
+from berth.framework.interface import PluginArgs
+from berth.framework.scoring import default_normalize
+from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocationArgs
+from berth_plugins.node_resources_fit import NodeResourcesFitArgs
 
 
 def strategy(**fields: object) -> dict[str, object]:

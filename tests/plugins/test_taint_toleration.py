@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import Hint
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.objects.node import Node, Taint
-from app.objects.pod import Pod, Toleration
-from plugins.taint_toleration import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import Hint
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.node import Node, Taint
+from berth.objects.pod import Pod, Toleration
+from berth_plugins.taint_toleration import (
     UNTOLERATED,
     TaintToleration,
     after_node_change,

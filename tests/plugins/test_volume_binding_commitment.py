@@ -6,22 +6,22 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from app.clock import FakeClock
-from app.framework.cycle_state import CycleState
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.framework.volumes.commitment import bound_to, provisioned_for
-from app.framework.volumes.placement import NO_VOLUME
-from app.objects.pod import Pod
-from app.objects.storage import (
+from berth.clock import FakeClock
+from berth.framework.cycle_state import CycleState
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.framework.volumes.commitment import bound_to, provisioned_for
+from berth.framework.volumes.placement import NO_VOLUME
+from berth.objects.pod import Pod
+from berth.objects.storage import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
     PersistentVolume,
     PersistentVolumeClaim,
 )
-from plugins.volume_binding import VolumeBinding, VolumeBindingArgs
+from berth_plugins.volume_binding import VolumeBinding, VolumeBindingArgs
 from tests.builders import HOSTNAME, node, pod
 from tests.harness import FakeCluster
 from tests.plugins.judging import table

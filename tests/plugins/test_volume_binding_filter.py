@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from app.framework.cycle_state import CycleState
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Code, Status
-from app.framework.volumes.placement import NO_ROOM, NO_VOLUME, OUT_OF_REACH, VOLUME_GONE
-from app.objects.meta import LabelSelectorRequirement
-from app.objects.pod import AWSElasticBlockStore, EphemeralVolumeSource, Pod, Volume
-from app.offline.scenario import OfflineHandle
-from plugins.volume_binding import UNBOUND_IMMEDIATE, VolumeBinding, VolumeBindingArgs
+from berth.framework.cycle_state import CycleState
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Code, Status
+from berth.framework.volumes.placement import NO_ROOM, NO_VOLUME, OUT_OF_REACH, VOLUME_GONE
+from berth.objects.meta import LabelSelectorRequirement
+from berth.objects.pod import AWSElasticBlockStore, EphemeralVolumeSource, Pod, Volume
+from berth.offline.scenario import OfflineHandle
+from berth_plugins.volume_binding import UNBOUND_IMMEDIATE, VolumeBinding, VolumeBindingArgs
 from tests.builders import HOSTNAME, ZONE, node, pod, requirement, selector, term
 from tests.plugins.judging import table
 from tests.volume_builders import (

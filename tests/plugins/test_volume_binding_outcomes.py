@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.clock import FakeClock
-from app.framework.cycle_state import CycleState
-from app.framework.outcomes import DeviceWait, VolumeStage
-from app.framework.pod_info import PodInfo
-from app.objects.meta import LabelSelectorRequirement
-from plugins.volume_binding import VolumeBinding
+from berth.clock import FakeClock
+from berth.framework.cycle_state import CycleState
+from berth.framework.outcomes import DeviceWait, VolumeStage
+from berth.framework.pod_info import PodInfo
+from berth.objects.meta import LabelSelectorRequirement
+from berth_plugins.volume_binding import VolumeBinding
 from tests.builders import node, pod, selector
 from tests.harness import FakeCluster
 from tests.plugins.judging import table

@@ -4,8 +4,14 @@ from typing import Any, Final
 
 import pytest
 
-from app.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, Hint
-from app.objects.pod import (
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,
     CSIVolume,
@@ -13,23 +19,23 @@ from app.objects.pod import (
     Pod,
     Volume,
 )
-from app.objects.storage import (
+from berth.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
     PersistentVolumeClaim,
     StorageClass,
 )
-from app.offline.scenario import OfflineHandle
-from plugins import volume_binding
-from plugins.node_volume_limits import (
+from berth.offline.scenario import OfflineHandle
+from berth_plugins import volume_binding
+from berth_plugins.node_volume_limits import (
     NodeVolumeLimits,
     after_csi_node_update,
     after_detachment,
     after_new_claim,
     after_pod_deletion,
 )
-from plugins.volume_binding import VolumeBinding
+from berth_plugins.volume_binding import VolumeBinding
 from tests.builders import ZONE, pod
 from tests.plugins.judging import table
 from tests.volume_builders import (

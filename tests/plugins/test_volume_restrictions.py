@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
     NODE_ADD,
     ActionType,
     ClusterEvent,
@@ -14,10 +14,10 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.objects.pod import (
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.objects.pod import (
     AWSElasticBlockStore,
     EphemeralVolumeSource,
     GCEPersistentDisk,
@@ -26,9 +26,9 @@ from app.objects.pod import (
     RBDVolume,
     Volume,
 )
-from app.objects.storage import PersistentVolumeClaim
-from app.offline.scenario import OfflineHandle
-from plugins.volume_restrictions import (
+from berth.objects.storage import PersistentVolumeClaim
+from berth.offline.scenario import OfflineHandle
+from berth_plugins.volume_restrictions import (
     CLAIM_IN_USE,
     DISK_CONFLICT,
     VolumeRestrictions,

@@ -5,15 +5,21 @@ from typing import Any
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, Hint
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.objects.pod import EphemeralVolumeSource, Pod, Volume
-from app.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from app.offline.scenario import OfflineHandle
-from plugins.volume_zone import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.objects.pod import EphemeralVolumeSource, Pod, Volume
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.offline.scenario import OfflineHandle
+from berth_plugins.volume_zone import (
     NO_ZONE,
     VolumeZone,
     after_claim_change,

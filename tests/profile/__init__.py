@@ -1,1 +1,1 @@
-"""Tests of app.profile."""
+"""Tests of berth.profile."""

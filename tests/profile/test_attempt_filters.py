@@ -1,17 +1,17 @@
 """Filters that reckon with nominated pods, asked about one node or about many."""
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import PreFilterExtensions
-from app.framework.node_info import NodeInfo
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.scalar import ScalarFilter
-from app.framework.status import Status
-from app.objects.pod import Pod
-from app.profile.attempt_filters import AttemptFilters
-from app.profile.profile import Profile
-from plugins.node_resources_fit import NodeResourcesFit
-from plugins.priority_sort import PrioritySort
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import PreFilterExtensions
+from berth.framework.node_info import NodeInfo
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.scalar import ScalarFilter
+from berth.framework.status import Status
+from berth.objects.pod import Pod
+from berth.profile.attempt_filters import AttemptFilters
+from berth.profile.profile import Profile
+from berth_plugins.node_resources_fit import NodeResourcesFit
+from berth_plugins.priority_sort import PrioritySort
 from tests.builders import node, pod
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.framework.events import ALL_EVENTS, ClusterEventWithHint
-from app.framework.interface import (
+from berth.framework.events import ALL_EVENTS, ClusterEventWithHint
+from berth.framework.interface import (
     BindPlugin,
     EnqueueExtensions,
     FilterPlugin,
@@ -25,10 +25,10 @@ from app.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
-from app.framework.scalar import ScalarFilter, ScalarScore
-from app.framework.status import SKIP, WAIT, Code, Status
-from app.framework.verdict import Rejection, Verdict
-from plugins.registry import IN_TREE
+from berth.framework.scalar import ScalarFilter, ScalarScore
+from berth.framework.status import SKIP, WAIT, Code, Status
+from berth.framework.verdict import Rejection, Verdict
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.framework.interface import QueueSortPlugin
-from app.framework.pod_info import QueuedPodInfo
-from app.profile.guard import SortKey
-from plugins.registry import IN_TREE
+from berth.framework.interface import QueueSortPlugin
+from berth.framework.pod_info import QueuedPodInfo
+from berth.profile.guard import SortKey
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.harness import Harness
 

@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import PreBindPlugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import Code, Status
-from app.profile.profile import Profile
-from plugins.priority_sort import PrioritySort
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import PreBindPlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.profile.profile import Profile
+from berth_plugins.priority_sort import PrioritySort
 from tests.builders import pod
 
 POD = PodInfo(pod("p"))

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from app.clock import FakeClock
-from app.framework.pod_info import PodInfo
-from app.framework.status import Code, Status
-from app.profile.waiting_pod import WaitingPod
+from berth.clock import FakeClock
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.profile.waiting_pod import WaitingPod
 from tests.builders import pod
 
 

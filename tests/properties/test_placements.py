@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.cycle_state import CycleState
-from app.framework.diagnosis import Diagnosis
-from app.framework.pod_info import PodInfo
-from app.objects.node import Node
-from app.objects.pod import Pod
-from app.scheduler.find_node import NodeFinder
+from berth.framework.cycle_state import CycleState
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.pod_info import PodInfo
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.scheduler.find_node import NodeFinder
 from tests.builders import (
     HOSTNAME,
     ZONE,

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from app.framework.events import (
+from berth.framework.events import (
     ALL_EVENTS,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
@@ -16,8 +16,8 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
-from app.framework.pod_info import PodInfo, QueuedPodInfo
-from app.objects.pod import Pod
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.objects.pod import Pod
 from tests.builders import pod, toleration
 from tests.queue.world import Gate, OtherGate, World, listens
 

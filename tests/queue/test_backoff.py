@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.events import NODE_ADD
-from app.framework.pod_info import PodInfo, QueuedPodInfo
-from app.queue.backoff import Backoff
+from berth.framework.events import NODE_ADD
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.queue.backoff import Backoff
 from tests.builders import pod
 from tests.queue.world import World, listens
 

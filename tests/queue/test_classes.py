@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from app.framework.events import (
+from berth.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
     Hint,
 )
-from app.framework.pod_info import PodInfo
-from app.objects.pod import Pod
-from app.queue.backoff import Backoff
+from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
+from berth.queue.backoff import Backoff
 from tests.builders import pod
 from tests.queue.world import PROFILE, World, listens
 

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.framework.events import ActionType, ClusterEvent, EventResource
-from app.objects.node import Node
-from app.objects.pod import ExtendedResourceClaimStatus, Pod, PodResourceClaimStatus, PodStatus
-from app.queue.events_from_update import node_events, pod_events
+from berth.framework.events import ActionType, ClusterEvent, EventResource
+from berth.objects.node import Node
+from berth.objects.pod import ExtendedResourceClaimStatus, Pod, PodResourceClaimStatus, PodStatus
+from berth.queue.events_from_update import node_events, pod_events
 from tests.builders import condition, container, container_status, node, pod, taint, toleration
 
 LABEL = ActionType.UPDATE_POD_LABEL

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.framework.events import ASSIGNED_POD_DELETE, NODE_ADD, UNSCHEDULABLE_TIMEOUT, Hint
-from app.objects.pod import Pod
+from berth.framework.events import ASSIGNED_POD_DELETE, NODE_ADD, UNSCHEDULABLE_TIMEOUT, Hint
+from berth.objects.pod import Pod
 from tests.builders import node, pod
 from tests.queue.world import World, listens
 

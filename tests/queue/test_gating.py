@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.framework.events import (
+from berth.framework.events import (
     ALL_EVENTS,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
@@ -11,9 +11,9 @@ from app.framework.events import (
     ClusterEvent,
     EventResource,
 )
-from app.framework.interface import PreEnqueuePlugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import Code, Status
+from berth.framework.interface import PreEnqueuePlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
 from tests.builders import pod
 from tests.queue.world import Gate, OtherGate, World, listens
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.pod_info import PodInfo, QueuedPodInfo
-from app.queue.heap import PodHeap
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.queue.heap import PodHeap
 from tests.builders import pod
 from tests.queue.world import priority_sort
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.clock import FakeClock
-from app.framework.events import (
+from berth.clock import FakeClock
+from berth.framework.events import (
     ALL_EVENTS,
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -17,9 +17,9 @@ from app.framework.events import (
     EventResource,
     Hint,
 )
-from app.framework.pod_info import PodInfo, QueuedPodInfo
-from app.objects.pod import Pod
-from app.queue.hints import HintMap, QueueingStrategy, Registration
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.objects.pod import Pod
+from berth.queue.hints import HintMap, QueueingStrategy, Registration
 from tests.builders import pod
 from tests.queue.world import PROFILE, listens
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from app.clock import FakeClock
-from app.framework.events import ALL_EVENTS, ASSIGNED_POD_ADD, FORCE_ACTIVATE, NODE_ADD
-from app.queue.hints import HintMap
-from app.queue.in_flight import InFlight
+from berth.clock import FakeClock
+from berth.framework.events import ALL_EVENTS, ASSIGNED_POD_ADD, FORCE_ACTIVATE, NODE_ADD
+from berth.queue.hints import HintMap
+from berth.queue.in_flight import InFlight
 from tests.queue.world import PROFILE, listens
 
 HINTS = HintMap({PROFILE: [listens("Fit", NODE_ADD)]}, clock=FakeClock(), observe=lambda *_: None)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.pod_info import PodInfo, QueuedPodInfo
-from app.queue.heap import PodHeap
-from app.queue.sub_queues import SubQueue
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.queue.heap import PodHeap
+from berth.queue.sub_queues import SubQueue
 from tests.builders import node, pod
 from tests.harness import Harness
 

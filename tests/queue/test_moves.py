@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from app.clock import FakeClock
-from app.framework.events import (
+from berth.clock import FakeClock
+from berth.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     UNSCHEDULABLE_TIMEOUT,
     Hint,
 )
-from app.objects.pod import Pod
-from app.queue.sub_queues import SubQueue
+from berth.objects.pod import Pod
+from berth.queue.sub_queues import SubQueue
 from tests.builders import pod
 from tests.queue.world import PROFILE, World, listens
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.framework.pod_info import PodInfo
-from app.objects.pod import Pod
-from app.queue.nominator import Nominator
+from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
+from berth.queue.nominator import Nominator
 from tests.builders import pod
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.framework.events import NODE_ADD, ActionType, ClusterEvent, EventResource, Hint
-from app.objects.pod import Pod
+from berth.framework.events import NODE_ADD, ActionType, ClusterEvent, EventResource, Hint
+from berth.objects.pod import Pod
 from tests.builders import pod, toleration
 from tests.queue.world import Gate, World, listens
 

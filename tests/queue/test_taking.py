@@ -1,6 +1,6 @@
 """Pods are taken before their turn, for those that are to be placed with another."""
 
-from app.framework.pod_info import QueuedPodInfo
+from berth.framework.pod_info import QueuedPodInfo
 from tests.builders import node, pod
 from tests.harness import Harness
 

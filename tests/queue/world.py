@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from app.clock import FakeClock
-from app.framework.events import ClusterEvent, ClusterEventWithHint, QueueingHint
-from app.framework.interface import PreEnqueuePlugin
-from app.framework.pod_info import PodInfo, QueuedPodInfo
-from app.framework.status import Status
-from app.objects.pod import Pod
-from app.queue.hints import Registration
-from app.queue.scheduling_queue import SchedulingQueue
+from berth.clock import FakeClock
+from berth.framework.events import ClusterEvent, ClusterEventWithHint, QueueingHint
+from berth.framework.interface import PreEnqueuePlugin
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.status import Status
+from berth.objects.pod import Pod
+from berth.queue.hints import Registration
+from berth.queue.scheduling_queue import SchedulingQueue
 
 PROFILE = "default-scheduler"
 START = 1000.0

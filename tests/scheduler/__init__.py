@@ -1,1 +1,1 @@
-"""Tests of app.scheduler."""
+"""Tests of berth.scheduler."""

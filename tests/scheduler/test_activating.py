@@ -1,10 +1,10 @@
 """A plugin may want other pods to be tried once this one has a node (spec §3.3)."""
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import ReservePlugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.objects.pod import Pod
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import ReservePlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.pod import Pod
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from app.client.errors import (
+from berth.client.errors import (
     ApiError,
     ConflictError,
     ForbiddenError,
@@ -16,12 +16,12 @@ from app.client.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from app.client.lanes import WriteLanes
-from app.clock import FakeClock
-from app.framework.pod_info import PodInfo
-from app.objects.meta import Condition
-from app.objects.pod import Pod
-from app.scheduler.api_writer import MOST_BINDS, ApiWriter
+from berth.client.lanes import WriteLanes
+from berth.clock import FakeClock
+from berth.framework.pod_info import PodInfo
+from berth.objects.meta import Condition
+from berth.objects.pod import Pod
+from berth.scheduler.api_writer import MOST_BINDS, ApiWriter
 from tests.builders import condition, pod, to_json
 from tests.client.fake_api import FakeApi, Request
 

@@ -5,10 +5,10 @@ import logging
 
 import pytest
 
-from app.client import errors
-from app.client.errors import FencedError, UnavailableError
-from app.framework.devices.commitment import ConflictError
-from app.scheduler.background import Background
+from berth.client import errors
+from berth.client.errors import FencedError, UnavailableError
+from berth.framework.devices.commitment import ConflictError
+from berth.scheduler.background import Background
 
 
 def conflict() -> ConflictError:
@@ -61,7 +61,7 @@ async def test_a_failure_is_logged_and_stops_nothing(
     job = background.take()
     assert job is not None
     await background.do(job)
-    (said,) = (each for each in caplog.records if each.name == "app.scheduler.background")
+    (said,) = (each for each in caplog.records if each.name == "berth.scheduler.background")
     assert (said.message, said.levelno) == ("background work failed", level)
     assert bool(said.exc_info) is has_traceback
     assert background.is_idle

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import (
     FilterPlugin,
     PermitPlugin,
     Plugin,
@@ -15,11 +15,11 @@ from app.framework.interface import (
     PreFilterPlugin,
     ReservePlugin,
 )
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, WAIT, Code, Status
-from app.framework.verdict import Verdict
-from app.scheduler.claim import Claim
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, WAIT, Code, Status
+from berth.framework.verdict import Verdict
+from berth.scheduler.claim import Claim
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 
@@ -235,5 +235,5 @@ async def test_what_the_log_says_of_a_binding_that_broke(
     with caplog.at_level(logging.INFO):
         await harness.until_idle()
 
-    assert [r.message for r in caplog.records if r.name == "app.scheduler.failure"] == said
+    assert [r.message for r in caplog.records if r.name == "berth.scheduler.failure"] == said
     assert harness.cache.counts()["assumed_pods"] == 0

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.objects.pod import Pod
-from app.scheduler.consultation import MOST_ROUNDS, OUT_OF_DATE
+from berth.objects.pod import Pod
+from berth.scheduler.consultation import MOST_ROUNDS, OUT_OF_DATE
 from tests.builders import node, pod, taint, toleration
 from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness

@@ -3,11 +3,11 @@
 import asyncio
 from typing import ClassVar
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import PermitPlugin, PreBindPlugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import WAIT, Status
-from app.scheduler.claim import Claim
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import PermitPlugin, PreBindPlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import WAIT, Status
+from berth.scheduler.claim import Claim
 from tests.builders import node, pod
 from tests.harness import Harness, RecordedEvent, with_plugins
 

@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.extender.breaker import TRIP_AFTER
-from app.queue.sub_queues import SubQueue
+from berth.extender.breaker import TRIP_AFTER
+from berth.queue.sub_queues import SubQueue
 from tests.builders import container, node, pod
 from tests.scheduler.asking import URL, entry, everybody, harness, message
 

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from app.framework.listers import Listers
-from app.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from app.objects.meta import KubeStruct
-from app.scheduler.device_watches import device_watches
+from berth.framework.listers import Listers
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.meta import KubeStruct
+from berth.scheduler.device_watches import device_watches
 from tests.builders import node, pod
 from tests.device_builders import (
     claim,

@@ -2,17 +2,17 @@
 
 import pytest
 
-from app.cache.cache import Cache
-from app.framework.cycle_state import CycleState
-from app.framework.interface import Plugin, PreFilterPlugin, PreFilterResult
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.profile.profile import Profile
-from app.scheduler.find_node import NodeFinder, num_feasible_nodes_to_find
-from plugins.image_locality import ImageLocality
-from plugins.node_unschedulable import NodeUnschedulable
-from plugins.priority_sort import PrioritySort
+from berth.cache.cache import Cache
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import Plugin, PreFilterPlugin, PreFilterResult
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.profile.profile import Profile
+from berth.scheduler.find_node import NodeFinder, num_feasible_nodes_to_find
+from berth_plugins.image_locality import ImageLocality
+from berth_plugins.node_unschedulable import NodeUnschedulable
+from berth_plugins.priority_sort import PrioritySort
 from tests.builders import node, pod
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from app.framework.cycle_state import CycleState, Gang
-from app.framework.interface import PreFilterPlugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from plugins.registry import IN_TREE
+from berth.framework.cycle_state import CycleState, Gang
+from berth.framework.interface import PreFilterPlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness, with_plugins

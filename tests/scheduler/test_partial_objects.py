@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.objects.cluster import Namespace
-from app.objects.devices import DeviceClass, ResourceClaim
-from app.objects.node import Node
-from app.objects.pod import Pod
-from app.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from app.scheduler.partial_objects import NOBODYS_VICTIM, partly
+from berth.objects.cluster import Namespace
+from berth.objects.devices import DeviceClass, ResourceClaim
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.scheduler.partial_objects import NOBODYS_VICTIM, partly
 from tests.builders import node, pod
 from tests.harness import Harness
 

@@ -5,9 +5,9 @@ import asyncio
 import msgspec
 import pytest
 
-from app.client.errors import UnavailableError
-from app.framework.pod_info import PodInfo
-from app.objects.pod import Pod
+from berth.client.errors import UnavailableError
+from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
 from tests.builders import disruption_budget, node, pod, selector
 from tests.harness import Harness, RecordedEvent
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.client.errors import ApiError, FencedError, ForbiddenError, UnavailableError
-from app.clock import FakeClock
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.candidate import Candidate
-from app.metrics.scheduler_metrics import SchedulerMetrics
-from app.objects.meta import Condition
-from app.objects.pod import Pod
-from app.queue.scheduling_queue import SchedulingQueue
-from app.scheduler.claim import Claims
-from app.scheduler.preemption import Preemptions, PreemptionsUnderWay
-from plugins.priority_sort import PrioritySort
+from berth.client.errors import ApiError, FencedError, ForbiddenError, UnavailableError
+from berth.clock import FakeClock
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import Candidate
+from berth.metrics.scheduler_metrics import SchedulerMetrics
+from berth.objects.meta import Condition
+from berth.objects.pod import Pod
+from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.claim import Claims
+from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth_plugins.priority_sort import PrioritySort
 from tests.builders import pod
 
 HIGH = PodInfo(pod("high", priority=9))

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import PermitPlugin, ReservePlugin
-from app.framework.node_info import NodeInfo
-from app.framework.pod_info import PodInfo
-from app.framework.scalar import ScalarFilter
-from app.framework.status import Status
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import PermitPlugin, ReservePlugin
+from berth.framework.node_info import NodeInfo
+from berth.framework.pod_info import PodInfo
+from berth.framework.scalar import ScalarFilter
+from berth.framework.status import Status
 from tests.builders import node, pod, taint, toleration
 from tests.harness import Harness, RecordedEvent, with_plugins
 

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.objects.storage import BIND_COMPLETED, PersistentVolumeClaim
-from app.scheduler.object_handler import ObjectHandler
-from app.scheduler.storage_watches import storage_watches
+from berth.objects.storage import BIND_COMPLETED, PersistentVolumeClaim
+from berth.scheduler.object_handler import ObjectHandler
+from berth.scheduler.storage_watches import storage_watches
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.volume_builders import (

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from app.client.events import shortened
-from app.scheduler.telling import BATCH, PATIENCE, PAUSE, TRICKLE
+from berth.client.events import shortened
+from berth.scheduler.telling import BATCH, PATIENCE, PAUSE, TRICKLE
 from tests.builders import node, pod
 from tests.harness import Harness
 

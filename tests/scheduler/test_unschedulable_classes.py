@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.events import ClusterEventWithHint
-from app.framework.interface import EnqueueExtensions
-from app.framework.node_info import NodeInfo
-from app.framework.pod_info import PodInfo
-from app.framework.scalar import ScalarFilter
-from app.framework.status import Status
-from app.objects.pod import Pod
-from app.queue.sub_queues import SubQueue
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import ClusterEventWithHint
+from berth.framework.interface import EnqueueExtensions
+from berth.framework.node_info import NodeInfo
+from berth.framework.pod_info import PodInfo
+from berth.framework.scalar import ScalarFilter
+from berth.framework.status import Status
+from berth.objects.pod import Pod
+from berth.queue.sub_queues import SubQueue
 from tests.builders import affinities, node, pod, pod_affinity, pod_term
 from tests.harness import Harness, RecordedEvent, with_plugins
 

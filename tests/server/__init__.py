@@ -1,1 +1,1 @@
-"""Tests of app.server."""
+"""Tests of berth.server."""

@@ -8,11 +8,11 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from app.client.errors import UnavailableError
-from app.client.reviews import TOKEN_REVIEWS
-from app.clock import FakeClock
-from app.config.options import Options
-from app.server.secure_serving import guarded
+from berth.client.errors import UnavailableError
+from berth.client.reviews import TOKEN_REVIEWS
+from berth.clock import FakeClock
+from berth.config.options import Options
+from berth.server.secure_serving import guarded
 from tests.client.fake_api import FakeApi, Request
 
 

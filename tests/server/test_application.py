@@ -4,7 +4,7 @@ import httpx
 import pytest
 from fastapi import APIRouter
 
-from app.server.application import Application
+from berth.server.application import Application
 
 
 @pytest.fixture

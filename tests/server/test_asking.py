@@ -5,9 +5,9 @@ import json
 import httpx
 import pytest
 
-from app.explain.explanation import Explanation
-from app.server.asking import AskError, RunningScheduler, ask_about_pod, ask_to_simulate
-from app.server.refusal import Refusal
+from berth.explain.explanation import Explanation
+from berth.server.asking import AskError, RunningScheduler, ask_about_pod, ask_to_simulate
+from berth.server.refusal import Refusal
 
 URL = "https://127.0.0.1:1"
 TOLD = Explanation(pod="ns/p", uid="u", profile="default-scheduler")

@@ -7,18 +7,18 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
-from app.client.errors import UnavailableError
-from app.client.reviews import TOKEN_REVIEWS, User
-from app.clock import FakeClock
-from app.server.authentication import (
+from berth.client.errors import UnavailableError
+from berth.client.reviews import TOKEN_REVIEWS, User
+from berth.clock import FakeClock
+from berth.server.authentication import (
     ANONYMOUS,
     Authenticator,
     Headers,
     NotReviewedError,
     UnauthenticatedError,
 )
-from app.server.authentication_settings import AuthenticationSettings, RequestHeaders
-from app.server.client_certificates import CREDENTIAL_ID, CertificateAuthorities
+from berth.server.authentication_settings import AuthenticationSettings, RequestHeaders
+from berth.server.client_certificates import CREDENTIAL_ID, CertificateAuthorities
 from tests.client.fake_api import FakeApi, Request
 from tests.server.issuing import Authority, der
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.client.errors import ForbiddenError
-from app.config.options import Options
-from app.server.authentication_settings import (
+from berth.client.errors import ForbiddenError
+from berth.config.options import Options
+from berth.server.authentication_settings import (
     LOOKUP,
     AuthenticationError,
     AuthenticationSettings,

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from app.client.errors import UnavailableError
-from app.client.reviews import User
-from app.clock import FakeClock
-from app.server.authentication import ANONYMOUS
-from app.server.authorization import Authorizer, PublicPathError, PublicPaths
+from berth.client.errors import UnavailableError
+from berth.client.reviews import User
+from berth.clock import FakeClock
+from berth.server.authentication import ANONYMOUS
+from berth.server.authorization import Authorizer, PublicPathError, PublicPaths
 from tests.client.fake_api import FakeApi, Request
 
 JANE = User(username="jane", groups=("dev",))

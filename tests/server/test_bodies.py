@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from app.server.bodies import BodyError, read_body
+from berth.server.bodies import BodyError, read_body
 
 END: dict[str, Any] = {"type": "http.disconnect"}
 

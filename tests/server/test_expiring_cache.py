@@ -1,7 +1,7 @@
 """Answers are forgotten in time, and when there are too many."""
 
-from app.clock import FakeClock
-from app.server.expiring_cache import ExpiringCache
+from berth.clock import FakeClock
+from berth.server.expiring_cache import ExpiringCache
 
 
 def test_an_answer_is_good_until_its_time_is_over() -> None:

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app.explain.explanation import Explanation, WorkloadExplanation
-from app.explain.workload import Workload
-from app.objects.meta import OwnerReference
-from app.objects.pod import Pod
-from app.server.explain_endpoints import MOST_WAITING, explain_endpoints
+from berth.explain.explanation import Explanation, WorkloadExplanation
+from berth.explain.workload import Workload
+from berth.objects.meta import OwnerReference
+from berth.objects.pod import Pod
+from berth.server.explain_endpoints import MOST_WAITING, explain_endpoints
 from tests.builders import node, pod, taint
 from tests.explain.asking import explain, explainer
 from tests.harness import Harness

@@ -13,21 +13,21 @@ import msgspec
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from app.addresses import LOOPBACK
-from app.certificates import KeyPair
-from app.clock import FakeClock, RealClock
-from app.cluster.access.tokens import Tokens
-from app.cluster.access.users import SCHEDULER, User
-from app.commands.extender_serving import add_flags, listening, serving
-from app.embedded.cluster import EmbeddedCluster
-from app.http_server import PEER_CERTIFICATE
-from app.server.application import Application
-from app.server.authentication import Authenticator
-from app.server.authentication_settings import AuthenticationSettings
-from app.server.client_certificates import CertificateAuthorities
-from app.server.extender_access import ExtenderAccess
-from app.server.extender_application import extender_application
-from app.server.health import extender_probes
+from berth.addresses import LOOPBACK
+from berth.certificates import KeyPair
+from berth.clock import FakeClock, RealClock
+from berth.cluster.access.tokens import Tokens
+from berth.cluster.access.users import SCHEDULER, User
+from berth.commands.extender_serving import add_flags, listening, serving
+from berth.embedded.cluster import EmbeddedCluster
+from berth.http_server import PEER_CERTIFICATE
+from berth.server.application import Application
+from berth.server.authentication import Authenticator
+from berth.server.authentication_settings import AuthenticationSettings
+from berth.server.client_certificates import CertificateAuthorities
+from berth.server.extender_access import ExtenderAccess
+from berth.server.extender_application import extender_application
+from berth.server.health import extender_probes
 from tests.client.fake_api import FakeApi
 from tests.server.issuing import Authority, der, written
 

@@ -10,16 +10,16 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.addresses import LOOPBACK
-from app.certificates import self_signed, server_context
-from app.client.errors import FencedError
-from app.framework.pod_info import PodInfo
-from app.http_server import HttpServer
-from app.metrics.extender_server_metrics import ExtenderServerMetrics
-from app.server.extender_application import extender_application
-from app.server.extender_callers import disconnection
-from app.server.extender_endpoints import ExtenderEndpoints
-from app.server.health import extender_probes
+from berth.addresses import LOOPBACK
+from berth.certificates import self_signed, server_context
+from berth.client.errors import FencedError
+from berth.framework.pod_info import PodInfo
+from berth.http_server import HttpServer
+from berth.metrics.extender_server_metrics import ExtenderServerMetrics
+from berth.server.extender_application import extender_application
+from berth.server.extender_callers import disconnection
+from berth.server.extender_endpoints import ExtenderEndpoints
+from berth.server.health import extender_probes
 from tests.builders import node, pod
 from tests.extender_server.world import World
 

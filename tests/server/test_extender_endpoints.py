@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app.metrics.exposition import metrics_text
-from app.metrics.extender_server_metrics import ExtenderServerMetrics
-from app.server.extender_application import extender_application
-from app.server.extender_endpoints import ExtenderEndpoints
-from app.server.health import extender_probes
+from berth.metrics.exposition import metrics_text
+from berth.metrics.extender_server_metrics import ExtenderServerMetrics
+from berth.server.extender_application import extender_application
+from berth.server.extender_endpoints import ExtenderEndpoints
+from berth.server.health import extender_probes
 from tests.builders import node, pod
 from tests.extender_server.world import World, obj
 from tests.harness import Harness

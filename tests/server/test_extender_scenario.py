@@ -12,17 +12,17 @@ import httpx
 import msgspec
 import pytest
 
-from app.addresses import LOOPBACK
-from app.client.api_client import ApiClient
-from app.client.rate_limit import TokenBucket
-from app.clock import RealClock
-from app.config.load import default_configuration, load
-from app.embedded.cluster import EmbeddedCluster
-from app.endpoints import extender_port_application
-from app.http_server import HttpServer
-from app.main import SchedulerService
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.addresses import LOOPBACK
+from berth.client.api_client import ApiClient
+from berth.client.rate_limit import TokenBucket
+from berth.clock import RealClock
+from berth.config.load import default_configuration, load
+from berth.embedded.cluster import EmbeddedCluster
+from berth.endpoints import extender_port_application
+from berth.http_server import HttpServer
+from berth.main import SchedulerService
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 from tests.server.test_openapi import ask_all
 
 PODS: Final = "/api/v1/namespaces/default/pods"

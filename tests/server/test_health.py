@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from app.clock import FakeClock
-from app.server.application import Application
-from app.server.health import (
+from berth.clock import FakeClock
+from berth.server.application import Application
+from berth.server.health import (
     Probes,
     SchedulingProgress,
     health_endpoints,

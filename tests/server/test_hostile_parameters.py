@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 import httpx
 
-from app.client.connect import Endpoint, client_of
-from app.clock import FakeClock
-from app.config.load import default_configuration
-from app.endpoints import scheduler_application
-from app.main import SchedulerService
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.client.connect import Endpoint, client_of
+from berth.clock import FakeClock
+from berth.config.load import default_configuration
+from berth.endpoints import scheduler_application
+from berth.main import SchedulerService
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 
 
 def token(text: str) -> str:

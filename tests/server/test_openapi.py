@@ -21,9 +21,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from app.addresses import LOOPBACK
-from app.endpoints import scheduler_application
-from app.http_server import HttpServer
+from berth.addresses import LOOPBACK
+from berth.endpoints import scheduler_application
+from berth.http_server import HttpServer
 from tests.up.world import PODS, pod, running_world
 
 TAKES_AS_LONG_AS_ASKED: Final = frozenset({"/debug/pprof/profile", "/debug/pprof/trace"})

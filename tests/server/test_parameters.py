@@ -6,9 +6,9 @@ import httpx
 import pytest
 from fastapi import APIRouter, Depends, Query
 
-from app.server.application import Application
-from app.server.debug.endpoints import OfPod
-from app.server.parameters import ONLY_KNOWN
+from berth.server.application import Application
+from berth.server.debug.endpoints import OfPod
+from berth.server.parameters import ONLY_KNOWN
 
 
 async def after(token: Annotated[str, Query(alias="continue")] = "") -> str:

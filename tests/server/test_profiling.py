@@ -7,8 +7,8 @@ import threading
 import httpx
 import pytest
 
-from app.server.application import Application
-from app.server.profiling import profiling_endpoints, sampled, tasks_text
+from berth.server.application import Application
+from berth.server.profiling import profiling_endpoints, sampled, tasks_text
 
 
 class Asking:

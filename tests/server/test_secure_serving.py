@@ -11,18 +11,18 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from app.addresses import LOOPBACK
-from app.certificates import KeyPair
-from app.client.api_client import ApiClient
-from app.clock import RealClock
-from app.cluster.access.tokens import Tokens
-from app.cluster.access.users import SCHEDULER, User
-from app.config.options import Options
-from app.embedded.cluster import EmbeddedCluster
-from app.server.application import Application
-from app.server.authentication_settings import LOOKUP
-from app.server.health import health_endpoints, ping
-from app.server.secure_serving import SecureServer, guarded
+from berth.addresses import LOOPBACK
+from berth.certificates import KeyPair
+from berth.client.api_client import ApiClient
+from berth.clock import RealClock
+from berth.cluster.access.tokens import Tokens
+from berth.cluster.access.users import SCHEDULER, User
+from berth.config.options import Options
+from berth.embedded.cluster import EmbeddedCluster
+from berth.server.application import Application
+from berth.server.authentication_settings import LOOKUP
+from berth.server.health import health_endpoints, ping
+from berth.server.secure_serving import SecureServer, guarded
 from tests.server.issuing import Authority, written
 
 pytestmark = pytest.mark.wall

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from app.addresses import LOOPBACK
-from app.http_server import HttpServer
-from app.server.application import Application
-from app.server.asking import AskError, RunningScheduler, ask_about_pod
-from app.server.explain_endpoints import explain_endpoints
+from berth.addresses import LOOPBACK
+from berth.http_server import HttpServer
+from berth.server.application import Application
+from berth.server.asking import AskError, RunningScheduler, ask_about_pod
+from berth.server.explain_endpoints import explain_endpoints
 from tests.builders import node, pod
 from tests.explain.asking import explain, explainer
 from tests.harness import Harness

@@ -11,11 +11,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from app.certificates import KeyPair, self_signed
-from app.config.options import Options
-from app.server.client_certificates import CertificateAuthorities
-from app.server.serving_tls import ServingTls
-from app.server.tls_settings import SUITES, TlsFlagError
+from berth.certificates import KeyPair, self_signed
+from berth.config.options import Options
+from berth.server.client_certificates import CertificateAuthorities
+from berth.server.serving_tls import ServingTls
+from berth.server.tls_settings import SUITES, TlsFlagError
 from tests.server.issuing import Authority, der, written
 
 # Of today, for OpenSSL looks at the machine's clock.

@@ -10,14 +10,14 @@ import jsonschema
 import pytest
 from fastapi import FastAPI
 
-from app.commands.simulation_worker import work
-from app.server.bodies import JSON
-from app.server.simulate_endpoints import (
+from berth.commands.simulation_worker import work
+from berth.server.bodies import JSON
+from berth.server.simulate_endpoints import (
     EXAMPLES,
     MOST_BYTES,
     simulate_endpoints,
 )
-from app.server.simulation_process import (
+from berth.server.simulation_process import (
     SIZE,
     WANTS_SNAPSHOT,
     SimulationError,
@@ -25,10 +25,10 @@ from app.server.simulation_process import (
     SimulationTooLargeError,
     TooManySimulationsError,
 )
-from app.server.snapshot_endpoints import snapshot_endpoints
-from app.whatif.answer import Answer
-from app.whatif.snapshot import decode
-from plugins.registry import IN_TREE
+from berth.server.snapshot_endpoints import snapshot_endpoints
+from berth.whatif.answer import Answer
+from berth.whatif.snapshot import decode
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.loop_turns import watched_loop
 from tests.whatif.asking import ask, deployment, manifest, snapshot

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from app.endpoints import SIMULATION_WORKER
-from app.server.simulation_process import (
+from berth.endpoints import SIMULATION_WORKER
+from berth.server.simulation_process import (
     SimulationError,
     SimulationFailedError,
     SimulationProcesses,
     SimulationTooLargeError,
     TooManySimulationsError,
 )
-from app.whatif.answer import Answer
+from berth.whatif.answer import Answer
 from tests.builders import node, pod
 from tests.whatif.asking import ask, deployment, snapshot
 

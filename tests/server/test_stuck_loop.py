@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from app.addresses import LOOPBACK
-from app.metrics.owners import StuckLoopCollector
-from app.server.stuck_loop import StuckLoopResponder
+from berth.addresses import LOOPBACK
+from berth.metrics.owners import StuckLoopCollector
+from berth.server.stuck_loop import StuckLoopResponder
 
 pytestmark = pytest.mark.wall
 

@@ -2,22 +2,22 @@
 
 import json
 import platform
-from importlib.metadata import version
 from typing import Any
 
 import httpx
 import pytest
 import yaml
 
-from app.clock import FakeClock
-from app.config.configz import to_configz
-from app.config.load import default_configuration
-from app.config.options import Options
-from app.duration import Duration
-from app.profile.build import args_models
-from app.server.application import Application
-from app.server.zpages import WARNING, flag_values, zpages
-from plugins.registry import IN_TREE
+from berth.clock import FakeClock
+from berth.config.configz import to_configz
+from berth.config.load import default_configuration
+from berth.config.options import Options
+from berth.duration import Duration
+from berth.profile.build import args_models
+from berth.release import version
+from berth.server.application import Application
+from berth.server.zpages import WARNING, flag_values, zpages
+from berth_plugins.registry import IN_TREE
 
 CONFIG = default_configuration(args_models(IN_TREE))
 STARTED = 1_700_000_000.0
@@ -61,7 +61,7 @@ kube-scheduler statusz
 Started: Tue Nov 14 22:13:20 UTC 2023
 Up: 2 hr 03 min 04 sec
 Python version: {platform.python_version()}
-Binary version: {version("berth")}
+Binary version: {version()}
 Emulation version: 1.36
 Paths: /configz /flagz /statusz
 """
@@ -105,7 +105,7 @@ async def test_as_objects(client: httpx.AsyncClient, form: str, wanted: str) -> 
                 startTime="2023-11-14T22:13:20Z",
                 uptimeSeconds=7384,
                 pythonVersion=platform.python_version(),
-                binaryVersion=version("berth"),
+                binaryVersion=version(),
                 emulationVersion="1.36",
                 paths=["/configz", "/flagz", "/statusz"],
             ),

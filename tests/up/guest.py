@@ -16,17 +16,17 @@ import httpx
 import msgspec
 import yaml
 
-from app import log as logs
-from app.clock import RealClock
-from app.cluster.kubelet.node_template import NodeTemplate
-from app.config.load import default_configuration
-from app.embedded.cluster import EmbeddedCluster
-from app.embedded.up import Up, UpOptions
-from app.explain.explanation import Explanation
-from app.explain.tables import render
-from app.profile.build import args_models
-from app.tables import as_text
-from plugins.registry import IN_TREE
+from berth import log as logs
+from berth.clock import RealClock
+from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.config.load import default_configuration
+from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.up import Up, UpOptions
+from berth.explain.explanation import Explanation
+from berth.explain.tables import render
+from berth.profile.build import args_models
+from berth.tables import as_text
+from berth_plugins.registry import IN_TREE
 from tests.hostile_requests import DEVICE_CLASS, NAMESPACE, Attack, Request
 
 Object = dict[str, Any]

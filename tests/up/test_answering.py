@@ -12,13 +12,13 @@ import httpx
 import pytest
 import yaml
 
-from app.addresses import LOOPBACK
-from app.clock import RealClock
-from app.config.load import default_configuration
-from app.embedded.cluster import EmbeddedCluster
-from app.embedded.up import Up, UpOptions
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.addresses import LOOPBACK
+from berth.clock import RealClock
+from berth.config.load import default_configuration
+from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.up import Up, UpOptions
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 from tests.up.test_up import run
 
 pytestmark = pytest.mark.wall

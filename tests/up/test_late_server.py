@@ -6,13 +6,13 @@ import socket
 
 import pytest
 
-from app.client.connect import connect
-from app.clock import FakeClock, RealClock
-from app.config.load import default_configuration
-from app.embedded.cluster import EmbeddedCluster
-from app.main import SchedulerService
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.client.connect import connect
+from berth.clock import FakeClock, RealClock
+from berth.config.load import default_configuration
+from berth.embedded.cluster import EmbeddedCluster
+from berth.main import SchedulerService
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 
 pytestmark = pytest.mark.wall
 

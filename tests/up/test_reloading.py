@@ -18,7 +18,7 @@ kind: KubeSchedulerConfiguration
 podMaxBackoffSeconds: {seconds}
 """
 PLUGIN = """
-from app.framework.interface import PreEnqueuePlugin
+from berth.framework.interface import PreEnqueuePlugin
 
 class Mine(PreEnqueuePlugin):
     NAME = "Mine"

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from app.clock import RealClock
-from app.cluster.access.attributes import Attributes
-from app.cluster.access.rbac import Decision
-from app.cluster.access.users import CONTROLLER_MANAGER, KUBELETS, SCHEDULER, User
-from app.config.load import default_configuration
-from app.embedded.cluster import EmbeddedCluster
-from app.embedded.up import Up, UpOptions
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.clock import RealClock
+from berth.cluster.access.attributes import Attributes
+from berth.cluster.access.rbac import Decision
+from berth.cluster.access.users import CONTROLLER_MANAGER, KUBELETS, SCHEDULER, User
+from berth.config.load import default_configuration
+from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.up import Up, UpOptions
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 
 pytestmark = pytest.mark.wall
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.clock import RealClock
-from app.config.load import default_configuration
-from app.embedded.cluster import EmbeddedCluster
-from app.embedded.up import Up, UpOptions
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.clock import RealClock
+from berth.config.load import default_configuration
+from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.up import Up, UpOptions
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 
 pytestmark = pytest.mark.wall
 

@@ -4,9 +4,9 @@ from typing import Final
 
 import pytest
 
-from app.embedded.progress import NodeUse, Observer, Pending, Progress, Told, by_reason
-from app.embedded.view import render
-from app.tables import as_text
+from berth.embedded.progress import NodeUse, Observer, Pending, Progress, Told, by_reason
+from berth.embedded.view import render
+from berth.tables import as_text
 from tests import builders
 from tests.harness import Harness
 

@@ -8,17 +8,17 @@ from typing import Any, Final
 
 import msgspec
 
-from app.client.api_client import ApiClient
-from app.clock import RealClock
-from app.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
-from app.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
-from app.cluster.kubelet.node_template import NodeTemplate
-from app.cluster.kubelet.pod_lifecycles import Timings
-from app.config.load import default_configuration, from_object
-from app.config.types import Extender
-from app.embedded.cluster import EmbeddedCluster
-from app.main import SchedulerService
-from app.plugin_sources import KnownPlugins
+from berth.client.api_client import ApiClient
+from berth.clock import RealClock
+from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
+from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
+from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.pod_lifecycles import Timings
+from berth.config.load import default_configuration, from_object
+from berth.config.types import Extender
+from berth.embedded.cluster import EmbeddedCluster
+from berth.main import SchedulerService
+from berth.plugin_sources import KnownPlugins
 
 Object = dict[str, Any]
 

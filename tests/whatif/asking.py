@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from app.objects.meta import KubeStruct
-from app.whatif.answer import Answer
-from app.whatif.engine import answer
-from app.whatif.question import Question
-from app.whatif.snapshot import Snapshot, decode
-from plugins.registry import IN_TREE
+from berth.objects.meta import KubeStruct
+from berth.whatif.answer import Answer
+from berth.whatif.engine import answer
+from berth.whatif.question import Question
+from berth.whatif.snapshot import Snapshot, decode
+from berth_plugins.registry import IN_TREE
 from tests.builders import to_json
 
 TIME = "2026-01-01T00:00:00Z"

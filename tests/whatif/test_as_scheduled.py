@@ -7,20 +7,20 @@ from typing import Any
 
 from hypothesis import assume, given
 
-from app.config.load import default_configuration
-from app.framework.cycle_state import CycleState
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.objects.node import Node
-from app.objects.pod import Pod
-from app.offline.explain import describe
-from app.offline.scenario import OfflineHandle, smallest_name
-from app.profile.build import args_models, build_profiles
-from app.profile.profile import Profile
-from app.scheduler.find_node import NodeFinder
-from app.whatif.live import LiveSnapshots
-from app.whatif.snapshot import Snapshot
-from plugins.registry import IN_TREE
+from berth.config.load import default_configuration
+from berth.framework.cycle_state import CycleState
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.offline.explain import describe
+from berth.offline.scenario import OfflineHandle, smallest_name
+from berth.profile.build import args_models, build_profiles
+from berth.profile.profile import Profile
+from berth.scheduler.find_node import NodeFinder
+from berth.whatif.live import LiveSnapshots
+from berth.whatif.snapshot import Snapshot
+from berth_plugins.registry import IN_TREE
 from tests.builders import disruption_budget, node, pod, selector
 from tests.harness import Harness
 from tests.properties.test_placements import Place, Want, clusters, wants

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.objects.meta import OwnerReference
-from app.whatif.manifests import QuestionError
-from app.whatif.snapshot import Snapshot, SnapshotError, decode
+from berth.objects.meta import OwnerReference
+from berth.whatif.manifests import QuestionError
+from berth.whatif.snapshot import Snapshot, SnapshotError, decode
 from tests.builders import (
     node,
     node_affinity,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.whatif.find_nodes import smallest
+from berth.whatif.find_nodes import smallest
 from tests.builders import node, pod
 from tests.whatif.asking import ask, deployment, manifest, snapshot
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.objects.meta import OwnerReference
-from app.whatif import find_removable
-from app.whatif.manifests import QuestionError
+from berth.objects.meta import OwnerReference
+from berth.whatif import find_removable
+from berth.whatif.manifests import QuestionError
 from tests.builders import disruption_budget, node, pod, selector
 from tests.whatif.asking import ask, manifest, snapshot
 
@@ -243,7 +243,7 @@ def test_who_may_not_be_evicted_stays() -> None:
 
 
 def test_too_many_to_be_packed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.whatif.world.MOST_PODS", 1)
+    monkeypatch.setattr("berth.whatif.world.MOST_PODS", 1)
     pods = [pod(f"p{i}", node="a") for i in range(2)]
     with pytest.raises(QuestionError, match="repack: 2: more than 1 pods"):
         repacked(*nodes("a"), *pods)

@@ -4,22 +4,22 @@ import random
 from typing import Any, NamedTuple
 
 import pytest
+from examples.plugins.gang.gang_by_label import NAME_LABEL, SIZE_LABEL, GangByLabel
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.framework.cycle_state import CycleState, Gang
-from app.framework.interface import PreFilterPlugin, ReservePlugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.objects.pod import Pod
-from app.offline.simulate import simulate
-from app.profile.build import Registry
-from app.whatif.answer import Answer
-from app.whatif.engine import answer
-from app.whatif.question import Question
-from app.whatif.snapshot import Snapshot
-from examples.plugins.gang.gang_by_label import NAME_LABEL, SIZE_LABEL, GangByLabel
-from plugins.registry import IN_TREE
+from berth.framework.cycle_state import CycleState, Gang
+from berth.framework.interface import PreFilterPlugin, ReservePlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.pod import Pod
+from berth.offline.simulate import simulate
+from berth.profile.build import Registry
+from berth.whatif.answer import Answer
+from berth.whatif.engine import answer
+from berth.whatif.question import Question
+from berth.whatif.snapshot import Snapshot
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.harness import with_plugins
 from tests.whatif.asking import manifest, reread, snapshot

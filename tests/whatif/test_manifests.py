@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.objects.storage import PersistentVolumeClaim
-from app.whatif.manifests import QuestionError, pod, replicas
+from berth.objects.storage import PersistentVolumeClaim
+from berth.whatif.manifests import QuestionError, pod, replicas
 from tests.builders import node
 from tests.whatif.asking import ask, deployment, snapshot
 

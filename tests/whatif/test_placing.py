@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import FilterPlugin
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.framework.verdict import Verdict
-from app.objects.meta import OwnerReference
-from app.whatif.answer import Unplaced, Victim
-from app.whatif.engine import answer
-from app.whatif.question import Question
-from plugins.registry import IN_TREE
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import FilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.framework.verdict import Verdict
+from berth.objects.meta import OwnerReference
+from berth.whatif.answer import Unplaced, Victim
+from berth.whatif.engine import answer
+from berth.whatif.question import Question
+from berth_plugins.registry import IN_TREE
 from tests.builders import disruption_budget, node, pod, selector, taint
 from tests.whatif.asking import ask, deployment, manifest, snapshot
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.explain.unplaced import AS_IF_UNPLACED
-from app.objects.pod import Pod
-from app.whatif.reasons import explain_pod
-from app.whatif.snapshot import SnapshotError
-from plugins.registry import IN_TREE
+from berth.explain.unplaced import AS_IF_UNPLACED
+from berth.objects.pod import Pod
+from berth.whatif.reasons import explain_pod
+from berth.whatif.snapshot import SnapshotError
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.explain.asking import explain
 from tests.harness import Harness

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.whatif.manifests import QuestionError, companion
+from berth.whatif.manifests import QuestionError, companion
 from tests.builders import node
 from tests.whatif.asking import ask, deployment, manifest, snapshot
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.objects.meta import KubeStruct
-from app.offline.scenario import KINDS, read
-from app.whatif.snapshot import BATCH, Snapshot, SnapshotError, decode, load
+from berth.objects.meta import KubeStruct
+from berth.offline.scenario import KINDS, read
+from berth.whatif.snapshot import BATCH, Snapshot, SnapshotError, decode, load
 from tests.builders import disruption_budget, namespace, node, pod, selector, taint, to_json
 from tests.whatif.asking import TIME, reread, snapshot
 

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from app import log as logs
-from app.client.connect import Endpoint, client_of
-from app.clock import RealClock
-from app.config.load import default_configuration
-from app.main import SchedulerService
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth import log as logs
+from berth.client.connect import Endpoint, client_of
+from berth.clock import RealClock
+from berth.config.load import default_configuration
+from berth.main import SchedulerService
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 from tests.e2e.replicas import until
 
 pytestmark = [pytest.mark.wall, pytest.mark.usefixtures("root_logger")]

@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from app.framework.cycle_state import CycleState, Gang
-from app.framework.events import (
+from berth.framework.cycle_state import CycleState, Gang
+from berth.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
     Hint,
 )
-from app.framework.handle import Handle
-from app.framework.interface import EnqueueExtensions, PreEnqueuePlugin, PreFilterPlugin
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import SKIP, Status
-from app.objects.pod import Pod
+from berth.framework.handle import Handle
+from berth.framework.interface import EnqueueExtensions, PreEnqueuePlugin, PreFilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.objects.pod import Pod
 
 NAME_LABEL: Final = "gang.example.com/name"
 SIZE_LABEL: Final = "gang.example.com/size"

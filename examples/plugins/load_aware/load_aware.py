@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.framework.cycle_state import CycleState
-from app.framework.handle import Handle
-from app.framework.interface import (
+from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
+from berth.framework.interface import (
     MAX_NODE_SCORE,
     PluginArgs,
     PreScorePlugin,
     ScorePlugin,
     Scores,
 )
-from app.framework.node_table import CPU, MEMORY, NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.status import Status
-from app.framework.verdict import Ints
-from app.objects import quantity
+from berth.framework.node_table import CPU, MEMORY, NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.framework.verdict import Ints
+from berth.objects import quantity
 
 log = logging.getLogger(__name__)
 

@@ -6,17 +6,17 @@ from typing import Any
 import httpx
 import msgspec
 
-from app.clock import FakeClock
-from app.cluster.access.attributes import Attributes
-from app.cluster.access.rbac import Decision
-from app.cluster.access.tokens import Tokens
-from app.cluster.access.users import ADMIN, AUTHENTICATED, User
-from app.cluster.admission import Admission
-from app.cluster.bootstrap import bootstrap
-from app.cluster.registry import RESOURCES
-from app.cluster.resources import Object
-from app.cluster.server import ApiServer
-from app.cluster.store import Store
+from berth.clock import FakeClock
+from berth.cluster.access.attributes import Attributes
+from berth.cluster.access.rbac import Decision
+from berth.cluster.access.tokens import Tokens
+from berth.cluster.access.users import ADMIN, AUTHENTICATED, User
+from berth.cluster.admission import Admission
+from berth.cluster.bootstrap import bootstrap
+from berth.cluster.registry import RESOURCES
+from berth.cluster.resources import Object
+from berth.cluster.server import ApiServer
+from berth.cluster.store import Store
 
 NOW = 1_700_000_000.0
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.cluster.access.attributes import Attributes, attributes_of
+from berth.cluster.access.attributes import Attributes, attributes_of
 
 PODS = "/api/v1/namespaces/web/pods"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/web/resourceclaims"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cluster.access.attributes import Attributes
-from app.cluster.access.escalation import compact, missing
-from app.cluster.access.rules import Rule, on, on_paths
-from app.cluster.resources import Object
+from berth.cluster.access.attributes import Attributes
+from berth.cluster.access.escalation import compact, missing
+from berth.cluster.access.rules import Rule, on, on_paths
+from berth.cluster.resources import Object
 from tests.cluster.access.secured import ALICE, IN_DEFAULT, RBAC, Secured, rule
 from tests.cluster.access.test_rules import RULES, WANTED
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.cluster.access.users import ADMIN, AUTHENTICATED, SCHEDULER, User
+from berth.cluster.access.users import ADMIN, AUTHENTICATED, SCHEDULER, User
 from tests.cluster.access.secured import ALICE, Secured, rule, status
 
 PODS = "/api/v1/namespaces/default/pods"

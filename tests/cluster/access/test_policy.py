@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.cluster.access.attributes import Attributes
-from app.cluster.access.rbac import Authorizer
-from app.cluster.access.users import (
+from berth.cluster.access.attributes import Attributes
+from berth.cluster.access.rbac import Authorizer
+from berth.cluster.access.users import (
     ANONYMOUS,
     AUTHENTICATED,
     CONTROLLER_MANAGER,
@@ -13,7 +13,7 @@ from app.cluster.access.users import (
     User,
     service_account,
 )
-from app.cluster.resources import Object
+from berth.cluster.resources import Object
 from tests.cluster.access.secured import ALICE, IN_DEFAULT, RBAC, Secured
 
 LEASES = "coordination.k8s.io"

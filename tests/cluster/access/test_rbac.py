@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cluster.access.attributes import Attributes
-from app.cluster.access.rbac import (
+from berth.cluster.access.attributes import Attributes
+from berth.cluster.access.rbac import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     ROLE_BINDINGS,
@@ -16,9 +16,9 @@ from app.cluster.access.rbac import (
     Authorizer,
     Decision,
 )
-from app.cluster.access.rules import Rule, on, on_paths
-from app.cluster.access.users import ADMIN, ANONYMOUS, User, service_account
-from app.cluster.store import Store
+from berth.cluster.access.rules import Rule, on, on_paths
+from berth.cluster.access.users import ADMIN, ANONYMOUS, User, service_account
+from berth.cluster.store import Store
 from tests.cluster.access.test_rules import RULES, WANTED
 
 ALICE = User("alice", ("devs",))

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.clock import rfc3339
-from app.cluster.access.users import ADMIN, AUTHENTICATED, SCHEDULER, User
-from app.cluster.resources import Object
+from berth.clock import rfc3339
+from berth.cluster.access.users import ADMIN, AUTHENTICATED, SCHEDULER, User
+from berth.cluster.resources import Object
 from tests.cluster.access.secured import ALICE, IN_DEFAULT, NOW, Secured, rule
 
 AUTHENTICATION = "/apis/authentication.k8s.io/v1"

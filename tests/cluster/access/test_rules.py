@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cluster.access.attributes import Attributes
-from app.cluster.access.rules import Rule, on, on_paths
+from berth.cluster.access.attributes import Attributes
+from berth.cluster.access.rules import Rule, on, on_paths
 
 BIND = Attributes("create", resource="pods", subresource="binding", namespace="web", name="p")
 LIST = Attributes("list", resource="pods", namespace="web")

@@ -12,12 +12,12 @@ import msgspec
 import pytest
 import yaml
 
-from app.client.api_client import ApiClient
-from app.client.connect import connect
-from app.client.errors import ApiError
-from app.clock import RealClock
-from app.cluster.access.users import SCHEDULER
-from app.embedded.cluster import EmbeddedCluster
+from berth.client.api_client import ApiClient
+from berth.client.connect import connect
+from berth.client.errors import ApiError
+from berth.clock import RealClock
+from berth.cluster.access.users import SCHEDULER
+from berth.embedded.cluster import EmbeddedCluster
 
 pytestmark = pytest.mark.wall
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.clock import FakeClock
-from app.cluster.access.tokens import (
+from berth.clock import FakeClock
+from berth.cluster.access.tokens import (
     API_AUDIENCE,
     SERVICE_ACCOUNTS_KEY,
     TOKENS_OF_USER,
@@ -17,8 +17,8 @@ from app.cluster.access.tokens import (
     read_token_file,
     service_account_of,
 )
-from app.cluster.access.users import AUTHENTICATED, User
-from app.cluster.store import Store
+from berth.cluster.access.users import AUTHENTICATED, User
+from berth.cluster.store import Store
 
 ALICE = User("alice")
 CLOCK_START = 1000.0

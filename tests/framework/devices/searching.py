@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from app.framework.devices.allocator import ClaimPicks, allocate
-from app.framework.devices.claims import ResourceClaims
-from app.framework.devices.classes import DeviceClasses
-from app.framework.devices.pools import ResourceSlices
-from app.framework.devices.requests import requests_of
-from app.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from app.objects.node import Node
+from berth.framework.devices.allocator import ClaimPicks, allocate
+from berth.framework.devices.claims import ResourceClaims
+from berth.framework.devices.classes import DeviceClasses
+from berth.framework.devices.pools import ResourceSlices
+from berth.framework.devices.requests import requests_of
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.node import Node
 from tests.builders import node
 from tests.device_builders import device_class
 

@@ -5,10 +5,10 @@ from itertools import count
 
 import pytest
 
-from app.framework.devices.allocator import InvalidPoolsError, SearchTimeoutError
-from app.framework.devices.requests import AllocationError
-from app.objects.devices import DeviceClass, DeviceToleration, ResourceClaim, ResourceSlice
-from app.objects.node import Taint
+from berth.framework.devices.allocator import InvalidPoolsError, SearchTimeoutError
+from berth.framework.devices.requests import AllocationError
+from berth.objects.devices import DeviceClass, DeviceToleration, ResourceClaim, ResourceSlice
+from berth.objects.node import Taint
 from tests.builders import node, taint
 from tests.device_builders import (
     allocation,

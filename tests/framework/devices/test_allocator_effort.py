@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.cel.selectors import Expression
-from app.framework.devices import allocator
-from app.framework.devices.allocator import SearchTimeoutError
-from app.framework.devices.pools import ANSWERS_KEPT, PoolDevice
-from app.framework.devices.requests import AllocationError
-from app.objects.devices import Device, ResourceClaim
-from app.objects.node import Taint
+from berth.cel.selectors import Expression
+from berth.framework.devices import allocator
+from berth.framework.devices.allocator import SearchTimeoutError
+from berth.framework.devices.pools import ANSWERS_KEPT, PoolDevice
+from berth.framework.devices.requests import AllocationError
+from berth.objects.devices import Device, ResourceClaim
+from berth.objects.node import Taint
 from tests.builders import taint
 from tests.device_builders import (
     claim,

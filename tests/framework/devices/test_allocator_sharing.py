@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.framework.devices.requests import AllocationError
-from app.objects.devices import DeviceConstraint, ResourceClaim
+from berth.framework.devices.requests import AllocationError
+from berth.objects.devices import DeviceConstraint, ResourceClaim
 from tests.builders import taint
 from tests.device_builders import (
     allocation,

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from app.framework.devices.binding_conditions import (
+from berth.framework.devices.binding_conditions import (
     BindingFailedError,
     has_conditions,
     is_late,
     is_lost,
     is_ready,
 )
-from app.objects.devices import AllocatedDeviceStatus, DeviceCondition, ResourceClaim
+from berth.objects.devices import AllocatedDeviceStatus, DeviceCondition, ResourceClaim
 from tests.device_builders import allocation, claim, got, said
 
 SINCE = "2026-01-01T00:00:00Z"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.framework.devices.capacity import canonical, share_of
-from app.objects.devices import DeviceCapacity
-from app.objects.quantity import Quantity, parse
+from berth.framework.devices.capacity import canonical, share_of
+from berth.objects.devices import DeviceCapacity
+from berth.objects.quantity import Quantity, parse
 from tests.device_builders import consumable
 
 PLAIN = DeviceCapacity(value="16Gi")

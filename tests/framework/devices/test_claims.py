@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.framework.devices.claims import OutOfSyncError, ResourceClaims
-from app.objects.devices import EXTENDED_RESOURCE_CLAIM, DeviceId, ResourceClaim
+from berth.framework.devices.claims import OutOfSyncError, ResourceClaims
+from berth.objects.devices import EXTENDED_RESOURCE_CLAIM, DeviceId, ResourceClaim
 from tests.device_builders import DRIVER, allocation, claim, got
 
 A = DeviceId(DRIVER, "n1", "a")

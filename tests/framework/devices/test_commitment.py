@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.clock import FakeClock
-from app.framework.devices.claims import ResourceClaims
-from app.framework.devices.commitment import (
+from berth.clock import FakeClock
+from berth.framework.devices.claims import ResourceClaims
+from berth.framework.devices.commitment import (
     ClaimCommitment,
     CommitmentError,
     ConflictError,
     may_be_deallocated,
 )
-from app.objects.devices import (
+from berth.objects.devices import (
     EXTENDED_RESOURCE_CLAIM,
     ResourceClaim,
     claim_body,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.framework.devices.classes import DeviceClasses, may_be_device
-from app.framework.devices.extended_resources import RequestMapping, device_requests
-from app.objects.devices import DeviceClass
-from app.objects.pod import Container, Pod
+from berth.framework.devices.classes import DeviceClasses, may_be_device
+from berth.framework.devices.extended_resources import RequestMapping, device_requests
+from berth.objects.devices import DeviceClass
+from berth.objects.pod import Container, Pod
 from tests.builders import container, pod, sidecar
 from tests.device_builders import device_class
 

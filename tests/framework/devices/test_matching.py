@@ -5,8 +5,8 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.devices.matching import Demand, are_enough
-from app.objects.devices import DeviceId
+from berth.framework.devices.matching import Demand, are_enough
+from berth.objects.devices import DeviceId
 
 DEVICES = [DeviceId("driver", "pool", name) for name in "abcde"]
 

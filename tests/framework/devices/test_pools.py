@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.framework.devices.pools import Pool, ResourceSlices
-from app.objects.devices import ResourceSlice
-from app.objects.node import Node
+from berth.framework.devices.pools import Pool, ResourceSlices
+from berth.objects.devices import ResourceSlice
+from berth.objects.node import Node
 from tests.builders import node, requirement, term
 from tests.device_builders import device, resource_slice
 

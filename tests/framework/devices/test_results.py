@@ -7,17 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.framework.devices.classes import DeviceClasses
-from app.framework.devices.requests import requests_of
-from app.framework.devices.results import allocation_of
-from app.objects.devices import (
+from berth.framework.devices.classes import DeviceClasses
+from berth.framework.devices.requests import requests_of
+from berth.framework.devices.results import allocation_of
+from berth.objects.devices import (
     AllocationResult,
     DeviceClass,
     DeviceToleration,
     ResourceClaim,
     ResourceSlice,
 )
-from app.objects.node import Node
+from berth.objects.node import Node
 from tests.builders import node, requirement, term
 from tests.device_builders import (
     claim,

@@ -1,1 +1,1 @@
-"""Tests of app.framework.preemption."""
+"""Tests of berth.framework.preemption."""

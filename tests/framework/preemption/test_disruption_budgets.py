@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.framework.listers import Lister
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.disruption_budgets import DisruptionBudgets
-from app.objects.meta import LabelSelector
-from app.objects.policy import PodDisruptionBudget
+from berth.framework.listers import Lister
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.objects.meta import LabelSelector
+from berth.objects.policy import PodDisruptionBudget
 from tests.builders import disruption_budget, expression, pod, selector
 
 WEB = selector({"app": "web"})

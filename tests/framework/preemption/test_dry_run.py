@@ -8,25 +8,25 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.framework.cycle_state import CycleState
-from app.framework.interface import FilterPlugin, PreFilterPlugin
-from app.framework.listers import Lister
-from app.framework.node_info import NodeInfo
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.candidate import Preemption
-from app.framework.preemption.disruption_budgets import DisruptionBudgets
-from app.framework.preemption.dry_run import NO_VICTIMS, DryRun
-from app.framework.preemption.importance import importance
-from app.framework.preemption.ranks import Ranks
-from app.framework.scalar import ScalarFilter
-from app.framework.status import Code, Status
-from app.objects.pod import Pod
-from app.profile.attempt_filters import AttemptFilters
-from app.profile.profile import Profile
-from plugins.node_ports import NodePorts
-from plugins.node_resources_fit import NodeResourcesFit
-from plugins.priority_sort import PrioritySort
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import FilterPlugin, PreFilterPlugin
+from berth.framework.listers import Lister
+from berth.framework.node_info import NodeInfo
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import Preemption
+from berth.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.framework.preemption.dry_run import NO_VICTIMS, DryRun
+from berth.framework.preemption.importance import importance
+from berth.framework.preemption.ranks import Ranks
+from berth.framework.scalar import ScalarFilter
+from berth.framework.status import Code, Status
+from berth.objects.pod import Pod
+from berth.profile.attempt_filters import AttemptFilters
+from berth.profile.profile import Profile
+from berth_plugins.node_ports import NodePorts
+from berth_plugins.node_resources_fit import NodeResourcesFit
+from berth_plugins.priority_sort import PrioritySort
 from tests.builders import disruption_budget, node, pod, selector
 
 CPU, PRIORITY = 4, 5

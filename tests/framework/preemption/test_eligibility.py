@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.framework.diagnosis import Diagnosis
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.eligibility import why_not
-from app.framework.status import Status
-from app.objects.meta import Condition
-from app.objects.pod import Pod
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.eligibility import why_not
+from berth.framework.status import Status
+from berth.objects.meta import Condition
+from berth.objects.pod import Pod
 from tests.builders import condition, node, pod
 
 EVICTED = condition("DisruptionTarget", reason="PreemptionByScheduler")

@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 
-from app.framework.diagnosis import Diagnosis
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.candidate import Candidate, Preemption
-from app.framework.preemption.importance import importance
-from app.framework.preemption.pick_node import choose, equally_good
-from app.objects.pod import Pod
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import Candidate, Preemption
+from berth.framework.preemption.importance import importance
+from berth.framework.preemption.pick_node import choose, equally_good
+from berth.objects.pod import Pod
 from tests.builders import pod
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"

@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.preemption.importance import importance
-from app.framework.preemption.ranks import NOBODY, Ranks
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.importance import importance
+from berth.framework.preemption.ranks import NOBODY, Ranks
 from tests.builders import node, pod
 
 NODES, PRIORITIES = ("a", "b", "c"), (-1, 0, 0, 5)

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from app.framework.pod_info import PodInfo
-from app.framework.spread.default_selector import DefaultSelectors
-from app.objects.cluster import ReplicaSet
-from app.objects.meta import OwnerReference
-from app.objects.selectors import Selector, compile_selector
+from berth.framework.pod_info import PodInfo
+from berth.framework.spread.default_selector import DefaultSelectors
+from berth.objects.cluster import ReplicaSet
+from berth.objects.meta import OwnerReference
+from berth.objects.selectors import Selector, compile_selector
 from tests.builders import (
     expression,
     pod,

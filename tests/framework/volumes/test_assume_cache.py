@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.framework.listers import Lister
-from app.framework.volumes.assume_cache import AssumeCache, OutOfSyncError
-from app.objects.storage import PersistentVolume
+from berth.framework.listers import Lister
+from berth.framework.volumes.assume_cache import AssumeCache, OutOfSyncError
+from berth.objects.storage import PersistentVolume
 from tests.volume_builders import volume
 
 KNOWN = volume("pv", version="5")

@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.node_table import NodeTable
-from app.framework.pod_info import PodInfo
-from app.framework.volumes.claims import claim_volumes
-from app.framework.volumes.in_use import Disk, disk_of, volumes_in_use
-from app.objects.pod import (
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.volumes.claims import claim_volumes
+from berth.framework.volumes.in_use import Disk, disk_of, volumes_in_use
+from berth.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,
     CinderVolume,

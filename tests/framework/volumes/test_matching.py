@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.framework.node_table import NodeTable
-from app.framework.volumes.assume_cache import AssumeCache
-from app.framework.volumes.commitment import bound_to
-from app.framework.volumes.matching import VolumeMatching
-from app.framework.volumes.reach import reach_of
-from app.objects.meta import LabelSelectorRequirement
-from app.objects.node import Node
-from app.objects.quantity import parse
-from app.objects.selectors import compile_selector
-from app.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.framework.node_table import NodeTable
+from berth.framework.volumes.assume_cache import AssumeCache
+from berth.framework.volumes.commitment import bound_to
+from berth.framework.volumes.matching import VolumeMatching
+from berth.framework.volumes.reach import reach_of
+from berth.objects.meta import LabelSelectorRequirement
+from berth.objects.node import Node
+from berth.objects.quantity import parse
+from berth.objects.selectors import compile_selector
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.builders import HOSTNAME, ZONE, node, requirement, selector, term
 from tests.plugins.judging import table
 from tests.volume_builders import claim, listers, reference, volume

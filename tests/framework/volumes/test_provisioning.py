@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.framework.volumes.provisioning import VolumeProvisioning
-from app.objects.meta import LabelSelectorRequirement
-from app.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from berth.framework.volumes.provisioning import VolumeProvisioning
+from berth.objects.meta import LabelSelectorRequirement
+from berth.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from tests.builders import HOSTNAME, ZONE, expression, node, selector
 from tests.plugins.judging import table
 from tests.volume_builders import (

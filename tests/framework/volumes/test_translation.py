@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.framework.volumes.translation import (
+from berth.framework.volumes.translation import (
     BETA_REGION,
     BETA_ZONE,
     REGION,
@@ -14,7 +14,7 @@ from app.framework.volumes.translation import (
     translated,
     volume_handle,
 )
-from app.objects.pod import (
+from berth.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,
     CinderVolume,
@@ -23,7 +23,7 @@ from app.objects.pod import (
     NodeSelectorTerm,
     Volume,
 )
-from app.objects.storage import PersistentVolume, PersistentVolumeSpec, PortworxVolume
+from berth.objects.storage import PersistentVolume, PersistentVolumeSpec, PortworxVolume
 from tests.builders import requirement, term
 from tests.volume_builders import csi_node, volume
 

@@ -1,1 +1,1 @@
-"""Tests of app.server.debug."""
+"""Tests of berth.server.debug."""

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.client.errors import UnavailableError
+from berth.client.errors import UnavailableError
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.server.debug.world import NODES, PODS, Lists, application, client

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.informer.reflector import Reflector, Unreadable
-from app.objects.pod import Pod
-from app.server.debug.nodes import NodeFilter, cached_nodes
-from app.server.debug.sight import Sight
+from berth.informer.reflector import Reflector, Unreadable
+from berth.objects.pod import Pod
+from berth.server.debug.nodes import NodeFilter, cached_nodes
+from berth.server.debug.sight import Sight
 from tests.builders import node, pod, taint
 from tests.harness import Harness
 from tests.informer.scripted import Recorder

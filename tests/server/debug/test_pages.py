@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.server.pagination import decode_names, ordered, unordered
+from berth.server.pagination import decode_names, ordered, unordered
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.server.debug.world import all_pages, application, client

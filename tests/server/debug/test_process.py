@@ -2,9 +2,9 @@
 
 import asyncio
 
-from app.config.load import default_configuration, from_object
-from app.profile.build import args_models
-from plugins.registry import IN_TREE
+from berth.config.load import default_configuration, from_object
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
 from tests.harness import Harness
 from tests.server.debug.world import START, all_pages, get
 

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from app.objects.meta import Condition
-from app.server.debug.models import QueueName
-from app.server.debug.queue import QueueFilter, waiting_pods
-from app.server.debug.sight import Sight
-from app.server.pagination import decode_names
-from app.tasks import PIECE
+from berth.objects.meta import Condition
+from berth.server.debug.models import QueueName
+from berth.server.debug.queue import QueueFilter, waiting_pods
+from berth.server.debug.sight import Sight
+from berth.server.pagination import decode_names
+from berth.tasks import PIECE
 from tests.builders import node, pod, taint
 from tests.harness import Harness
 from tests.server.debug.world import START, Object, all_pages, get, permitted

@@ -7,20 +7,20 @@ import httpx
 import msgspec
 from fastapi import FastAPI
 
-from app.config.load import default_configuration
-from app.framework.cycle_state import CycleState
-from app.framework.interface import PermitPlugin
-from app.framework.pod_info import PodInfo
-from app.framework.status import WAIT, Status
-from app.profile.build import args_models
-from app.scheduler.claim import Claim
-from app.server.application import Application
-from app.server.debug.comparison import ClusterComparison
-from app.server.debug.configuration import effective_configuration
-from app.server.debug.endpoints import Debugged, debug_endpoints
-from app.server.debug.sight import Sight
-from app.server.explain_endpoints import explain_endpoints
-from plugins.registry import IN_TREE
+from berth.config.load import default_configuration
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import PermitPlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import WAIT, Status
+from berth.profile.build import args_models
+from berth.scheduler.claim import Claim
+from berth.server.application import Application
+from berth.server.debug.comparison import ClusterComparison
+from berth.server.debug.configuration import effective_configuration
+from berth.server.debug.endpoints import Debugged, debug_endpoints
+from berth.server.debug.sight import Sight
+from berth.server.explain_endpoints import explain_endpoints
+from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.explain.asking import explainer
 from tests.harness import Harness, with_plugins

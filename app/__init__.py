@@ -1,2 +1,0 @@
-"""The berth service. The composition root is :mod:`app.main`; what it connects lives in the
-packages beside it, one direction of imports (see ``pyproject.toml``, ``tool.importlinter``)."""

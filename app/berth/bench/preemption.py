@@ -1,0 +1,113 @@
+"""What an attempt costs that has to find out whom to evict, on a cluster full of lesser pods."""
+
+import gc
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from berth.bench.engine import WARM_UP, Result, decider
+from berth.bench.workloads import APPS, ZONE, nodes, pod, requests
+from berth.cache.cache import Cache
+from berth.clock import Clock, rfc3339
+from berth.framework.cycle_state import CycleState
+from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
+from berth.objects.resources import node_allocatable
+from berth.profile.build import Registry
+
+Spec = dict[str, Any]
+
+VICTIMS_PER_NODE: Final = 4
+LOW, HIGH, SYSTEM = 0, 1_000, 2_000_000_000
+"""Priorities of who runs, of who wants to, and of a pod on every node that nobody evicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preempting:
+    """A kind of preemptor; *spec* makes the n-th one's spec."""
+
+    name: str
+    spec: Callable[[int], Spec]
+    keeps_nominations: bool = False
+    """Whether all preemptors wait, nominated, for their victims to leave."""
+
+
+def _spread(n: int) -> Spec:
+    constraint = {
+        "maxSkew": 1_000,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "app-0"}},
+    }
+    return requests(1_000 + n, 256) | {"topologySpreadConstraints": [constraint]}
+
+
+WORKLOADS: Final = (
+    Preempting("preemption", lambda n: requests(1_000 + n, 256)),
+    Preempting(
+        "preemption, nominees waiting", lambda n: requests(1_000 + n, 256), keeps_nominations=True
+    ),
+    Preempting("preemption, of no help", lambda _: requests(16_000, 64)),
+    Preempting("preemption, required zone spread", _spread),
+)
+
+
+def run(
+    registry: Registry, *, clock: Clock, num_nodes: int = 5_000, repetitions: int = 300
+) -> Iterator[Result]:
+    """Measure attempts on *num_nodes* nodes whose room is taken by four lesser pods each.
+
+    An attempt is all that is done between a decoded pod and the order to evict its victims. In
+    the results ``placed`` counts the nominated pods.
+    """
+    cache = _full(num_nodes)
+    pods: dict[str, Pod] = {}
+    profile, finder = decider(cache, registry, pods=pods)
+    for workload in WORKLOADS:
+        took, helped = [], 0
+        nominated: dict[str, list[PodInfo]] = {}
+        for n in range(-WARM_UP, repetitions):
+            spec = workload.spec(n + WARM_UP) | {"priority": HIGH}
+            pending = pod(f"pending-{n}", spec)
+            pods[pending.key] = pending
+            gc.disable()
+            started = clock.monotonic()
+            info, state = PodInfo(pending), CycleState()
+            decision = finder.find(profile, info, state=state, nominated=nominated)
+            finder.make_room(profile, decision, state=state, nominated=nominated)
+            ended = clock.monotonic()
+            gc.enable()
+            if n >= 0:
+                took.append((ended - started) * 1e6)
+                helped += bool(decision.nominated_node)
+            if decision.nominated_node and workload.keeps_nominations:
+                nominated.setdefault(decision.nominated_node, []).append(info)
+        mean, median = statistics.mean(took), statistics.median(took)
+        yield Result(workload.name, mean, median, max(took), helped)
+
+
+def _full(num_nodes: int) -> Cache:
+    cache = Cache()
+    for n, node in enumerate(nodes(num_nodes)):
+        cache.add_node(node)
+        name, cpu = node.metadata.name, node_allocatable(node).milli_cpu
+        cache.add_pod(_running(f"system-{n}", name, cpu=100, priority=SYSTEM))
+        for i in range(VICTIMS_PER_NODE):
+            share = (cpu - 100) // VICTIMS_PER_NODE
+            started = 1_700_000_000 + (n * 7_919 + i * 104_729) % 1_000_000
+            low = _running(f"low-{n}-{i}", name, cpu=share, app=n % APPS, started=started)
+            cache.add_pod(low)
+    cache.refresh_order()
+    return cache
+
+
+def _running(
+    name: str, node: str, *, cpu: int, priority: int = LOW, app: int = 0, started: float = 0
+) -> PodInfo:
+    spec = requests(cpu, 128) | {"nodeName": node, "priority": priority}
+    waiting = pod(name, spec, app=app)
+    status = msgspec.structs.replace(waiting.status, start_time=rfc3339(started))
+    return PodInfo(msgspec.structs.replace(waiting, status=status))

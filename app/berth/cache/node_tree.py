@@ -1,0 +1,51 @@
+"""The order of nodes: round robin over zones (spec §4.2)."""
+
+from berth.objects.node import Node
+
+ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+
+def zone_key(node: Node) -> str:
+    """Return what tells zones apart: region and zone, "" when the node has neither."""
+    region, zone = region_and_zone(node)
+    return f"{region}:\0:{zone}" if zone or region else ""
+
+
+def region_and_zone(node: Node) -> tuple[str, str]:
+    """Return what the labels of *node* say of where it is; "" where they say nothing."""
+    labels = node.metadata.labels
+    zone = next((labels[key] for key in ZONE_LABELS if labels.get(key)), "")
+    region = next((labels[key] for key in REGION_LABELS if labels.get(key)), "")
+    return region, zone
+
+
+class NodeTree:
+    """Zones in order of first appearance, nodes within a zone in order of addition."""
+
+    def __init__(self) -> None:
+        self._zones: dict[str, dict[str, None]] = {}
+
+    def add(self, node: Node) -> None:
+        self._zones.setdefault(zone_key(node), {})[node.metadata.name] = None
+
+    def remove(self, node: Node) -> None:
+        key = zone_key(node)
+        del self._zones[key][node.metadata.name]
+        if not self._zones[key]:
+            del self._zones[key]
+
+    def update(self, old: Node, new: Node) -> None:
+        """Move a node whose zone changed to the end of its new zone."""
+        if zone_key(old) != zone_key(new):
+            self.remove(old)
+            self.add(new)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._zones.values()))
+
+    def names(self) -> list[str]:
+        """List all nodes: the first of each zone, then the second of each, and so on."""
+        zones = [list(zone) for zone in self._zones.values()]
+        longest = max(map(len, zones), default=0)
+        return [zone[i] for i in range(longest) for zone in zones if i < len(zone)]

@@ -1,0 +1,233 @@
+"""CEL selectors on devices: what ``device`` is in an expression, and what an expression answers.
+
+Imported when the first selector is met: the library takes 0.15 s to load, and few clusters have
+devices.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, Final
+
+import yaml
+from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
+
+from berth.cel import functions
+from berth.cel.ast import decode
+from berth.cel.cost import estimated_cost
+from berth.cel.selector_error import COST_EXCEEDED, CompileError, SelectorError
+from berth.cel.work import DEVICE_WEIGHT, worst_work
+from berth.objects.devices import Device, DeviceAttribute
+
+MAX_COST: Final = 1_000_000
+"""How much a selector may cost, by estimate and when it runs (resource.k8s.io/v1)."""
+MAX_LENGTH: Final = 10 * 1024
+"""How many bytes a selector may have (resource.k8s.io/v1)."""
+
+_LEAST_WORK: Final = 20_000
+"""What asking a device once counts at least, so that it is not asked more than 50 times."""
+
+_EXTENSIONS: Final = """
+name: device-selectors
+extensions:
+- name: bindings
+- name: lists
+- name: optional
+- name: sets
+- name: strings
+  version: 2
+- name: two-var-comprehensions
+"""
+
+
+class Expression:
+    """A compiled selector."""
+
+    __slots__ = ("_program", "_work", "cost", "source")
+
+    def __init__(self, source: str) -> None:
+        """Raises CompileError when *source* is wrong or cannot give a yes or no."""
+        self.source = source
+        try:
+            size = len(source.encode())
+        except UnicodeEncodeError as exc:
+            raise CompileError(f"compilation failed: {exc}") from exc
+        if size > MAX_LENGTH:
+            raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
+        try:
+            self._program = environment().compile(source)
+        except RuntimeError as exc:
+            raise CompileError(f"compilation failed: {_first_line(str(exc))}") from exc
+        gives = self._program.return_type()
+        if gives not in (cel.Type.BOOL, cel.Type.DYN):
+            raise CompileError(
+                f"must evaluate to bool or the unknown type, not {gives.name().lower()}"
+            )
+        checked = decode(self._program.serialize())
+        self.cost = estimated_cost(checked)
+        """In the worst case, in units of CEL; the API server refuses more than MAX_COST."""
+        self._work = worst_work(checked, _python_functions())
+
+    @property
+    def is_too_complex(self) -> bool:
+        """Whether the API server refuses it."""
+        return self.cost > MAX_COST
+
+    def matches(self, device: "DeviceView") -> bool:
+        """Say whether *device* will do; SelectorError when the expression fails on it.
+
+        An expression that may cost more than MAX_COST is not run. kube-scheduler runs it and stops
+        when it has cost that much; the API server lets none through that could.
+        """
+        turns = MAX_COST // max(self._work, _LEAST_WORK)
+        while turns and not device.is_oversized:
+            turns -= 1
+            answer = self._ask(device)
+            if answer.type() != cel.Type.ERROR:
+                return _yes_or_no(answer)
+            missing = _MISSING_KEY.fullmatch(answer.value())
+            if missing is None:
+                raise _failed(_worded(answer.value()))
+            key = missing["double"] if missing["single"] is None else missing["single"]
+            widened = device.with_empty_domain(key)
+            if widened is None:
+                raise _failed(f"no such key: {key}")
+            device = widened
+        raise _failed(COST_EXCEEDED)
+
+    def _ask(self, device: "DeviceView") -> cel.Value:
+        try:
+            return self._program.eval(device.activation)
+        except RuntimeError as exc:
+            # The library stops after 10,000 turns of loops, by its own count.
+            text = _first_line(str(exc))
+            raise _failed(COST_EXCEEDED if "budget" in text else _worded(text)) from exc
+
+
+class DeviceView:
+    """A device as the variable ``device``; made once for all expressions that look at it.
+
+    In Kubernetes a domain that a device has nothing of is an empty map, although ``in`` does not
+    find it. The library has no such maps, so an expression that fails for want of a domain is asked
+    again with it. Names of attributes are identifiers, and those of domains, but for single words,
+    are not: that tells which of the two was wanting.
+    """
+
+    __slots__ = ("_variable", "activation", "is_oversized")
+
+    def __init__(self, variable: Mapping[str, Any]) -> None:
+        self._variable = variable
+        self.is_oversized = _weight(variable) > _MOST_WEIGHT
+        """Whether it is far larger than the API allows, so that no bound holds for it."""
+        self.activation = environment().Activation({"device": dict(variable)})
+
+    @classmethod
+    def of(cls, driver: str, device: Device) -> "DeviceView":
+        """Raises SelectorError when an attribute cannot be understood."""
+        try:
+            attributes = {name: _plain(value) for name, value in device.attributes.items()}
+        except ValueError as exc:
+            raise _failed(str(exc)) from exc
+        capacity = {
+            name: functions.quantity_value(value.value) for name, value in device.capacity.items()
+        }
+        return cls(
+            {
+                "driver": driver,
+                "allowMultipleAllocations": device.allow_multiple_allocations,
+                "attributes": _by_domain(attributes, driver),
+                "capacity": _by_domain(capacity, driver),
+            }
+        )
+
+    def with_empty_domain(self, key: str) -> "DeviceView | None":
+        """Return the view with *key* as a domain; None if it is none, or known already."""
+        lacking = [name for name in ("attributes", "capacity") if key not in self._variable[name]]
+        if key.isidentifier() or not lacking:
+            return None
+        empty: dict[str, Any] = {name: {**self._variable[name], key: {}} for name in lacking}
+        return DeviceView({**self._variable, **empty})
+
+
+@lru_cache(maxsize=1024)
+def compile_expression(source: str) -> Expression | CompileError:
+    """Compile *source*, or say why it cannot be; either is kept."""
+    try:
+        return Expression(source)
+    except CompileError as exc:
+        return exc
+
+
+@cache
+def environment() -> cel.Env:
+    return cel.NewEnv(
+        config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
+        variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
+        functions=functions.declarations(),
+    )
+
+
+@cache
+def _python_functions() -> frozenset[str]:
+    """Return the names of the functions that are not the library's own."""
+    declared = yaml.safe_load(environment().config().to_yaml())["functions"]
+    return frozenset(function["name"] for function in declared)
+
+
+def _plain(attribute: DeviceAttribute) -> Any:
+    typed = attribute.typed
+    if typed is None:
+        raise ValueError("unsupported attribute value")
+    type_, value = typed
+    return functions.semver_value(str(value)) if type_ == "version" else value
+
+
+_MOST_WEIGHT: Final = 16 * DEVICE_WEIGHT
+
+
+def _weight(value: Any) -> int:
+    """Return the characters and elements in *value*, in depth."""
+    if isinstance(value, Mapping):
+        return 1 + sum(_weight(key) + _weight(each) for key, each in value.items())
+    return len(value) if isinstance(value, str) else 1
+
+
+def _by_domain(values: Mapping[str, Any], driver: str) -> dict[str, dict[str, Any]]:
+    """Group by the domain in front of the name; what has none is of the driver's."""
+    grouped: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        domain, slash, identifier = name.rpartition("/")
+        grouped.setdefault(domain if slash else driver, {})[identifier] = value
+    return grouped
+
+
+def _yes_or_no(answer: cel.Value) -> bool:
+    if answer.type() == cel.Type.BOOL:
+        return bool(answer.value())
+    name = answer.type().name().lower()
+    raise _failed(
+        f"CEL result of type {name} could not be converted to bool:"
+        f" unsupported native conversion from {name} to 'bool'"
+    )
+
+
+def _failed(text: str) -> SelectorError:
+    return SelectorError(f"CEL runtime error: {text}")
+
+
+# How the library words failures, and how Kubernetes does.
+
+_MISSING_KEY: Final = re.compile(
+    r"NOT_FOUND: Key not found in map : (?:\"(?P<double>.*)\"|'(?P<single>.*)')"
+)
+
+
+def _worded(failure: str) -> str:
+    code, _, text = failure.partition(": ")
+    if text.startswith("No matching overloads found"):
+        return "no such overload"
+    return text or code
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0].removeprefix("INVALID_ARGUMENT: ")

@@ -1,0 +1,76 @@
+"""The ``berth`` command: chooses the subcommand, turns errors into messages and exit statuses."""
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Final
+
+from berth.client.errors import ApiError
+from berth.commands.terminal import INTERRUPTED, CommandError, say_lines
+from berth.errors import UserError
+from berth.printable import printable, printable_lines
+
+COMMANDS: Final = {
+    "run": "schedule pods of a Kubernetes cluster",
+    "up": "start an embedded cluster with hollow nodes and a scheduler, on this machine",
+    "cluster": "start an embedded cluster only, without nodes and scheduler",
+    "kubelets": "give hollow nodes to any API server",
+    "extender": "answer other schedulers as their extender",
+    "explain": "tell why a pod is pending, or why it is where it is",
+    "plugin": "begin a plugin of your own, list those there are",
+    "simulate": "tell what would be: more pods, other nodes, another configuration",
+    "health": "ask a process whether it is ready, for health checks of containers",
+    "bench": "measure what decisions cost on this machine",
+    "version": "print the version",
+}
+"""Each is a module of :mod:`berth.commands`."""
+
+HELP: Final = ("-h", "--help")
+
+
+def usage() -> str:
+    what = "\n".join(f"  {name:<10}{does}" for name, does in COMMANDS.items())
+    hint = "`berth COMMAND --help` tells the flags of a command, `berth --version` the version."
+    return f"usage: berth COMMAND [flags]\n\n{what}\n\n{hint}"
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command; return its exit status (2: wrong usage or configuration)."""
+    name, *rest = argv or HELP
+    if name == "help" and rest and rest[0] not in HELP:
+        name, rest = rest[0], ["--help"]
+    if name in (*HELP, "help"):
+        say_lines(usage())
+        return 0
+    if name == "--version":
+        name = "version"
+    if name not in COMMANDS:
+        return _complain(_unknown(name), status=2)
+    try:
+        status: int = import_module(f"berth.commands.{name}").main(rest)
+    except UserError as exc:
+        return _complain(f"berth {name}: {exc}", status=2)
+    except ApiError as exc:
+        return _complain(f"berth {name}: {printable(str(exc))}", status=1)
+    except CommandError as exc:
+        return _complain(f"berth {name}: {exc}", status=1)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _unknown(name: str) -> str:
+    """Say that *name* is no command; with the one that was meant, if that can be told."""
+    near = get_close_matches(name, COMMANDS, n=1)
+    help_ = f"did you mean `berth {near[0]}`?" if near else usage()
+    return f"berth: {name!r} is not a command\n\n{help_}"
+
+
+def _complain(message: str, *, status: int) -> int:
+    print(printable_lines(message), file=sys.stderr)
+    return status

@@ -1,0 +1,36 @@
+"""What users of the API server need of it."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Protocol
+
+
+class Api(Protocol):
+    """Requests and watches in raw bytes; :class:`berth.client.api_client.ApiClient` over HTTP.
+
+    Raises :class:`~berth.client.errors.ApiError` for every answer that is not a success.
+    """
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        timeout: float | None = None,
+    ) -> bytes:
+        """Send one request and return the body of its answer. *timeout* is in seconds."""
+        ...
+
+    def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        """Yield the JSON lines of a watch until the server ends it; maybe empty ones, too."""
+        ...
+
+
+class FenceableApi(Api, Protocol):
+    """An Api whose writes may be made to depend on something until the last moment."""
+
+    def fenced(self, may_write: Callable[[], bool], *, otherwise: str = ...) -> Api:
+        """Return an Api whose writes leave only while *may_write* says so, else FencedError."""
+        ...

@@ -1,0 +1,230 @@
+"""Finds the API server and the credentials for it: kubeconfig, in-cluster, or a plain address."""
+
+import os
+import socket
+import ssl
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+
+from berth.addresses import THIS_MACHINE
+from berth.client.api_client import ApiClient, Authorization, anonymous
+from berth.client.connections import Connections
+from berth.client.credentials import Credentials
+from berth.client.kubeconfig_data import keep_in_memory
+from berth.client.rate_limit import TokenBucket
+from berth.clock import Clock, RealClock
+from berth.errors import UserError
+
+if TYPE_CHECKING:
+    from kubernetes_asyncio.client import Configuration
+
+READ_BUFFER: Final = 1 << 18
+"""Bytes of a watch taken in at once; flow control holds the server back at twice as many."""
+
+KEEPALIVE_IDLE: Final = 30
+KEEPALIVE_INTERVAL: Final = 10
+KEEPALIVE_PROBES: Final = 3
+"""A peer that vanished without a word is noticed after idle + interval * probes = 60 seconds."""
+
+
+class ConnectError(UserError):
+    """There is no usable way to an API server; the message names what was tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the API server is, and how it and we prove who we are."""
+
+    url: str
+    tls: ssl.SSLContext | bool = True
+    authorization: Authorization = anonymous
+    server_hostname: str | None = None
+    proxy: str | None = None
+
+
+async def connect(
+    *,
+    kubeconfig: str | None,
+    context: str | None = None,
+    master: str | None = None,
+    qps: float = 50.0,
+    burst: int = 100,
+    user_agent: str = "berth",
+) -> ApiClient:
+    """Return a client for the API server that is meant; nothing is sent to it yet.
+
+    *kubeconfig* is a file, or several joined like ``$KUBECONFIG``; *context* picks another than its
+    current one; *master* overrides its server. Without a kubeconfig, *master* is spoken to
+    anonymously, and without either we must be running in a pod. Raises ConnectError.
+    """
+    clock = RealClock()
+    endpoint = await find(kubeconfig=kubeconfig, context=context, master=master, clock=clock)
+    return client_of(endpoint, qps=qps, burst=burst, user_agent=user_agent, clock=clock)
+
+
+def client_of(
+    endpoint: Endpoint, *, qps: float, burst: int, user_agent: str, clock: Clock
+) -> ApiClient:
+    """Return a client for the API server at *endpoint*. Needs a running event loop."""
+    session = aiohttp.ClientSession(
+        # limit 0: watches hold their connections; what may be written at once is up to the lanes
+        connector=aiohttp.TCPConnector(
+            limit=0, ssl=endpoint.tls, socket_factory=socket_with_keepalive
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=READ_BUFFER,
+    )
+    # looked up once: aiohttp's trust_env does it in threads, for each request
+    proxy = endpoint.proxy or proxy_from_environment(endpoint.url)
+    connections = None
+    if proxy is None:
+        connections = Connections(
+            endpoint.url, tls=endpoint.tls, server_hostname=endpoint.server_hostname, clock=clock
+        )
+    return ApiClient(
+        session,
+        endpoint.url,
+        user_agent=user_agent,
+        limiter=TokenBucket(qps=qps, burst=burst, clock=clock),
+        clock=clock,
+        authorization=endpoint.authorization,
+        server_hostname=endpoint.server_hostname,
+        proxy=proxy,
+        connections=connections,
+    )
+
+
+async def find(
+    *, kubeconfig: str | None, context: str | None, master: str | None, clock: Clock
+) -> Endpoint:
+    """Return the endpoint that :func:`connect`'s arguments mean."""
+    if kubeconfig is not None:
+        return await from_kubeconfig(kubeconfig, context=context, master=master, clock=clock)
+    if master is not None:
+        return Endpoint(master)
+    return in_cluster(clock=clock)
+
+
+async def from_kubeconfig(
+    kubeconfig: str, *, context: str | None, master: str | None, clock: Clock
+) -> Endpoint:
+    """Read a kubeconfig. Raises ConnectError with the name of the file."""
+    # imported here: see the decision in the package's docstring
+    from kubernetes_asyncio.client import Configuration
+    from kubernetes_asyncio.config import load_kube_config
+
+    if not any(is_file(path) for path in kubeconfig.split(os.pathsep)):
+        raise ConnectError(f"kubeconfig {kubeconfig}: no such file")
+    keep_in_memory()
+    configuration = Configuration()
+    try:
+        loader = await load_kube_config(
+            kubeconfig, context=context, client_configuration=configuration, persist_config=False
+        )
+        if master is not None:
+            configuration.host = master
+        return endpoint_of(
+            configuration,
+            Credentials(
+                lambda: loader.load_and_set(configuration),
+                lambda: bearer_token(configuration),
+                clock=clock,
+            ),
+        )
+    except Exception as exc:
+        # the loader lets out whatever it stumbles over in a broken file, also errors without words
+        problem = str(exc) or type(exc).__name__
+        raise ConnectError(f"kubeconfig {kubeconfig}: {problem}") from exc
+
+
+def in_cluster(*, clock: Clock) -> Endpoint:
+    """Use the service account of the pod that we run in. Raises ConnectError outside of a pod."""
+    from kubernetes_asyncio.client import Configuration
+    from kubernetes_asyncio.config import ConfigException
+    from kubernetes_asyncio.config.incluster_config import (
+        SERVICE_CERT_FILENAME,
+        SERVICE_TOKEN_FILENAME,
+        InClusterConfigLoader,
+    )
+
+    configuration = Configuration()
+    loader = InClusterConfigLoader(SERVICE_TOKEN_FILENAME, SERVICE_CERT_FILENAME)
+    try:
+        loader.load_and_set(configuration)
+    except ConfigException as exc:
+        raise ConnectError(
+            f"no kubeconfig and no master was given, and this is not a pod of a cluster: {exc}"
+        ) from exc
+    return endpoint_of(
+        configuration,
+        Credentials(
+            # asking for the key makes the library look at the token's file
+            lambda: configuration.get_api_key_with_prefix("BearerToken"),
+            lambda: bearer_token(configuration),
+            clock=clock,
+        ),
+    )
+
+
+def is_file(path: str) -> bool:
+    """Say whether a file of that name exists; ``~`` is the user's home."""
+    return bool(path) and Path(path).expanduser().is_file()
+
+
+def bearer_token(configuration: "Configuration") -> str:
+    """Return the Authorization header's value as the library keeps it, scheme included."""
+    return str(configuration.api_key.get("BearerToken", ""))
+
+
+def endpoint_of(configuration: "Configuration", authorization: Authorization) -> Endpoint:
+    """Return what a loaded configuration says, with its TLS files read."""
+    url = str(configuration.host)
+    return Endpoint(
+        url,
+        tls=tls_context(configuration) if url.startswith("https") else True,
+        authorization=authorization,
+        server_hostname=configuration.tls_server_name,
+        proxy=configuration.proxy,
+    )
+
+
+def tls_context(configuration: "Configuration") -> ssl.SSLContext:
+    """Return whom to trust and which certificate to show."""
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def proxy_from_environment(url: str) -> str | None:
+    """Return the proxy that ``HTTPS_PROXY`` and the like name for *url*; never one to ourselves."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in THIS_MACHINE or proxy_bypass(host):
+        return None
+    return getproxies().get(parts.scheme)
+
+
+def socket_with_keepalive(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Make a socket that finds out by itself when the other side is gone.
+
+    A watch may be silent for minutes, so without probes a dead load balancer leaves us blind until
+    the watch's own timeout.
+    """
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sys.platform == "linux":
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)
+    return made

@@ -1,0 +1,250 @@
+"""Connections to one server that stay open, each for one request and its answer at a time.
+
+::
+
+    Connections.take --> Connection.exchange --> answer read to its end --> idle, to be taken again
+                                 |
+                                 +--> broken, too late, given up --> closed
+
+Decision (2026-11): requests do not go through aiohttp's session, only watches do, and requests to
+a server behind a proxy; because a request through the session costs 100 µs of CPU, here 10, and a
+bound pod takes two of them (``berth bench throughput``). The parsing is httptools'.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Final, NamedTuple, cast
+from urllib.parse import urlsplit
+
+import httptools
+
+from berth.client.errors import UnavailableError
+from berth.clock import Clock
+
+CONNECT_TIMEOUT: Final = 10.0
+"""Seconds until a server that does not even accept a connection counts as unavailable."""
+
+IDLE_LIMIT: Final = 15.0
+"""Seconds after which an unused connection is not used again: less than servers and load balancers
+keep one, so that a request seldom meets a connection that is being closed."""
+
+
+class Answer(NamedTuple):
+    """An HTTP answer, as far as it matters here."""
+
+    status: int
+    retry_after: str | None
+    """The header of that name."""
+    body: bytes
+
+
+class Connections:
+    """Makes and keeps connections to the server at *url*, whose path comes before all targets.
+
+    As many as are taken at the same time; how many that may be is up to who takes them.
+    """
+
+    def __init__(
+        self, url: str, *, tls: ssl.SSLContext | bool, server_hostname: str | None, clock: Clock
+    ) -> None:
+        """*server_hostname* is the name that the certificate must have, None: that of *url*."""
+        parts = urlsplit(url)
+        self.path = parts.path.rstrip("/")
+        self.host = parts.netloc.rpartition("@")[2]
+        """What the Host header says."""
+        self._is_secure = parts.scheme == "https"
+        self._name = parts.hostname or ""
+        self._port = parts.port or (443 if self._is_secure else 80)
+        self._tls = tls
+        self._server_hostname = server_hostname
+        self.clock = clock
+        self._all: set[Connection] = set()
+        self._idle: list[Connection] = []
+
+    @property
+    def idle(self) -> int:
+        """How many connections are open and not in use."""
+        return len(self._idle)
+
+    async def take(self) -> "Connection":
+        """Return a connection for one exchange. Raises UnavailableError, ``sent`` being False."""
+        oldest_useful = self.clock.monotonic() - IDLE_LIMIT
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.idle_since >= oldest_useful:
+                return connection
+            connection.close()
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                _, made = await asyncio.get_running_loop().create_connection(
+                    lambda: Connection(self),
+                    self._name,
+                    self._port,
+                    ssl=self._tls if self._is_secure else None,
+                    server_hostname=self._server_hostname if self._is_secure else None,
+                )
+        except TimeoutError as exc:
+            raise UnavailableError("the connection was not accepted in time", sent=False) from exc
+        except OSError as exc:
+            raise UnavailableError(str(exc), sent=False) from exc
+        return made
+
+    def opened(self, connection: "Connection") -> None:
+        self._all.add(connection)
+
+    def give_back(self, connection: "Connection") -> None:
+        """Keep a connection that was taken and is fit for another exchange."""
+        connection.idle_since = self.clock.monotonic()
+        self._idle.append(connection)
+
+    def lost(self, connection: "Connection") -> None:
+        self._all.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    async def close(self) -> None:
+        """Close all connections at once; exchanges that are under way fail."""
+        for connection in tuple(self._all):
+            connection.close()
+        await asyncio.sleep(0)  # the loop tells each of them in its next turn
+
+
+class Connection(asyncio.Protocol):
+    """One connection, taken from *pool* for one exchange and given back when that is complete."""
+
+    def __init__(self, pool: Connections) -> None:
+        self.idle_since = 0.0
+        self._pool = pool
+        self._parser = httptools.HttpResponseParser(self)
+        self._waiting: asyncio.Future[Answer] | None = None
+        self._body: list[bytes] = []
+        self._retry_after: str | None = None
+        self._begin()
+
+    async def exchange(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout: float,
+    ) -> Answer:
+        """Send a request and return the answer. *target* is quoted, *timeout* is in seconds.
+
+        Raises UnavailableError: ``sent`` is None when there was no answer, True when it broke off.
+        """
+        lines = [f"{method} {self._pool.path}{target} HTTP/1.1", f"Host: {self._pool.host}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        if body is not None:
+            lines.append(f"Content-Length: {len(body)}")
+        head = "\r\n".join([*lines, "\r\n"]).encode("latin-1")
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[Answer] = loop.create_future()
+        self._waiting = waiting
+        too_late = loop.call_later(timeout, self._give_up, waiting)
+        self._transport.write(head if body is None else head + body)
+        try:
+            return await waiting
+        finally:
+            too_late.cancel()
+            if waiting.cancelled():
+                self.close()  # the answer may yet come, and must not be taken for another one
+
+    def close(self) -> None:
+        self._pool.lost(self)  # now: what the loop tells comes in its next turn
+        self._transport.abort()
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._pool.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiting is None:
+            self.close()  # nothing was asked
+            return
+        self._has_begun = True
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as exc:
+            self._fail(f"the answer is garbled: {exc}")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._pool.lost(self)
+        if exc is None and self._ends_with_connection:
+            self._finish()
+        elif self._has_begun:
+            self._fail(f"the answer broke off: {exc or 'the server closed the connection'}")
+        else:
+            self._fail(f"{exc or 'the server closed the connection'}")
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        if self._waiting is None:  # two answers to one request: there is no telling which is whose
+            self.close()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        match name.lower():
+            case b"retry-after":
+                self._retry_after = value.decode("latin-1")
+            case b"content-length" | b"transfer-encoding":
+                self._has_length = True
+
+    def on_headers_complete(self) -> None:
+        self._ends_with_connection = not self._has_length
+
+    def on_body(self, body: bytes) -> None:
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        if self._waiting is None:
+            return
+        if self._parser.get_status_code() < 200:
+            self._begin()  # 1xx: the answer is still to come
+            return
+        if self._parser.should_keep_alive():
+            self._finish()
+            self._pool.give_back(self)
+        else:
+            self._finish()
+            self.close()
+
+    # One answer.
+
+    def _begin(self) -> None:
+        """Be ready for an answer."""
+        self._body.clear()
+        self._retry_after = None
+        self._has_begun = False
+        self._has_length = False
+        self._ends_with_connection = False
+
+    def _finish(self) -> None:
+        answer = Answer(self._parser.get_status_code(), self._retry_after, b"".join(self._body))
+        waiting, self._waiting = self._waiting, None
+        self._begin()
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
+
+    def _give_up(self, waiting: "asyncio.Future[Answer]", turns: int = 2) -> None:
+        """Fail, unless the answer has arrived and is only not read yet: the loop may be late.
+
+        uvloop looks at its timers before it reads, so it is let read once more.
+        """
+        if waiting is not self._waiting:
+            return
+        if turns:
+            asyncio.get_running_loop().call_soon(self._give_up, waiting, turns - 1)
+        else:
+            self._fail("timed out")
+
+    def _fail(self, why: str) -> None:
+        """Give up; whether the server acted on the request can only be told by looking."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(UnavailableError(why, sent=True if self._has_begun else None))
+        self.close()

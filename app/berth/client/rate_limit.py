@@ -1,0 +1,37 @@
+"""How many requests a second leave, ``clientConnection.qps`` and ``.burst`` (spec §7.1)."""
+
+from berth.clock import Clock
+
+
+class TokenBucket:
+    """Lets *burst* requests go at once and *qps* a second after that; no limit when qps <= 0.
+
+    Requests that must wait are served in the order in which they asked.
+    """
+
+    def __init__(self, *, qps: float, burst: int, clock: Clock) -> None:
+        self._qps = qps
+        self._burst = max(burst, 1)
+        self._clock = clock
+        self._tokens = float(self._burst)
+        self._filled_at = clock.monotonic()
+        self.waits = 0
+        self.waited_seconds = 0.0
+
+    def reserve(self) -> float:
+        """Take one token and return how many seconds to wait before using it."""
+        if self._qps <= 0:
+            return 0.0
+        now = self._clock.monotonic()
+        refill = (now - self._filled_at) * self._qps
+        self._tokens = min(self._tokens + refill, float(self._burst)) - 1.0
+        self._filled_at = now
+        return max(-self._tokens / self._qps, 0.0)
+
+    async def take(self) -> None:
+        """Return when a request may leave. ``waits`` and ``waited_seconds`` tell who was held."""
+        delay = self.reserve()
+        if delay > 0:
+            self.waits += 1
+            self.waited_seconds += delay
+            await self._clock.sleep(delay)

@@ -1,0 +1,130 @@
+"""The gate: who makes a request, and whether he may. What passes has a user."""
+
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import unquote
+
+from starlette.types import Scope
+
+from berth.cluster import errors
+from berth.cluster.access.attributes import Attributes, attributes_of
+from berth.cluster.access.rbac import Authorizer
+from berth.cluster.access.tokens import API_AUDIENCE, Tokens
+from berth.cluster.access.users import (
+    ADMIN,
+    ANONYMOUS,
+    AUTHENTICATED,
+    SERVICE_ACCOUNTS,
+    User,
+    split_service_account,
+)
+from berth.cluster.requests import read_query
+from berth.cluster.store import Store
+
+USER: Final = "user"
+"""Where the scope of a request has its :class:`User`."""
+
+BEARER: Final = "bearer "
+IMPERSONATE: Final = b"impersonate-"
+EXTRA: Final = "extra-"
+AUTHENTICATION: Final = "authentication.k8s.io"
+
+
+class Gate:
+    """Authenticates and authorizes. With *is_open* everybody is :data:`ADMIN`, unasked."""
+
+    def __init__(
+        self, tokens: Tokens, authorizer: Authorizer, store: Store, *, is_open: bool
+    ) -> None:
+        self._tokens = tokens
+        self._authorizer = authorizer
+        self._store = store
+        self._is_open = is_open
+
+    def admit(self, scope: Scope) -> None:
+        """Let the request pass with its user noted in *scope*, or raise StatusError: 401, 403."""
+        authorization = ""
+        impersonation: list[tuple[str, str]] = []
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                authorization = value.decode("latin-1")
+            elif name.startswith(IMPERSONATE):
+                asked = name.decode("latin-1").removeprefix("impersonate-")
+                impersonation.append((asked, value.decode("utf-8", "replace")))
+        user = ADMIN if self._is_open else self.authenticate(authorization)
+        if impersonation:
+            user = self._impersonated(user, impersonation)
+        if not user.is_master or self._authorizer.observer is not None:
+            query = read_query(scope["query_string"])
+            self._authorize(user, attributes_of(scope["method"], scope["path"], query))
+        scope[USER] = user
+
+    def authenticate(self, authorization: str) -> User:
+        """Return whose Authorization header that is; 401 for a token that nobody has."""
+        if authorization[: len(BEARER)].lower() != BEARER:
+            return ANONYMOUS
+        found = self._tokens.find(authorization[len(BEARER) :].strip(), self._store)
+        if found is None or API_AUDIENCE not in found.audiences:
+            raise errors.unauthorized()
+        return found.user
+
+    def _authorize(self, user: User, wanted: Attributes) -> None:
+        if not self._authorizer.authorize(user, wanted).allowed:
+            raise refusal(user, wanted)
+
+    def _impersonated(self, user: User, headers: Iterable[tuple[str, str]]) -> User:
+        """Return whom *user* wants to be, if he may be each part of that: user, groups, extra."""
+        name = uid = ""
+        groups: list[str] = []
+        extra: dict[str, tuple[str, ...]] = {}
+        for header, value in headers:
+            if header == "user":
+                name = value
+            elif header == "uid":
+                uid = value
+            elif header == "group":
+                groups.append(value)
+            elif header.startswith(EXTRA):
+                key = unquote(header.removeprefix(EXTRA))
+                extra[key] = (*extra.get(key, ()), value)
+        if not name:
+            raise errors.internal("requested impersonation without impersonating a user")
+        account = split_service_account(name)
+        wanted = [
+            Attributes("impersonate", resource="users", name=name)
+            if account is None
+            else Attributes(
+                "impersonate", resource="serviceaccounts", namespace=account[0], name=account[1]
+            )
+        ]
+        wanted += [Attributes("impersonate", resource="groups", name=each) for each in groups]
+        wanted += [
+            Attributes("impersonate", AUTHENTICATION, "userextras", key, name=value)
+            for key, values in extra.items()
+            for value in values
+        ]
+        if uid:
+            wanted.append(Attributes("impersonate", AUTHENTICATION, "uids", name=uid))
+        for each in wanted:
+            self._authorize(user, each)
+        if account is not None and not groups:
+            groups = [SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{account[0]}"]
+        if name == ANONYMOUS.name:
+            groups = groups or [*ANONYMOUS.groups]
+        elif AUTHENTICATED not in groups:
+            groups.append(AUTHENTICATED)
+        return User(name, tuple(groups), uid, extra)
+
+
+def refusal(user: User, wanted: Attributes) -> errors.StatusError:
+    """Return the 403 that the API server has for it."""
+    if not wanted.resource:
+        why = f'User "{user.name}" cannot {wanted.verb} path "{wanted.path}"'
+    else:
+        where = f'in the namespace "{wanted.namespace}"'
+        why = (
+            f'User "{user.name}" cannot {wanted.verb} resource "{wanted.full_resource}" '
+            f'in API group "{wanted.group}" '
+            f"{where if wanted.namespace else 'at the cluster scope'}"
+        )
+    return errors.access_denied(wanted.group, wanted.resource, wanted.name, why)

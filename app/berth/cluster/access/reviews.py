@@ -1,0 +1,225 @@
+"""Questions about users and rights, asked by POST and answered at once: nothing is stored."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from berth.clock import Clock, rfc3339
+from berth.cluster import errors
+from berth.cluster.access.attributes import Attributes
+from berth.cluster.access.rbac import Authorizer
+from berth.cluster.access.tokens import API_AUDIENCE, Tokens, service_account_of
+from berth.cluster.access.users import User
+from berth.cluster.resources import FieldError, Object, ResourceType
+from berth.cluster.store import Store, Stored
+from berth.cluster.strategies import field_errors
+
+AUTHENTICATION: Final = "authentication.k8s.io"
+AUTHORIZATION: Final = "authorization.k8s.io"
+
+DEFAULT_TOKEN_SECONDS: Final = 3600
+LEAST_TOKEN_SECONDS: Final = 600
+MOST_TOKEN_SECONDS: Final = 2**32
+
+MOST_AUDIENCES_TEXT: Final = 4 * 1024
+"""Characters of all audiences of a token. A real server has no such limit, nor the token at hand.
+"""
+
+
+def _question(group: str, kind: str, *, namespaced: bool = False) -> ResourceType:
+    return ResourceType(
+        group=group,
+        version="v1",
+        kind=kind,
+        plural=f"{kind.lower()}s",
+        singular=kind.lower(),
+        namespaced=namespaced,
+        verbs=("create",),
+        is_stored=False,
+    )
+
+
+TOKEN_REQUESTS: Final = _question(AUTHENTICATION, "TokenRequest", namespaced=True)
+"""Not served by itself: the subresource ``token`` of service accounts."""
+
+SELF_SUBJECT_REVIEWS: Final = _question(AUTHENTICATION, "SelfSubjectReview")
+TOKEN_REVIEWS: Final = _question(AUTHENTICATION, "TokenReview")
+LOCAL_ACCESS_REVIEWS: Final = _question(AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True)
+SELF_ACCESS_REVIEWS: Final = _question(AUTHORIZATION, "SelfSubjectAccessReview")
+SELF_RULES_REVIEWS: Final = _question(AUTHORIZATION, "SelfSubjectRulesReview")
+ACCESS_REVIEWS: Final = _question(AUTHORIZATION, "SubjectAccessReview")
+
+REVIEWS: Final = (
+    SELF_SUBJECT_REVIEWS,
+    TOKEN_REVIEWS,
+    LOCAL_ACCESS_REVIEWS,
+    SELF_ACCESS_REVIEWS,
+    SELF_RULES_REVIEWS,
+    ACCESS_REVIEWS,
+)
+
+Answer = Callable[[Object, User, str], Object]
+"""Returns the status of a review, given its spec, who asks, and in which namespace. The spec has
+only fields that it should have, of the right JSON types."""
+
+
+class Reviews:
+    """Answers."""
+
+    def __init__(
+        self, tokens: Tokens, authorizer: Authorizer, store: Store, *, clock: Clock
+    ) -> None:
+        self._tokens = tokens
+        self._authorizer = authorizer
+        self._store = store
+        self._clock = clock
+        self._answers: Mapping[str, Answer] = {
+            SELF_SUBJECT_REVIEWS.kind: self._who,
+            TOKEN_REVIEWS.kind: self._whose,
+            LOCAL_ACCESS_REVIEWS.kind: self._may_in_namespace,
+            SELF_ACCESS_REVIEWS.kind: self._may_i,
+            SELF_RULES_REVIEWS.kind: self._what_may_i,
+            ACCESS_REVIEWS.kind: self._may,
+        }
+
+    def answer(self, resource: ResourceType, review: Object, user: User, namespace: str) -> Object:
+        """Return *review*, which *user* sent to *namespace*, with its status."""
+        spec: Object = review.get("spec") or {}
+        status = self._answers[resource.kind](spec, user, namespace)
+        return {**review, "status": status}
+
+    def issue(self, account: Stored, request: Object) -> Object:
+        """Return a TokenRequest with a token of the service account that is stored."""
+        spec: Object = request.get("spec") or {}
+        audiences = spec.get("audiences") or [API_AUDIENCE]
+        seconds = spec.get("expirationSeconds") or DEFAULT_TOKEN_SECONDS
+        found = _check_lifetime(seconds) + _check_audiences(audiences)
+        if found:
+            raise errors.invalid(TOKEN_REQUESTS, "", found)
+        user = service_account_of(*account.key, self._store)
+        token = self._tokens.issue(user, seconds=seconds, audiences=audiences)
+        namespace, name = account.key
+        now = self._clock.now()
+        return {
+            **request,
+            "metadata": {
+                **request["metadata"],
+                "name": name,
+                "namespace": namespace,
+                "creationTimestamp": rfc3339(now),
+            },
+            "spec": {**spec, "audiences": list(audiences), "expirationSeconds": seconds},
+            "status": {"token": token, "expirationTimestamp": rfc3339(now + seconds)},
+        }
+
+    def _who(self, _spec: Object, user: User, _namespace: str) -> Object:
+        return {"userInfo": user.info()}
+
+    def _whose(self, spec: Object, _user: User, _namespace: str) -> Object:
+        text = spec.get("token")
+        if not text:
+            found = field_errors.required("spec.token")
+            raise errors.invalid(TOKEN_REVIEWS, "", [found])
+        token = self._tokens.find(text, self._store)
+        if token is None:
+            return {"authenticated": False, "error": "invalid bearer token", "user": {}}
+        wanted = spec.get("audiences") or [API_AUDIENCE]
+        audiences = [each for each in wanted if each in token.audiences]
+        if not audiences:
+            why = (
+                f"token audiences [{' '.join(token.audiences)}] is invalid for the target "
+                f"audiences [{' '.join(wanted)}]"
+            )
+            return {"authenticated": False, "error": why, "user": {}}
+        return {"authenticated": True, "user": token.user.info(), "audiences": audiences}
+
+    def _may_i(self, spec: Object, user: User, _namespace: str) -> Object:
+        found = _check_attributes(spec)
+        if found:
+            raise errors.invalid(SELF_ACCESS_REVIEWS, "", found)
+        return self._access(user, spec)
+
+    def _may(self, spec: Object, _user: User, _namespace: str) -> Object:
+        return self._access(_subject(spec, ACCESS_REVIEWS), spec)
+
+    def _may_in_namespace(self, spec: Object, _user: User, namespace: str) -> Object:
+        subject = _subject(spec, LOCAL_ACCESS_REVIEWS)
+        attributes = spec.get("resourceAttributes")
+        if attributes is None:
+            why = "disallowed on this kind of request"
+            found = [field_errors.invalid("spec.nonResourceAttributes", _paths(spec), why)]
+        elif attributes.get("namespace", "") != namespace:
+            where = attributes.get("namespace", "")
+            why = f"must match metadata.namespace: {namespace}"
+            found = [field_errors.invalid("spec.resourceAttributes.namespace", where, why)]
+        else:
+            return self._access(subject, spec)
+        raise errors.invalid(LOCAL_ACCESS_REVIEWS, "", found)
+
+    def _what_may_i(self, spec: Object, user: User, _namespace: str) -> Object:
+        namespace = spec.get("namespace")
+        if not namespace:
+            raise errors.bad_request("no namespace on request")
+        rules = [rule.as_object() for rule in self._authorizer.rules_of(user, namespace)]
+        return {
+            "resourceRules": [rule for rule in rules if "resources" in rule],
+            "nonResourceRules": [rule for rule in rules if "nonResourceURLs" in rule],
+            "incomplete": False,
+        }
+
+    def _access(self, user: User, spec: Object) -> Object:
+        decision = self._authorizer.decide(user, _attributes(spec))
+        status: Object = {"allowed": decision.allowed}
+        if decision.reason:
+            status["reason"] = decision.reason
+        return status
+
+
+def _subject(spec: Object, resource: ResourceType) -> User:
+    """Return whom a SubjectAccessReview is about; 422 when it is about nobody, or nothing."""
+    found = _check_attributes(spec)
+    name, groups = spec.get("user") or "", spec.get("groups") or []
+    if not name and not groups:
+        why = "at least one of user or group must be specified"
+        found.append(field_errors.invalid("spec.user", name, why))
+    if found:
+        raise errors.invalid(resource, "", found)
+    return User(name, tuple(groups), spec.get("uid") or "")
+
+
+def _check_attributes(spec: Object) -> list[FieldError]:
+    if ("resourceAttributes" in spec) != ("nonResourceAttributes" in spec):
+        return []
+    why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+    value = spec.get("nonResourceAttributes")
+    return [field_errors.invalid("spec.resourceAttributes", value, why)]
+
+
+def _check_lifetime(seconds: int) -> list[FieldError]:
+    path = "spec.expirationSeconds"
+    if seconds < LEAST_TOKEN_SECONDS:
+        why = "may not specify a duration less than 10 minutes"
+        return [field_errors.invalid(path, seconds, why)]
+    if seconds > MOST_TOKEN_SECONDS:
+        why = "may not specify a duration larger than 2^32 seconds"
+        return [field_errors.invalid(path, seconds, why)]
+    return []
+
+
+def _check_audiences(audiences: Sequence[str]) -> list[FieldError]:
+    """Judge how much a token would have us remember."""
+    if sum(len(each) for each in audiences) <= MOST_AUDIENCES_TEXT:
+        return []
+    return [field_errors.too_long("spec.audiences", MOST_AUDIENCES_TEXT)]
+
+
+def _attributes(spec: Object) -> Attributes:
+    about = spec.get("resourceAttributes")
+    if about is None:
+        return Attributes(**_paths(spec))
+    fields = ("verb", "group", "resource", "subresource", "namespace", "name")
+    return Attributes(**{field: about.get(field) or "" for field in fields})
+
+
+def _paths(spec: Object) -> dict[str, Any]:
+    about = spec.get("nonResourceAttributes") or {}
+    return {"verb": about.get("verb") or "", "path": about.get("path") or ""}

@@ -1,0 +1,81 @@
+"""What a cluster has before anyone creates anything."""
+
+from typing import Any, Protocol
+
+from berth.cluster.access import policy
+from berth.cluster.admission import NAMESPACES, PRIORITY_CLASSES
+from berth.cluster.errors import StatusError
+from berth.cluster.registry import find
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.strategies.priority_class import SYSTEM_CLASSES
+from berth.cluster.strategies.service import KUBERNETES_IP
+
+RBAC = "rbac.authorization.k8s.io"
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+class Creator(Protocol):
+    """What is needed of :class:`berth.cluster.writes.Writes`."""
+
+    def create(self, resource: ResourceType, namespace: str, body: Any) -> object: ...
+
+
+def bootstrap(writes: Creator) -> None:
+    """Create what is missing; for a cluster that was kept from an earlier run, that is nothing."""
+    for resource, obj in bootstrap_objects():
+        try:
+            writes.create(resource, obj["metadata"].get("namespace", ""), obj)
+        except StatusError as exc:
+            if exc.reason != "AlreadyExists":
+                raise
+
+
+def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
+    """Return the objects to create at first start, in this order, as a user would write them."""
+    objects: list[tuple[ResourceType, Object]] = [
+        (NAMESPACES, {"metadata": {"name": name}}) for name in SYSTEM_NAMESPACES
+    ]
+    for name, (value, description) in SYSTEM_CLASSES.items():
+        objects.append(
+            (
+                PRIORITY_CLASSES,
+                {"metadata": {"name": name}, "value": value, "description": description},
+            )
+        )
+    more = (
+        ("", "services", [_kubernetes_service()]),
+        ("", "configmaps", [_authentication_map()]),
+        (RBAC, "clusterroles", policy.cluster_roles()),
+        (RBAC, "roles", policy.roles()),
+        (RBAC, "clusterrolebindings", policy.cluster_role_bindings()),
+        (RBAC, "rolebindings", policy.role_bindings()),
+    )
+    for group, plural, found in more:
+        resource = find(group, "v1", plural)
+        if resource is not None:
+            objects += [(resource, each) for each in found]
+    return objects
+
+
+def _authentication_map() -> Object:
+    """Return what tells delegates how requests are authenticated here.
+
+    There are no client certificates and no proxy in front, so no authority of either is named:
+    who delegates must ask by TokenReview.
+    """
+    metadata = {"name": "extension-apiserver-authentication", "namespace": "kube-system"}
+    return {"metadata": metadata, "data": {}}
+
+
+def _kubernetes_service() -> Object:
+    return {
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": KUBERNETES_IP,
+            "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
+        },
+    }

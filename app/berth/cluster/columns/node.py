@@ -1,0 +1,83 @@
+"""NAME STATUS ROLES AGE VERSION, and with ``-o wide`` addresses and software versions."""
+
+from berth.cluster.columns.cells import AGE, NAME, NONE, UNKNOWN, dig, listed
+from berth.cluster.resources import Column, Object
+
+ROLE_PREFIX = "node-role.kubernetes.io/"
+OLD_ROLE_LABEL = "kubernetes.io/role"
+
+
+def status(node: Object) -> str:
+    """Return what the Ready condition says, and whether the node is cordoned."""
+    words = [
+        "Ready" if condition.get("status") == "True" else "NotReady"
+        for condition in listed(node, "status.conditions")
+        if condition.get("type") == "Ready"
+    ] or ["Unknown"]
+    if dig(node, "spec.unschedulable"):
+        words.append("SchedulingDisabled")
+    return ",".join(words)
+
+
+def roles(node: Object) -> str:
+    """Return the roles that the node's labels claim, sorted."""
+    found = set()
+    for key, value in (node["metadata"].get("labels") or {}).items():
+        role = key.removeprefix(ROLE_PREFIX) if key.startswith(ROLE_PREFIX) else ""
+        found.add(role or (value if key == OLD_ROLE_LABEL else ""))
+    return ",".join(sorted(found - {""})) or NONE
+
+
+def address(node: Object, kind: str) -> str:
+    """Return the first address of that kind."""
+    addresses = listed(node, "status.addresses")
+    return next((each.get("address", "") for each in addresses if each.get("type") == kind), NONE)
+
+
+COLUMNS = (
+    NAME,
+    Column("Status", "string", status, "Whether the node is ready, and whether it is cordoned."),
+    Column("Roles", "string", roles, "What the labels under node-role.kubernetes.io/ say."),
+    AGE,
+    Column(
+        "Version",
+        "string",
+        lambda node: dig(node, "status.nodeInfo.kubeletVersion") or "",
+        "The version of the kubelet.",
+    ),
+    Column(
+        "Internal-IP",
+        "string",
+        lambda node: address(node, "InternalIP"),
+        "The node's first address inside the cluster.",
+        priority=1,
+    ),
+    Column(
+        "External-IP",
+        "string",
+        lambda node: address(node, "ExternalIP"),
+        "The node's first address seen from outside.",
+        priority=1,
+    ),
+    Column(
+        "OS-Image",
+        "string",
+        lambda node: dig(node, "status.nodeInfo.osImage") or UNKNOWN,
+        "The operating system that the kubelet reports.",
+        priority=1,
+    ),
+    Column(
+        "Kernel-Version",
+        "string",
+        lambda node: dig(node, "status.nodeInfo.kernelVersion") or UNKNOWN,
+        "The kernel that the kubelet reports.",
+        priority=1,
+    ),
+    Column(
+        "Container-Runtime",
+        "string",
+        lambda node: dig(node, "status.nodeInfo.containerRuntimeVersion") or UNKNOWN,
+        "The container runtime that the kubelet reports.",
+        priority=1,
+    ),
+)

@@ -1,0 +1,190 @@
+"""NAME READY STATUS RESTARTS AGE, and with ``-o wide`` where the pod is.
+
+STATUS is a summary: the phase, unless something more telling is going on in the containers. The
+rules are those of the API server's own printer.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from berth.cluster.columns.cells import AGE, NAME, NONE, Since, dig, listed
+from berth.cluster.resources import Column, Object
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the three columns READY, STATUS and RESTARTS say of a pod."""
+
+    reason: str
+    ready: int
+    total: int
+    restarts: int
+    last_restart: str = ""
+    """When the last container of those counted ended before it was restarted; RFC 3339."""
+
+
+def is_sidecar(container: Object) -> bool:
+    """Tell whether an init container keeps running beside the main ones."""
+    return container.get("restartPolicy") == "Always"
+
+
+def condition(pod: Object, kind: str) -> Object:
+    """Return the pod's condition of that type; empty when it has none."""
+    conditions = listed(pod, "status.conditions")
+    return next((each for each in conditions if each.get("type") == kind), {})
+
+
+def last_end(statuses: Iterable[Object]) -> str:
+    """Return when the last of these containers ended that runs again since; "" when none did."""
+    return max(
+        (dig(each, "lastState.terminated.finishedAt") or "" for each in statuses), default=""
+    )
+
+
+def ending(terminated: Object) -> str:
+    """Return how a container ended that gave no reason."""
+    if terminated.get("signal"):
+        return f"Signal:{terminated['signal']}"
+    return f"ExitCode:{terminated.get('exitCode', 0)}"
+
+
+def pod_reason(pod: Object) -> str:
+    """Return what the pod as a whole says, before its containers are looked at."""
+    if condition(pod, "PodScheduled").get("reason") == "SchedulingGated":
+        return "SchedulingGated"
+    return dig(pod, "status.reason") or dig(pod, "status.phase") or ""
+
+
+def init_reason(status: Object, *, sidecar: bool) -> str | None:
+    """Return why an init container holds up the pod; "" if it just runs, None if it does not."""
+    terminated, waiting = dig(status, "state.terminated"), dig(status, "state.waiting") or {}
+    if terminated is not None and not terminated.get("exitCode"):
+        return None
+    if sidecar and status.get("started"):
+        return None
+    if terminated is not None:
+        return terminated.get("reason") or ending(terminated)
+    reason = waiting.get("reason") or ""
+    return "" if reason == "PodInitializing" else reason
+
+
+def main_reason(status: Object) -> str | None:
+    """Return why a main container does not run; None if it does."""
+    terminated, waiting = dig(status, "state.terminated"), dig(status, "state.waiting") or {}
+    if waiting.get("reason"):
+        return str(waiting["reason"])
+    return None if terminated is None else terminated.get("reason") or ending(terminated)
+
+
+def is_running(status: Object) -> bool:
+    """Tell whether a main container runs and is ready."""
+    running = dig(status, "state.running") is not None
+    return running and bool(status.get("ready")) and main_reason(status) is None
+
+
+def summarise(pod: Object) -> Summary:
+    """Say what READY, STATUS and RESTARTS say.
+
+    Init containers run one after the other, so the first that is not done is why the pod waits,
+    and only they have restarts to tell of. Afterwards the main containers count, and the sidecars
+    among the init containers with them.
+    """
+    init_containers = listed(pod, "spec.initContainers")
+    sidecars = {each["name"] for each in init_containers if is_sidecar(each)}
+    reason, ready, counted = pod_reason(pod), 0, list[Object]()
+    initialized = True
+    for index, status in enumerate(listed(pod, "status.initContainerStatuses")):
+        sidecar = status.get("name") in sidecars
+        counted.append(status)
+        holds_up = init_reason(status, sidecar=sidecar)
+        if holds_up is not None:
+            reason = f"Init:{holds_up or f'{index}/{len(init_containers)}'}"
+            initialized = condition(pod, "Initialized").get("status") == "True"
+            break
+        ready += sidecar and bool(status.get("ready"))
+    if initialized:
+        statuses = listed(pod, "status.containerStatuses")
+        counted = [each for each in counted if each.get("name") in sidecars] + statuses
+        running = sum(map(is_running, statuses))
+        reason = next((text for each in statuses if (text := main_reason(each))), reason)
+        if reason == "Completed" and running:
+            is_ready = condition(pod, "Ready").get("status") == "True"
+            reason = "Running" if is_ready else "NotReady"
+        ready += running
+    return Summary(
+        reason=final_reason(pod, reason),
+        ready=ready,
+        total=len(listed(pod, "spec.containers")) + len(sidecars),
+        restarts=sum(each.get("restartCount", 0) for each in counted),
+        last_restart=last_end(counted),
+    )
+
+
+def final_reason(pod: Object, reason: str) -> str:
+    """Return what a deleted pod says instead."""
+    if not pod["metadata"].get("deletionTimestamp"):
+        return reason
+    if dig(pod, "status.reason") == "NodeLost":
+        return "Unknown"
+    terminal = dig(pod, "status.phase") in ("Succeeded", "Failed")
+    return reason if terminal else "Terminating"
+
+
+def ready_text(pod: Object) -> str:
+    """Return ``1/2``."""
+    summary = summarise(pod)
+    return f"{summary.ready}/{summary.total}"
+
+
+def restarts(pod: Object) -> str | Since:
+    """Return ``0`` or ``3 (5m ago)``."""
+    summary = summarise(pod)
+    if summary.restarts and summary.last_restart:
+        return Since(summary.last_restart, f"{summary.restarts} ({{}} ago)")
+    return str(summary.restarts)
+
+
+def pod_ip(pod: Object) -> str:
+    """Return the first address of the pod."""
+    addresses = [each.get("ip") for each in listed(pod, "status.podIPs")]
+    return next(iter(addresses), dig(pod, "status.podIP")) or NONE
+
+
+def readiness_gates(pod: Object) -> str:
+    """Return how many of the gates are open, as ``1/2``."""
+    gates = listed(pod, "spec.readinessGates")
+    passed = [condition(pod, gate["conditionType"]).get("status") == "True" for gate in gates]
+    return f"{sum(passed)}/{len(gates)}" if gates else NONE
+
+
+COLUMNS = (
+    NAME,
+    Column("Ready", "string", ready_text, "Containers that are ready, of all that shall be."),
+    Column(
+        "Status", "string", lambda pod: summarise(pod).reason, "What the pod is doing, in short."
+    ),
+    Column("Restarts", "string", restarts, "How often containers restarted, and when last."),
+    AGE,
+    Column("IP", "string", pod_ip, "The pod's address inside the cluster.", priority=1),
+    Column(
+        "Node",
+        "string",
+        lambda pod: dig(pod, "spec.nodeName") or NONE,
+        "Where the pod runs or will run.",
+        priority=1,
+    ),
+    Column(
+        "Nominated Node",
+        "string",
+        lambda pod: dig(pod, "status.nominatedNodeName") or NONE,
+        "Where room is made or kept for the pod; it may still go elsewhere.",
+        priority=1,
+    ),
+    Column(
+        "Readiness Gates",
+        "string",
+        readiness_gates,
+        "Conditions beyond its containers that the pod waits for.",
+        priority=1,
+    ),
+)

@@ -1,0 +1,75 @@
+"""Which objects a workload counts as its own: adopting those that match, releasing others."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from berth.cluster.actions import Action, Patch
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import ObjectView, WorkloadView
+from berth.cluster.strategies.selectors import LabelSelector, matches
+
+T = TypeVar("T", bound=ObjectView)
+
+
+class Claim(NamedTuple, Generic[T]):
+    """What is owned, and the patches that change who owns what."""
+
+    owned: list[T]
+    actions: list[Action]
+
+
+def selector_of(owner: WorkloadView) -> LabelSelector:
+    """Return the selector, which the API server has validated."""
+    return msgspec.convert(owner.spec.get("selector") or {}, LabelSelector)
+
+
+def owner_reference(owner: WorkloadView, kind: str) -> dict[str, Any]:
+    """Return the reference by which *owner* of *kind* controls its dependents."""
+    return {
+        "apiVersion": "v1" if kind == "ReplicationController" else "apps/v1",
+        "kind": kind,
+        "name": owner.metadata.name,
+        "uid": owner.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def claim(owner: WorkloadView, kind: str, table: Table[T], *, path: Callable[[T], str]) -> Claim[T]:
+    """Return what *owner* controls in *table* after the patches are done.
+
+    What it controls and its selector does not select any more is released; what its selector
+    selects and nobody controls is adopted, unless either is being deleted.
+    """
+    selector = selector_of(owner)
+    owned: list[T] = []
+    actions: list[Action] = []
+    for obj in table.controlled(owner.metadata.uid):
+        if matches(selector, obj.metadata.labels or {}):
+            owned.append(obj)
+        elif obj.metadata.deletion_timestamp is None:
+            kept = [ref for ref in obj.metadata.owners if ref.uid != owner.metadata.uid]
+            references = [msgspec.to_builtins(ref) for ref in kept]
+            actions.append(_set_owners(obj, references, path(obj)))
+    if owner.metadata.deletion_timestamp is not None or selector.is_empty:
+        return Claim(owned, actions)
+    for obj in table.orphans(owner.metadata.namespace):
+        meta = obj.metadata
+        if meta.deletion_timestamp is None and matches(selector, meta.labels or {}):
+            references = [msgspec.to_builtins(ref) for ref in meta.owners]
+            references.append(owner_reference(owner, kind))
+            actions.append(_set_owners(obj, references, path(obj)))
+    return Claim(owned, actions)
+
+
+def _set_owners(obj: ObjectView, references: list[Mapping[str, Any]], path: str) -> Patch:
+    body = {
+        "metadata": {
+            "uid": obj.metadata.uid,
+            "resourceVersion": obj.metadata.resource_version,
+            "ownerReferences": references,
+        }
+    }
+    return Patch(path, body)

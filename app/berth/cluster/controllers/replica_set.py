@@ -1,0 +1,304 @@
+"""ReplicaSets and ReplicationControllers: as many pods of a template as are wanted."""
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from berth.client.errors import AlreadyExistsError, UnavailableError
+from berth.clock import Clock
+from berth.cluster.actions import Action, Create, Delete, Patch
+from berth.cluster.controllers.claims import claim, owner_reference, selector_of
+from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import PodView, WorkloadView, metadata_of
+from berth.cluster.resources import Object
+from berth.cluster.strategies.selectors import matches
+from berth.cluster.times import seconds_of
+
+BURST: Final = 500
+"""Pods created or deleted in one plan, as upstream's; the rest follows in the next."""
+
+UNSEEN_SECONDS: Final = 30.0
+"""How long a pod counts that was created, or may have been, and that no watch has shown yet."""
+
+SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LENGTH: Final = 5
+PREFIX_LENGTH: Final = 63 - SUFFIX_LENGTH
+
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+
+PHASE_RANKS: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
+"""Which pods go first when there are too many."""
+
+
+class ReplicaSetController:
+    """Decides what to create, delete, adopt, release and report. Reads tables, writes nothing.
+
+    Pods that were asked for and not seen yet count, so a slow watch never makes it create too many;
+    pods whose deletion was asked for do not count, so it never deletes too many.
+    """
+
+    def __init__(
+        self,
+        replica_sets: Table[WorkloadView],
+        pods: Table[PodView],
+        *,
+        clock: Clock,
+        rng: random.Random,
+        kind: str = "ReplicaSet",
+    ) -> None:
+        """*kind* may also be ReplicationController; selectors are label selectors all the same."""
+        self.name = kind.lower()
+        self._kind = kind
+        self._replica_sets = replica_sets
+        self._pods = pods
+        self._clock = clock
+        self._rng = rng
+        self._unseen: dict[str, dict[str, float]] = {}
+        """By ReplicaSet: names of pods that are being created, with the time to give up on them."""
+        self._doomed: dict[str, dict[str, float]] = {}
+        """By ReplicaSet: uids of pods that are being deleted, with the time to give up on it."""
+
+    def subscribe(self, enqueue: Callable[[str], None]) -> None:
+        def replica_set_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
+            enqueue(metadata_of(old, new).key)
+
+        def pod_changed(old: PodView | None, new: PodView | None) -> None:
+            for key in self._keys_for_pod(old, new):
+                enqueue(key)
+
+        self._replica_sets.listen(replica_set_changed)
+        self._pods.listen(pod_changed)
+
+    def plan(self, key: str) -> Plan:
+        replica_set = self._replica_sets.get(key)
+        if replica_set is None:
+            self._unseen.pop(key, None)
+            self._doomed.pop(key, None)
+            return NOTHING
+        claimed = claim(replica_set, self._kind, self._pods, path=pod_path)
+        active = [pod for pod in claimed.owned if pod.is_active]
+        actions = list(claimed.actions)
+        if replica_set.metadata.deletion_timestamp is None:
+            actions += self._scale(key, replica_set, active)
+        status, again = self._status(replica_set, active)
+        if status_differs(replica_set.status, status):
+            path = replica_set_path(replica_set, self._kind)
+            actions.append(status_patch(path, replica_set, status))
+        return Plan(actions, again=_sooner(again, self._wait_for_unseen(key)))
+
+    def finished(self, key: str, outcome: Outcome) -> None:
+        """Forget what was asked for if it certainly did not happen."""
+        if outcome.error is None and not outcome.skipped:
+            return
+        if isinstance(outcome.action, Create):
+            # A pod of that name may be ours, from a request whose answer was lost.
+            may_exist = isinstance(outcome.error, AlreadyExistsError) or (
+                isinstance(outcome.error, UnavailableError) and outcome.error.sent is not False
+            )
+            if not may_exist:
+                self._unseen.get(key, {}).pop(outcome.action.body["metadata"]["name"], None)
+        elif isinstance(outcome.action, Delete):
+            self._doomed.get(key, {}).pop(outcome.action.uid, None)
+
+    def _keys_for_pod(self, old: PodView | None, new: PodView | None) -> set[str]:
+        """Return the ReplicaSets that a change of a pod concerns."""
+        if old is None and new is not None:
+            self._see(new)
+        keys = {
+            f"{pod.metadata.namespace}/{controller.name}"
+            for pod in (old, new)
+            if pod is not None
+            for controller in [pod.metadata.controller]
+            if controller is not None and controller.kind == self._kind
+        }
+        if new is not None and new.metadata.controller is None and _may_be_adopted(old, new):
+            labels = new.metadata.labels or {}
+            keys |= {
+                replica_set.metadata.key
+                for replica_set in self._replica_sets.in_namespace(new.metadata.namespace)
+                if matches(selector_of(replica_set), labels)
+            }
+        return keys
+
+    def _see(self, pod: PodView) -> None:
+        """Note that a watch has shown *pod*; from now on the table counts it."""
+        controller = pod.metadata.controller
+        if controller is not None:
+            unseen = self._unseen.get(f"{pod.metadata.namespace}/{controller.name}", {})
+            unseen.pop(pod.metadata.name, None)
+
+    def _scale(self, key: str, replica_set: WorkloadView, active: list[PodView]) -> list[Action]:
+        unseen = self._still_unseen(key)
+        doomed = self._still_doomed(key, active)
+        present = [pod for pod in active if pod.metadata.uid not in doomed]
+        missing = replica_set.replicas - len(present) - len(unseen)
+        deadline = self._clock.monotonic() + UNSEEN_SECONDS
+        if missing > 0:
+            names = self._new_names(replica_set, unseen, min(missing, BURST))
+            unseen.update(dict.fromkeys(names, deadline))
+            return [_create(replica_set, self._kind, name) for name in names]
+        if missing < 0 and not unseen:
+            # While some are unseen the choice would fall on those that run.
+            victims = in_order_of_deletion(present)[: min(-missing, BURST)]
+            doomed.update({pod.metadata.uid: deadline for pod in victims})
+            return [Delete(pod_path(pod), pod.metadata.uid) for pod in victims]
+        return []
+
+    def _still_unseen(self, key: str) -> dict[str, float]:
+        now = self._clock.monotonic()
+        unseen = {
+            name: deadline for name, deadline in self._unseen.get(key, {}).items() if deadline > now
+        }
+        self._unseen[key] = unseen
+        return unseen
+
+    def _still_doomed(self, key: str, active: Iterable[PodView]) -> dict[str, float]:
+        now, uids = self._clock.monotonic(), {pod.metadata.uid for pod in active}
+        doomed = {
+            uid: deadline
+            for uid, deadline in self._doomed.get(key, {}).items()
+            if deadline > now and uid in uids
+        }
+        self._doomed[key] = doomed
+        return doomed
+
+    def _wait_for_unseen(self, key: str) -> float | None:
+        """Return the seconds until the first thing asked for is given up on."""
+        deadlines = [*self._unseen.get(key, {}).values(), *self._doomed.get(key, {}).values()]
+        if not deadlines:
+            return None
+        return max(min(deadlines) - self._clock.monotonic(), 0.0)
+
+    def _new_names(
+        self, replica_set: WorkloadView, unseen: dict[str, float], count: int
+    ) -> list[str]:
+        """Draw names that nobody has; thousands of replicas do draw the same five letters twice."""
+        meta = replica_set.metadata
+        prefix = f"{meta.name}-"[:PREFIX_LENGTH]
+        names: dict[str, None] = {}
+        while len(names) < count:
+            suffix = "".join(self._rng.choices(SUFFIX_ALPHABET, k=SUFFIX_LENGTH))
+            name = prefix + suffix
+            if name not in unseen and self._pods.get(f"{meta.namespace}/{name}") is None:
+                names[name] = None
+        return list(names)
+
+    def _status(
+        self, replica_set: WorkloadView, active: list[PodView]
+    ) -> tuple[Object, float | None]:
+        """Return the status to report, and the seconds until a ready pod becomes available."""
+        template = replica_set.spec.get("template") or {}
+        labels = ((template.get("metadata") or {}).get("labels") or {}).items()
+        min_ready = int(replica_set.spec.get("minReadySeconds") or 0)
+        ready = [pod.ready_since for pod in active if pod.ready_since is not None]
+        waits = [self._seconds_until_available(since, min_ready) for since in ready]
+        available = sum(1 for wait in waits if wait <= 0)
+        status: Object = {
+            "replicas": len(active),
+            "fullyLabeledReplicas": sum(
+                1 for pod in active if labels <= (pod.metadata.labels or {}).items()
+            ),
+            "readyReplicas": len(ready),
+            "availableReplicas": available,
+            "observedGeneration": replica_set.metadata.generation,
+        }
+        return status, min((wait for wait in waits if wait > 0), default=None)
+
+    def _seconds_until_available(self, since: str, min_ready: int) -> float:
+        if not min_ready or not since:
+            return 0.0
+        return seconds_of(since) + min_ready - self._clock.now()
+
+
+def _may_be_adopted(old: PodView | None, new: PodView) -> bool:
+    """Whether the change is one that makes controllers look at a pod that has none."""
+    return (
+        old is None
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.owner_references != new.metadata.owner_references
+    )
+
+
+def in_order_of_deletion(pods: Iterable[PodView]) -> list[PodView]:
+    """Return *pods*, first those whose loss is felt least.
+
+    Upstream's order: not assigned to a node, not running, not ready, of low deletion cost, on a
+    node with more of its kind, ready for a shorter time, younger.
+    """
+    pods = list(pods)
+    per_node: dict[str | None, int] = {}
+    for pod in pods:
+        per_node[pod.spec.node_name] = per_node.get(pod.spec.node_name, 0) + 1
+
+    def rank(pod: PodView) -> tuple[bool, int, bool, int, int]:
+        return (
+            bool(pod.spec.node_name),
+            PHASE_RANKS.get(pod.status.phase or "Pending", 1),
+            pod.ready_since is not None,
+            _deletion_cost(pod),
+            -per_node[pod.spec.node_name],
+        )
+
+    latest_first = sorted(
+        pods,
+        key=lambda pod: (pod.ready_since or "", pod.metadata.creation_timestamp or ""),
+        reverse=True,
+    )
+    return sorted(latest_first, key=rank)
+
+
+def _deletion_cost(pod: PodView) -> int:
+    try:
+        return int((pod.metadata.annotations or {}).get(DELETION_COST, "0")[:20])
+    except ValueError:
+        return 0
+
+
+def pod_path(pod: PodView) -> str:
+    return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
+
+
+def replica_set_path(replica_set: WorkloadView, kind: str = "ReplicaSet") -> str:
+    meta = replica_set.metadata
+    api = "/api/v1" if kind == "ReplicationController" else "/apis/apps/v1"
+    return f"{api}/namespaces/{meta.namespace}/{kind.lower()}s/{meta.name}"
+
+
+def status_differs(old: Object, new: Object) -> bool:
+    """Whether a count in *new* differs; one that is missing in *old* is zero."""
+    return any((old.get(field) or 0) != count for field, count in new.items()) or (
+        "replicas" not in old
+    )
+
+
+def status_patch(path: str, owner: WorkloadView, status: Object) -> Patch:
+    """Return the patch that reports *status*, unless *owner* is not the one at *path* any more."""
+    return Patch(f"{path}/status", {"metadata": {"uid": owner.metadata.uid}, "status": status})
+
+
+def _create(replica_set: WorkloadView, kind: str, name: str) -> Create:
+    meta = replica_set.metadata
+    template: dict[str, Any] = replica_set.spec.get("template") or {}
+    template_meta = template.get("metadata") or {}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "generateName": f"{meta.name}-",
+            "namespace": meta.namespace,
+            **{
+                field: template_meta[field]
+                for field in ("labels", "annotations", "finalizers")
+                if template_meta.get(field)
+            },
+            "ownerReferences": [owner_reference(replica_set, kind)],
+        },
+        "spec": template.get("spec") or {},
+    }
+    return Create(f"/api/v1/namespaces/{meta.namespace}/pods", body)
+
+
+def _sooner(*waits: float | None) -> float | None:
+    return min((wait for wait in waits if wait is not None), default=None)

@@ -1,0 +1,255 @@
+"""StatefulSets: pods with names and volumes of their own, one after the other or all at once.
+
+There are no ControllerRevisions: what a pod was made from is told by the hash of the template, and
+a pod that has to be made anew gets the present template, also below a rollout's partition.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from berth.cluster.actions import Action, Create, Delete
+from berth.cluster.controllers.claims import owner_reference
+from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.replica_set import BURST, pod_path, status_differs, status_patch
+from berth.cluster.controllers.revisions import template_hash
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import PodView, ResourceView, WorkloadView, metadata_of
+from berth.cluster.resources import Object
+
+REVISION: Final = "controller-revision-hash"
+POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
+POD_INDEX: Final = "apps.kubernetes.io/pod-index"
+
+
+class StatefulSetController:
+    """Decides which pods and claims to make and to delete. Reads tables, writes nothing."""
+
+    name = "statefulset"
+
+    def __init__(
+        self,
+        stateful_sets: Table[WorkloadView],
+        pods: Table[PodView],
+        volume_claims: Table[ResourceView],
+    ) -> None:
+        self._stateful_sets = stateful_sets
+        self._pods = pods
+        self._volume_claims = volume_claims
+
+    def subscribe(self, enqueue: Callable[[str], None]) -> None:
+        def stateful_set_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
+            enqueue(metadata_of(old, new).key)
+
+        def pod_changed(old: PodView | None, new: PodView | None) -> None:
+            for pod in (old, new):
+                controller = pod.metadata.controller if pod is not None else None
+                if pod is not None and controller is not None and controller.kind == "StatefulSet":
+                    enqueue(f"{pod.metadata.namespace}/{controller.name}")
+
+        def claim_changed(old: ResourceView | None, new: ResourceView | None) -> None:
+            if old is not None and new is not None:
+                return
+            meta = metadata_of(old, new)
+            for each in self._stateful_sets.in_namespace(meta.namespace):
+                if any(meta.name.startswith(f"{t}-{each.metadata.name}-") for t in _claims(each)):
+                    enqueue(each.metadata.key)
+
+        self._stateful_sets.listen(stateful_set_changed)
+        self._pods.listen(pod_changed)
+        self._volume_claims.listen(claim_changed)
+
+    def plan(self, key: str) -> Plan:
+        stateful_set = self._stateful_sets.get(key)
+        if stateful_set is None:
+            return NOTHING
+        pods = {pod.metadata.name: pod for pod in self._pods.controlled(stateful_set.metadata.uid)}
+        revision = template_hash(stateful_set.spec.get("template") or {}, 0)
+        actions: list[Action] = []
+        if stateful_set.metadata.deletion_timestamp is None:
+            actions = self._change(stateful_set, pods, revision)
+        status = _status(stateful_set, pods, revision)
+        if status_differs(stateful_set.status, status):
+            actions.append(status_patch(path_of(stateful_set), stateful_set, status))
+        return Plan(actions)
+
+    def finished(self, key: str, outcome: Outcome) -> None:
+        """Nothing to remember: a name can be given only once."""
+
+    def _change(
+        self, stateful_set: WorkloadView, pods: Mapping[str, PodView], revision: str
+    ) -> list[Action]:
+        """Return what to do first about the lowest ordinal that is not as it should be.
+
+        In parallel all ordinals are seen to at once, BURST of them, but for changes of the
+        template.
+        """
+        parallel = stateful_set.spec.get("podManagementPolicy") == "Parallel"
+        wanted = ordinals(stateful_set)
+        actions: list[Action] = []
+        for ordinal in wanted:
+            if len(actions) >= BURST:
+                return actions  # what comes of them wakes this controller again
+            name = _name(stateful_set, ordinal)
+            pod = pods.get(name)
+            if pod is None:
+                actions += self._make(stateful_set, name, ordinal, revision)
+            elif pod.is_finished and pod.metadata.deletion_timestamp is None:
+                actions.append(_delete(pod))
+            if not parallel and not _is_healthy(pod):
+                return actions
+        surplus = [
+            pods[name]
+            for name in sorted(pods, key=_ordinal)
+            if _ordinal(name) not in wanted or name != _name(stateful_set, _ordinal(name))
+        ]
+        if surplus and parallel:
+            actions += [_delete(pod) for pod in surplus if pod.is_active][:BURST]
+        elif surplus and surplus[-1].is_active:
+            actions.append(_delete(surplus[-1]))
+        if actions or surplus or not all(map(_is_healthy, pods.values())):
+            return actions
+        return self._roll_out(stateful_set, pods, revision)
+
+    def _make(
+        self, stateful_set: WorkloadView, name: str, ordinal: int, revision: str
+    ) -> list[Action]:
+        """Create the claims that are missing or, once all are seen, the pod."""
+        meta = stateful_set.metadata
+        selector = (stateful_set.spec.get("selector") or {}).get("matchLabels") or {}
+        claims: list[Action] = []
+        for template_name, template in _claims(stateful_set).items():
+            claim_name = f"{template_name}-{name}"
+            if self._volume_claims.get(f"{meta.namespace}/{claim_name}") is not None:
+                continue
+            of_template = template.get("metadata") or {}
+            body = {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {
+                    "name": claim_name,
+                    "namespace": meta.namespace,
+                    "labels": {**(of_template.get("labels") or {}), **selector},
+                    "annotations": of_template.get("annotations") or {},
+                },
+                "spec": template.get("spec") or {},
+            }
+            path = f"/api/v1/namespaces/{meta.namespace}/persistentvolumeclaims"
+            claims.append(Create(path, body))
+        return claims or [_create(stateful_set, name, ordinal, revision)]
+
+    def _roll_out(
+        self,
+        stateful_set: WorkloadView,
+        pods: Mapping[str, PodView],
+        revision: str,
+    ) -> list[Action]:
+        """Delete the highest pod of another template; it is made anew from the present one."""
+        strategy: Object = stateful_set.spec.get("updateStrategy") or {}
+        if strategy.get("type") == "OnDelete":
+            return []
+        partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+        first = _start(stateful_set)
+        outdated = [
+            pods[name]
+            for name in sorted(pods, key=_ordinal)
+            if _ordinal(name) - first >= partition and not _is_of(pods[name], revision)
+        ]
+        return [_delete(outdated[-1])] if outdated else []
+
+
+def path_of(stateful_set: WorkloadView) -> str:
+    meta = stateful_set.metadata
+    return f"/apis/apps/v1/namespaces/{meta.namespace}/statefulsets/{meta.name}"
+
+
+def ordinals(stateful_set: WorkloadView) -> range:
+    """Return the ordinals of the pods that there should be. There may be billions."""
+    first = _start(stateful_set)
+    return range(first, first + stateful_set.replicas)
+
+
+def _name(stateful_set: WorkloadView, ordinal: int) -> str:
+    return f"{stateful_set.metadata.name}-{ordinal}"
+
+
+def _start(stateful_set: WorkloadView) -> int:
+    return int((stateful_set.spec.get("ordinals") or {}).get("start") or 0)
+
+
+def _ordinal(name: str) -> int:
+    """Return the number at the end of a pod's name; -1 for a name that we did not give."""
+    digits = name.rpartition("-")[2]
+    return int(digits) if digits.isascii() and digits.isdigit() else -1
+
+
+def _claims(stateful_set: WorkloadView) -> dict[str, Any]:
+    """Return the templates of volume claims by name."""
+    templates = stateful_set.spec.get("volumeClaimTemplates") or ()
+    return {each["metadata"]["name"]: each for each in templates}
+
+
+def _is_healthy(pod: PodView | None) -> bool:
+    return pod is not None and pod.is_active and pod.ready_since is not None
+
+
+def _is_of(pod: PodView, revision: str) -> bool:
+    return (pod.metadata.labels or {}).get(REVISION) == revision
+
+
+def _delete(pod: PodView) -> Delete:
+    return Delete(pod_path(pod), pod.metadata.uid)
+
+
+def _create(stateful_set: WorkloadView, name: str, ordinal: int, revision: str) -> Create:
+    meta = stateful_set.metadata
+    template: Object = stateful_set.spec.get("template") or {}
+    of_template: Object = template.get("metadata") or {}
+    spec: Object = {**(template.get("spec") or {})}
+    claims = _claims(stateful_set)
+    volumes = [each for each in spec.get("volumes") or () if each.get("name") not in claims]
+    volumes += [
+        {"name": each, "persistentVolumeClaim": {"claimName": f"{each}-{name}"}} for each in claims
+    ]
+    labels = {
+        **(of_template.get("labels") or {}),
+        POD_NAME: name,
+        POD_INDEX: str(ordinal),
+        REVISION: revision,
+    }
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "generateName": f"{meta.name}-",
+            "namespace": meta.namespace,
+            "labels": labels,
+            "annotations": of_template.get("annotations") or {},
+            "ownerReferences": [owner_reference(stateful_set, "StatefulSet")],
+        },
+        "spec": {
+            **spec,
+            "hostname": name,
+            "subdomain": stateful_set.spec.get("serviceName") or "",
+            **({"volumes": volumes} if volumes else {}),
+        },
+    }
+    return Create(f"/api/v1/namespaces/{meta.namespace}/pods", body)
+
+
+def _status(stateful_set: WorkloadView, pods: Mapping[str, PodView], revision: str) -> Object:
+    active = [pod for pod in pods.values() if pod.is_active]
+    ready = sum(1 for pod in active if pod.ready_since is not None)
+    updated = sum(1 for pod in active if _is_of(pod, revision))
+    is_done = updated == len(active) == stateful_set.replicas
+    current = revision if is_done else stateful_set.status.get("currentRevision") or revision
+    return {
+        "replicas": len(active),
+        "readyReplicas": ready,
+        "availableReplicas": ready,
+        "currentReplicas": sum(1 for pod in active if _is_of(pod, current)),
+        "updatedReplicas": updated,
+        "currentRevision": current,
+        "updateRevision": revision,
+        "observedGeneration": stateful_set.metadata.generation,
+    }

@@ -1,0 +1,107 @@
+"""The objects of one kind, as a watch last told, with the indexes that controllers look up."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar
+
+from berth.cluster.controllers.views import ObjectView
+
+T = TypeVar("T", bound=ObjectView)
+Listener = Callable[[T | None, T | None], None]
+"""Called with the object before and after a change; None: it was not, or is no more."""
+
+
+class Table(Generic[T]):
+    """The handler of a reflector: keeps objects and tells listeners. The reflector alone writes."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, T] = {}
+        self._keys: dict[str, str] = {}
+        self._dependents: dict[str, dict[str, T]] = defaultdict(dict)
+        self._orphans: dict[str, dict[str, T]] = defaultdict(dict)
+        self._namespaces: dict[str, dict[str, T]] = defaultdict(dict)
+        self._listeners: list[Listener[T]] = []
+
+    def listen(self, listener: Listener[T]) -> None:
+        self._listeners.append(listener)
+
+    def get(self, key: str) -> T | None:
+        return self._objects.get(key)
+
+    def values(self) -> Iterable[T]:
+        return self._objects.values()
+
+    def by_uid(self, uid: str) -> T | None:
+        return self._objects.get(self._keys.get(uid, ""))
+
+    def dependents(self, uid: str) -> Mapping[str, T]:
+        """Return the objects that name *uid* among their owners, by key."""
+        return self._dependents.get(uid, {})
+
+    def controlled(self, uid: str) -> Iterable[T]:
+        """Return the objects whose controller is *uid*."""
+        for obj in self.dependents(uid).values():
+            controller = obj.metadata.controller
+            if controller is not None and controller.uid == uid:
+                yield obj
+
+    def orphans(self, namespace: str) -> Iterable[T]:
+        """Return the objects of *namespace* without a controller."""
+        return self._orphans.get(namespace, {}).values()
+
+    def in_namespace(self, namespace: str) -> Iterable[T]:
+        return self._namespaces.get(namespace, {}).values()
+
+    def on_add(self, obj: T) -> None:
+        self._insert(obj)
+        self._tell(None, obj)
+
+    def on_update(self, old: T, new: T) -> None:
+        self._remove(old)
+        self._insert(new)
+        self._tell(old, new)
+
+    def on_delete(self, obj: T) -> None:
+        self._remove(obj)
+        self._tell(obj, None)
+
+    def check_invariants(self) -> None:
+        """Raise if an index disagrees with the objects. For tests; linear."""
+        assert self._keys == {obj.metadata.uid: key for key, obj in self._objects.items()}
+        for uid, dependents in self._dependents.items():
+            assert dependents, uid
+            for key, obj in dependents.items():
+                assert self._objects[key] is obj
+                assert uid in {owner.uid for owner in obj.metadata.owners}
+
+    def _tell(self, old: T | None, new: T | None) -> None:
+        for listener in self._listeners:
+            listener(old, new)
+
+    def _insert(self, obj: T) -> None:
+        meta = obj.metadata
+        self._objects[meta.key] = obj
+        self._keys[meta.uid] = meta.key
+        self._namespaces[meta.namespace][meta.key] = obj
+        for owner in meta.owners:
+            self._dependents[owner.uid][meta.key] = obj
+        if meta.controller is None:
+            self._orphans[meta.namespace][meta.key] = obj
+
+    def _remove(self, obj: T) -> None:
+        meta = obj.metadata
+        self._objects.pop(meta.key, None)
+        self._keys.pop(meta.uid, None)
+        _discard(self._namespaces, meta.namespace, meta.key)
+        for owner in meta.owners:
+            _discard(self._dependents, owner.uid, meta.key)
+        if meta.controller is None:
+            _discard(self._orphans, meta.namespace, meta.key)
+
+
+def _discard(index: dict[str, dict[str, T]], entry: str, key: str) -> None:
+    members = index.get(entry)
+    if members is not None:
+        members.pop(key, None)
+        if not members:
+            del index[entry]

@@ -1,0 +1,73 @@
+"""Keys that are due at some time: the one place where controllers and kubelets wait."""
+
+import asyncio
+import heapq
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from berth.clock import Clock
+
+K = TypeVar("K", bound=Hashable)
+
+
+class DelayQueue(Generic[K]):
+    """Holds each key once, with the earliest time that it was asked for.
+
+    One task takes; anyone on the loop adds. Thousands of keys cost one sleeper.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due: dict[K, float] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        self._sequence = 0
+        self._earlier = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, key: K, *, delay: float = 0.0) -> None:
+        """Make *key* due in *delay* seconds, unless it is due sooner already."""
+        due = self._clock.monotonic() + max(delay, 0.0)
+        if key in self._due and self._due[key] <= due:
+            return
+        self._due[key] = due
+        self._sequence += 1
+        heapq.heappush(self._heap, (due, self._sequence, key))
+        if self._heap[0][2] == key:
+            self._earlier.set()
+
+    def discard(self, key: K) -> None:
+        """Forget *key*."""
+        self._due.pop(key, None)
+
+    def take_due(self) -> list[K]:
+        """Return the keys that are due now, in order, and forget them."""
+        now = self._clock.monotonic()
+        keys = []
+        while self._heap and self._heap[0][0] <= now:
+            due, _, key = heapq.heappop(self._heap)
+            if self._due.get(key) == due:
+                del self._due[key]
+                keys.append(key)
+        return keys
+
+    async def take(self) -> list[K]:
+        """Wait until something is due and return all that is."""
+        while not (keys := self.take_due()):
+            self._earlier.clear()
+            await self._wait()
+        return keys
+
+    async def _wait(self) -> None:
+        """Return when the first key may be due, or an earlier one has come."""
+        if not self._heap:
+            await self._earlier.wait()
+            return
+        seconds = self._heap[0][0] - self._clock.monotonic()
+        async with asyncio.TaskGroup() as group:
+            sleeper = group.create_task(self._clock.sleep(seconds), name="delay queue: sleep")
+            waker = group.create_task(self._earlier.wait(), name="delay queue: earlier")
+            await asyncio.wait({sleeper, waker}, return_when=asyncio.FIRST_COMPLETED)
+            sleeper.cancel()
+            waker.cancel()

@@ -1,0 +1,222 @@
+"""How clients learn which kinds there are: ``/api``, ``/apis`` and what is below.
+
+Two forms of the same: the old one, a document per group and version, and the aggregated one, all
+in two documents, which kubectl asks for. Both are computed once; they change with the program.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from berth.cluster.resources import Object, ResourceType
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+JSON = "application/json"
+
+SUBRESOURCE_VERBS = {
+    "binding": ("create",),
+    "finalize": ("update",),
+    "scale": ("get", "patch", "update"),
+    "status": ("get", "patch", "update"),
+    "token": ("create",),
+}
+SUBRESOURCE_KINDS = {
+    "binding": ("", "", "Binding"),
+    "scale": ("autoscaling", "v1", "Scale"),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
+}
+"""Group, version and kind of what the subresource speaks; others speak the kind itself."""
+
+
+def routes(resources: Sequence[ResourceType]) -> list[Route]:
+    """Return the routes of discovery for these kinds."""
+    core = [each for each in resources if not each.group]
+    grouped = [each for each in resources if each.group]
+    found = [
+        _route("/api", api_versions(core), aggregated(core)),
+        _route("/apis", api_group_list(grouped), aggregated(grouped)),
+        *(_route(path, resource_list(each)) for path, each in by_path(resources).items()),
+    ]
+    for group, members in by_group(grouped).items():
+        document = {"kind": "APIGroup", "apiVersion": "v1", **api_group(group, members)}
+        found.append(_route(f"/apis/{group}", document))
+    return found
+
+
+def by_group(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
+    """Return the kinds by group, in order of first mention."""
+    groups: dict[str, list[ResourceType]] = {}
+    for each in resources:
+        groups.setdefault(each.group, []).append(each)
+    return groups
+
+
+def by_path(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
+    """Return the kinds by URL prefix of group and version, in order of first mention."""
+    paths: dict[str, list[ResourceType]] = {}
+    for each in resources:
+        paths.setdefault(each.path, []).append(each)
+    return paths
+
+
+def aggregated(resources: Iterable[ResourceType]) -> Object:
+    """Return an ``apidiscovery.k8s.io/v2`` APIGroupDiscoveryList."""
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": [
+            {
+                "metadata": {"name": group} if group else {},
+                "versions": [
+                    {
+                        "version": members[0].version,
+                        "resources": [
+                            aggregated_resource(each)
+                            for each in sorted(members, key=lambda each: each.plural)
+                        ],
+                        "freshness": "Current",
+                    }
+                    for members in by_path(group_members).values()
+                ],
+            }
+            for group, group_members in by_group(resources).items()
+        ],
+    }
+
+
+def aggregated_resource(resource: ResourceType) -> Object:
+    """Return one kind as the aggregated form says it: with its subresources inside."""
+    found: Object = {
+        "resource": resource.plural,
+        "responseKind": {"group": "", "version": "", "kind": resource.kind},
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        found["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        found["categories"] = list(resource.categories)
+    if resource.subresources:
+        found["subresources"] = [
+            {
+                "subresource": each,
+                "responseKind": dict(
+                    zip(("group", "version", "kind"), subresource_kind(resource, each), strict=True)
+                ),
+                "verbs": list(SUBRESOURCE_VERBS[each]),
+            }
+            for each in sorted(resource.subresources)
+        ]
+    return found
+
+
+def subresource_kind(resource: ResourceType, subresource: str) -> tuple[str, str, str]:
+    """Return group, version and kind; empty group and version mean: as the resource."""
+    return SUBRESOURCE_KINDS.get(subresource, ("", "", resource.kind))
+
+
+def api_versions(resources: Iterable[ResourceType]) -> Object:
+    """Return what the old form says at ``/api``."""
+    return {
+        "kind": "APIVersions",
+        "versions": list(dict.fromkeys(each.version for each in resources)),
+        "serverAddressByClientCIDRs": [],
+    }
+
+
+def api_group_list(resources: Iterable[ResourceType]) -> Object:
+    """Return what the old form says at ``/apis``."""
+    groups = [api_group(group, members) for group, members in by_group(resources).items()]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def api_group(group: str, resources: Iterable[ResourceType]) -> Object:
+    """Return a group with its versions, the preferred one first."""
+    versions = [
+        {"groupVersion": members[0].group_version, "version": members[0].version}
+        for members in by_path(resources).values()
+    ]
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def resource_list(resources: Sequence[ResourceType]) -> Object:
+    """Return what the old form says of one group and version."""
+    entries: list[Object] = []
+    for each in resources:
+        entry: Object = {
+            "name": each.plural,
+            "singularName": each.singular,
+            "namespaced": each.namespaced,
+            "kind": each.kind,
+            "verbs": list(each.verbs),
+        }
+        if each.short_names:
+            entry["shortNames"] = list(each.short_names)
+        if each.categories:
+            entry["categories"] = list(each.categories)
+        entries.append(entry)
+        for subresource in each.subresources:
+            group, version, kind = subresource_kind(each, subresource)
+            foreign = {"group": group, "version": version} if group else {}
+            entries.append(
+                {
+                    "name": f"{each.plural}/{subresource}",
+                    "singularName": "",
+                    "namespaced": each.namespaced,
+                    **foreign,
+                    "kind": kind,
+                    "verbs": list(SUBRESOURCE_VERBS[subresource]),
+                }
+            )
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": resources[0].group_version,
+        "resources": sorted(entries, key=lambda entry: entry["name"]),
+    }
+
+
+def _route(path: str, document: Object, aggregated_document: Object | None = None) -> Route:
+    """Serve *document* at *path*, in the aggregated form to clients that prefer it."""
+    plain = msgspec.json.encode(document)
+    whole = None if aggregated_document is None else msgspec.json.encode(aggregated_document)
+
+    async def answer(request: Request) -> Response:
+        if whole is not None and wants_aggregated(request.headers.get("accept", "")):
+            return cacheable(request, whole, AGGREGATED)
+        return cacheable(request, plain, JSON)
+
+    return Route(path, answer, methods=["GET"])
+
+
+def wants_aggregated(accept: str) -> bool:
+    """Tell whether the aggregated form is the first in *accept* that this server has."""
+    for offer in accept.split(","):
+        media_type, *parameters = (part.strip() for part in offer.split(";"))
+        if media_type in (JSON, "application/*", "*/*"):
+            asked = {part for part in parameters if not part.startswith("q=")}
+            if asked == set(AGGREGATED.split(";")[1:]):
+                return True
+            if not asked:
+                return False
+    return False
+
+
+def cacheable(request: Request, body: bytes, content_type: str) -> Response:
+    """Return *body*, or 304 when the client says by its ETag that it has it already."""
+    etag = f'"{content_hash(body)}"'
+    headers = {"ETag": etag, "Vary": "Accept", "Content-Type": content_type}
+    if etag in [tag.strip() for tag in request.headers.get("if-none-match", "").split(",")]:
+        return Response(status_code=304, headers={"ETag": etag, "Vary": "Accept"})
+    return Response(body, headers=headers)
+
+
+def content_hash(body: bytes) -> str:
+    """Return what names this content in ETags and in the ``hash`` of OpenAPI URLs."""
+    return hashlib.sha512(body).hexdigest().upper()

@@ -1,0 +1,341 @@
+"""Requests to answers: read what HTTP says, let the synchronous parts act, render what they say."""
+
+import asyncio
+import copy
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from berth.clock import Clock
+from berth.cluster import (
+    errors,
+    negotiation,
+    options,
+    protobuf,
+    reads,
+    subresources,
+    views,
+    warnings,
+)
+from berth.cluster.access.escalation import Escalation
+from berth.cluster.access.reviews import TOKEN_REQUESTS, Reviews
+from berth.cluster.bodies import Bodies, read_patch, read_plain
+from berth.cluster.chunks import chunks, taking_turns
+from berth.cluster.errors import StatusError
+from berth.cluster.negotiation import JSON
+from berth.cluster.options import DeleteOptions
+from berth.cluster.paths import Paths, Target
+from berth.cluster.rendering import Renderer
+from berth.cluster.requests import Answer, Request, refusal
+from berth.cluster.resources import Object
+from berth.cluster.shares import Shares
+from berth.cluster.store import FullError, Store, Stored, TooLargeError
+from berth.cluster.watches import Watch, watch_options
+from berth.cluster.writes import Change, Writes
+
+log = logging.getLogger(__name__)
+
+WITH_BODY = frozenset({"DELETE", "PATCH", "POST", "PUT"})
+
+Handler = Callable[[Request, Target], Awaitable[ASGIApp]]
+
+
+class Endpoints:
+    """Everything below the URL of a group and version."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        store: Store,
+        writes: Writes,
+        *,
+        reviews: Reviews,
+        escalation: Escalation,
+        clock: Clock,
+    ) -> None:
+        self._paths = paths
+        self._store = store
+        self._writes = writes
+        self._reviews = reviews
+        self._escalation = escalation
+        self._clock = clock
+        self._is_open = True
+        self._shares = Shares(clock)
+        self._handlers: dict[tuple[str, str], Handler] = {
+            ("collection", "GET"): self._list,
+            ("collection", "POST"): self._create,
+            ("collection", "DELETE"): self._delete_collection,
+            ("object", "GET"): self._get,
+            ("object", "PUT"): self._put,
+            ("object", "PATCH"): self._patch,
+            ("object", "DELETE"): self._delete,
+            ("status", "GET"): self._get,
+            ("status", "PUT"): self._put,
+            ("status", "PATCH"): self._patch,
+            ("finalize", "PUT"): self._put,
+            ("scale", "GET"): self._get_scale,
+            ("scale", "PUT"): self._put_scale,
+            ("scale", "PATCH"): self._patch_scale,
+            ("binding", "POST"): self._bind,
+            ("token", "POST"): self._issue_token,
+            ("question", "POST"): self._review,
+        }
+
+    def close(self) -> None:
+        """End all watches."""
+        self._is_open = False
+        self._store.wake()
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer any request: an ASGI application."""
+        answer = await self._answer(scope, receive)
+        if answer is not None:
+            await answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp | None:
+        """Return the answer: a refusal is a Status, and so is a bug. None: nobody waits for it."""
+        try:
+            request = Request(scope, receive)
+            target = self._paths.target(request.path)
+            handler = self._handler(request.method, target)
+            if request.method in WITH_BODY:
+                await request.body()  # so that all that follows is one step
+            await self._shares.turn(request.user)
+            started = self._clock.monotonic()
+            try:
+                return await handler(request, target)
+            finally:
+                self._shares.took(request.user, self._clock.monotonic() - started)
+        except StatusError as exc:
+            return refusal(exc)
+        except TooLargeError as exc:
+            return refusal(errors.too_large(str(exc)))
+        except FullError as exc:
+            return refusal(errors.no_room(str(exc)))
+        except ClientDisconnect:
+            return None
+        except Exception as exc:
+            log.exception(
+                "request failed", extra={"method": scope["method"], "path": scope["path"]}
+            )
+            return refusal(errors.internal(f"{type(exc).__name__}: {exc}"))
+
+    def _handler(self, method: str, target: Target) -> Handler:
+        if target.subresource in target.resource.refused_subresources:
+            # Those who evict take a 404 for a pod that is gone; so that is what it must mean.
+            self._writes.get(target.resource, target.namespace, target.name)
+            raise errors.method_not_allowed(
+                target.resource.refused_subresources[target.subresource]
+            )
+        level = target.subresource or ("object" if target.name else "collection")
+        if not target.resource.is_stored:
+            if target.name:
+                raise errors.path_not_found()
+            level = "question"
+        handler = self._handlers.get((level, method))
+        if handler is None:
+            raise errors.method_not_allowed()
+        return handler
+
+    async def _get(self, request: Request, target: Target) -> Answer:
+        render = self._renderer(request, target)
+        stored = self._writes.get(target.resource, target.namespace, target.name)
+        return Answer(render.object(stored))
+
+    async def _list(self, request: Request, target: Target) -> ASGIApp:
+        render = self._renderer(request, target)
+        query = request.query
+        wanted = reads.selection(target.resource, target.namespace, query)
+        if options.flag(query, "watch"):
+            watch = Watch(
+                self._store, wanted, watch_options(query), clock=self._clock, render=render
+            )
+            return StreamingResponse(watch.lines(lambda: self._is_open), media_type=JSON)
+        return _listed(render.list(reads.list_objects(self._store, wanted, query)))
+
+    async def _create(self, request: Request, target: Target) -> Answer:
+        if target.resource.namespaced and not target.namespace:
+            raise errors.method_not_allowed()
+        render = self._renderer(request, target)
+        bodies = self._bodies(request, target)
+        body = bodies.read(await request.body(), request.content_type)
+        if self._escalation.concerns(target.resource, request.user):
+            self._escalation.check(target.resource, target.namespace, body, request.user)
+        stored = self._writes.create(
+            target.resource,
+            target.namespace,
+            body,
+            dry_run=options.dry_run(request.query),
+        )
+        return _warned(Answer(render.object(stored), 201), bodies)
+
+    async def _put(self, request: Request, target: Target) -> Answer:
+        bodies = self._bodies(request, target)
+        body = bodies.read(await request.body(), request.content_type)
+        return self._updated(request, target, lambda _current: body, bodies)
+
+    async def _patch(self, request: Request, target: Target) -> Answer:
+        patch = read_patch(await request.body(), request.content_type)
+        bodies = self._bodies(request, target)
+        return self._updated(
+            request, target, lambda current: bodies.patched(patch, current), bodies
+        )
+
+    def _updated(self, request: Request, target: Target, change: Change, bodies: Bodies) -> Answer:
+        render = self._renderer(request, target)
+        stored = self._update(request, target, change)
+        return _warned(Answer(render.object(stored)), bodies)
+
+    def _update(self, request: Request, target: Target, change: Change) -> Stored:
+        if self._escalation.concerns(target.resource, request.user):
+            change = self._without_escalation(request, target, change)
+        return self._writes.update(
+            target.resource,
+            target.namespace,
+            target.name,
+            change,
+            subresource="" if target.subresource == "scale" else target.subresource,
+            dry_run=options.dry_run(request.query),
+        )
+
+    def _without_escalation(self, request: Request, target: Target, change: Change) -> Change:
+        """Make *change* refuse to grant what its author does not have."""
+
+        def checked(current: Object) -> Object:
+            before = _grants(current)
+            new = change(current)
+            if _grants(new) != before:
+                self._escalation.check(target.resource, target.namespace, new, request.user)
+            return new
+
+        return checked
+
+    async def _delete(self, request: Request, target: Target) -> Answer:
+        render = self._renderer(request, target)
+        resource = target.resource
+        how = await _delete_options(request)
+        stored, is_gone = self._writes.delete(resource, target.namespace, target.name, how)
+        if is_gone and not resource.returned_when_gone:
+            details = errors.details_of(resource, stored.name, uid=stored.uid)
+            return Answer(msgspec.json.encode(errors.success(details=details)))
+        return Answer(render.object(stored))
+
+    async def _delete_collection(self, request: Request, target: Target) -> ASGIApp:
+        if "deletecollection" not in target.resource.verbs:
+            raise errors.method_not_allowed()
+        render = self._renderer(request, target)
+        how = await _delete_options(request)
+        wanted = reads.selection(target.resource, target.namespace, request.query)
+        portion = reads.list_objects(self._store, wanted, request.query)
+        for number, stored in enumerate(portion.objects, 1):
+            try:
+                self._writes.delete(target.resource, *stored.key, how)
+            except StatusError as exc:
+                if exc.code != NOT_FOUND:  # somebody was faster
+                    raise
+            if number % DELETED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return _listed(render.list(portion))
+
+    async def _get_scale(self, _request: Request, target: Target) -> Answer:
+        return self._scale(self._writes.get(target.resource, target.namespace, target.name), target)
+
+    async def _put_scale(self, request: Request, target: Target) -> Answer:
+        scale = read_plain(await request.body(), request.content_type)
+
+        def change(current: Object) -> Object:
+            return subresources.rescaled(current, scale)
+
+        return self._scale(self._update(request, target, change), target)
+
+    async def _patch_scale(self, request: Request, target: Target) -> Answer:
+        patch = read_patch(await request.body(), request.content_type)
+
+        def change(current: Object) -> Object:
+            scale = subresources.scale_of(target.resource, current)
+            return subresources.rescaled(current, patch.apply(scale, subresources.SCALE))
+
+        return self._scale(self._update(request, target, change), target)
+
+    def _scale(self, stored: Stored, target: Target) -> Answer:
+        obj = views.as_object(target.resource, stored)
+        return Answer(msgspec.json.encode(subresources.scale_of(target.resource, obj)))
+
+    async def _bind(self, request: Request, target: Target) -> Answer:
+        binding = read_plain(await request.body(), request.content_type)
+        subresources.bind(
+            self._store,
+            target.resource,
+            self._writes.get(target.resource, target.namespace, target.name),
+            binding,
+            clock=self._clock,
+            dry_run=options.dry_run(request.query),
+        )
+        return Answer(BOUND, 201)
+
+    async def _issue_token(self, request: Request, target: Target) -> Answer:
+        account = self._writes.get(target.resource, target.namespace, target.name)
+        bodies = Bodies(TOKEN_REQUESTS, options.field_validation(request.query))
+        asked = bodies.read(await request.body(), request.content_type)
+        answered = self._reviews.issue(account, asked)
+        return _warned(Answer(msgspec.json.encode(answered), 201), bodies)
+
+    async def _review(self, request: Request, target: Target) -> Answer:
+        if target.resource.namespaced and not target.namespace:
+            raise errors.method_not_allowed()
+        bodies = self._bodies(request, target)
+        review = bodies.read(await request.body(), request.content_type)
+        answered = self._reviews.answer(target.resource, review, request.user, target.namespace)
+        return _warned(Answer(msgspec.json.encode(answered), 201), bodies)
+
+    def _bodies(self, request: Request, target: Target) -> Bodies:
+        return Bodies(target.resource, options.field_validation(request.query))
+
+    def _renderer(self, request: Request, target: Target) -> Renderer:
+        form = negotiation.representation(request.accept)
+        include = request.query.get("includeObject", "")
+        return Renderer(target.resource, form, include_object=include, clock=self._clock)
+
+
+NOT_FOUND = 404
+
+DELETED_AT_ONCE = 100
+"""Objects of a collection that are deleted before others on the event loop get a turn."""
+
+BOUND = msgspec.json.encode(errors.success(code=201))
+
+
+def _listed(pieces: Iterator[bytes]) -> ASGIApp:
+    """Return the answer that *pieces* make: at once when it is short, else while it is sent."""
+    ahead = chunks(pieces)
+    first, second = next(ahead), next(ahead, None)
+    if second is None:
+        return Answer(first)
+    return StreamingResponse(taking_turns(itertools.chain((first, second), ahead)), media_type=JSON)
+
+
+def _grants(obj: Object) -> Object:
+    """Return a copy of what a role or binding grants."""
+    parts = ("rules", "aggregationRule", "roleRef", "subjects")
+    return copy.deepcopy({part: obj.get(part) for part in parts})
+
+
+async def _delete_options(request: Request) -> DeleteOptions:
+    content = await request.body()
+    if not content.strip():
+        body = None
+    elif negotiation.media_type(request.content_type) == protobuf.MEDIA_TYPE:
+        body = protobuf.decode(content, "V1DeleteOptions")
+    else:
+        body = read_plain(content, request.content_type)
+    return options.delete_options(request.query, body)
+
+
+def _warned(answer: Answer, bodies: Bodies) -> Answer:
+    answer.headers += warnings.headers(bodies.warnings)
+    return answer

@@ -1,0 +1,227 @@
+"""What the API server says when it says no: ``metav1.Status``, word for word as a real one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from berth.cluster.resources import FieldError, Object, ResourceType
+
+MOST_CAUSES = 100
+LONGEST_CAUSE = 16 * 1024
+"""How much a refusal says: a large body may be wrong in more places than anybody reads, and its
+answer would be many times as large."""
+
+
+class StatusError(Exception):
+    """A request that ends with a Status: HTTP *code*, machine-readable *reason*, and words."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.headers = dict(headers or {})
+
+    def status(self) -> Object:
+        """Return the body."""
+        body: Object = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if self.details is not None:
+            body["details"] = dict(self.details)
+        body["code"] = self.code
+        return body
+
+
+def success(*, details: Mapping[str, Any] | None = None, code: int | None = None) -> Object:
+    """Return the Status of a request that has nothing else to say."""
+    body: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details is not None:
+        body["details"] = dict(details)
+    if code is not None:
+        body["code"] = code
+    return body
+
+
+def details_of(resource: ResourceType, name: str, **more: object) -> Object:
+    """Return ``details`` that name an object by its resource."""
+    details: Object = {"name": name} if name else {}
+    if resource.group:
+        details["group"] = resource.group
+    return {**details, "kind": resource.plural, **more}
+
+
+def not_found(resource: ResourceType, name: str) -> StatusError:
+    message = f'{resource.qualified_plural} "{name}" not found'
+    return StatusError(404, "NotFound", message, details=details_of(resource, name))
+
+
+def path_not_found() -> StatusError:
+    """A path that nobody serves."""
+    message = "the server could not find the requested resource"
+    return StatusError(404, "NotFound", message, details={})
+
+
+def method_not_allowed(
+    why: str = "the server does not allow this method on the requested resource",
+) -> StatusError:
+    return StatusError(405, "MethodNotAllowed", why, details={})
+
+
+def already_exists(resource: ResourceType, name: str, *, deleting: bool = False) -> StatusError:
+    """*deleting*: the object in the way is on its way out."""
+    message = f'{resource.qualified_plural} "{name}" already exists'
+    if deleting:
+        message = f"object is being deleted: {message}"
+    return StatusError(409, "AlreadyExists", message, details=details_of(resource, name))
+
+
+def conflict(resource: ResourceType, name: str, why: str, *, subresource: str = "") -> StatusError:
+    plural = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    qualified = f"{plural}.{resource.group}" if resource.group else plural
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    details = {**details_of(resource, name), "kind": plural}
+    return StatusError(409, "Conflict", message, details=details)
+
+
+def modified(resource: ResourceType, name: str) -> StatusError:
+    """Optimistic concurrency lost."""
+    why = (
+        "the object has been modified; "
+        "please apply your changes to the latest version and try again"
+    )
+    return conflict(resource, name, why)
+
+
+def uid_mismatch(wanted: str, found: str) -> str:
+    """Why a conflict: the name is the same, the object is another."""
+    return f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+
+
+def invalid(resource: ResourceType, name: str, errors: Sequence[FieldError]) -> StatusError:
+    """422: *errors* become the causes, the first :data:`MOST_CAUSES` of them."""
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    told = errors[:MOST_CAUSES]
+    causes = [
+        {"reason": each.reason, "message": _cut(each.message), "field": _cut(each.field)}
+        for each in told
+    ]
+    said = [f"{cause['field']}: {cause['message']}" for cause in causes]
+    if len(errors) > len(told):
+        said.append(f"and {len(errors) - len(told)} more")
+    text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    details: Object = {**details_of(resource, name), "kind": resource.kind, "causes": causes}
+    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {text}', details=details)
+
+
+def forbidden(
+    resource: ResourceType, name: str, why: str, causes: Sequence[FieldError] = ()
+) -> StatusError:
+    details = details_of(resource, name)
+    if causes:
+        details["causes"] = [
+            {"reason": c.reason, "message": c.message, "field": c.field} for c in causes
+        ]
+    message = f'{resource.qualified_plural} "{name}" is forbidden: {why}'
+    return StatusError(403, "Forbidden", message, details=details)
+
+
+def unauthorized() -> StatusError:
+    """Who asks could not be found out."""
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def access_denied(group: str, resource: str, name: str, why: str) -> StatusError:
+    """A request that its user may not make; *resource* is empty when it is about a path.
+
+    *resource* is what the URL says, and need not be served.
+    """
+    message = f"forbidden: {why}"
+    if resource:
+        qualified = f"{resource}.{group}" if group else resource
+        named = f'{qualified} "{name}"' if name else qualified
+        message = f"{named} is {message}"
+    said = {"name": name, "group": group, "kind": resource}
+    details = {key: value for key, value in said.items() if value}
+    return StatusError(403, "Forbidden", message, details=details)
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def too_deep(limit: int) -> StatusError:
+    """A body, or what a patch makes of an object, with more than *limit* levels."""
+    return bad_request(
+        "the object provided is unrecognized: exceeded max depth: "
+        f"it is nested deeper than {limit} levels"
+    )
+
+
+def expired(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
+
+
+def too_large_version(wanted: int, current: int) -> StatusError:
+    """A read that wants a state that is yet to come; reflectors know to ask anew."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    return StatusError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {wanted}, current: {current}",
+        details={"causes": [cause], "retryAfterSeconds": 1},
+        headers={"Retry-After": "1"},
+    )
+
+
+def not_acceptable() -> StatusError:
+    message = "only the following media types are accepted: application/json"
+    return StatusError(406, "NotAcceptable", message, details={})
+
+
+def unsupported_media_type(
+    accepted: Sequence[str], *, found: str = "the body of the request was in an unknown format"
+) -> StatusError:
+    message = f"{found} - accepted media types include: {', '.join(accepted)}"
+    return StatusError(415, "UnsupportedMediaType", message, details={})
+
+
+def too_large(why: str) -> StatusError:
+    """A request that is refused for its size."""
+    message = f"Request entity too large: {why}"
+    return StatusError(413, "RequestEntityTooLarge", message, details={})
+
+
+def no_room(why: str) -> StatusError:
+    """The store is full. A real server says 500 in this case, with etcd's words."""
+    return StatusError(507, "InsufficientStorage", f"the store is full: {why}", details={})
+
+
+def unprocessable(cause: str) -> StatusError:
+    """A patch that is well-formed but does not fit the object."""
+    message = "the server rejected our request due to an error in our request"
+    causes = [{"reason": "UnexpectedServerResponse", "message": cause}]
+    return StatusError(422, "Invalid", message, details={"causes": causes})
+
+
+def internal(message: str) -> StatusError:
+    """A bug of ours."""
+    details = {"causes": [{"message": message}]}
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}", details=details)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_CAUSE else f"{text[:LONGEST_CAUSE]}..."

@@ -1,0 +1,166 @@
+"""The asynchronous shell of hollow kubelets: one queue, one watch, a few workers."""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, Protocol
+
+from berth.client.errors import ApiError
+from berth.clock import Clock
+from berth.cluster.actions import Action, Requester, perform
+from berth.cluster.delay_queue import DelayQueue
+from berth.cluster.kubelet.hollow_node import HollowNode
+from berth.cluster.kubelet.node_reports import Leases, NodeReports
+from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
+from berth.cluster.kubelet.pod_status import KubeletPod, decode_pod
+from berth.informer.reflector import Reflector
+from berth.tasks import forever
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = 48
+"""Requests under way at a time, of all nodes together."""
+
+LEASE_SECONDS: Final = 40
+"""How long a node counts as alive after a renewal, as with real kubelets."""
+
+Subject = Literal["node", "lease", "pod"]
+
+
+class Due(NamedTuple):
+    """Something that is to be looked at."""
+
+    subject: Subject
+    name: str
+
+
+class Client(Requester, Protocol):
+    """What is needed of :class:`berth.client.api_client.ApiClient`."""
+
+    def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How many nodes, and how they behave."""
+
+    nodes: int
+    template: NodeTemplate = field(default_factory=NodeTemplate)
+    timings: Timings = field(default_factory=Timings)
+    lease_seconds: int | None = LEASE_SECONDS
+    """Duration of node leases; None: no leases, which spares the API server some writes."""
+
+
+class HollowKubelets:
+    """The kubelets of many nodes. :meth:`run` ends only by cancellation.
+
+    ``registered`` is set when the API server knows all nodes.
+    """
+
+    def __init__(
+        self, client: Client, settings: Settings, *, clock: Clock, rng: random.Random
+    ) -> None:
+        self.registered = asyncio.Event()
+        self._client = client
+        self._queue: DelayQueue[Due] = DelayQueue(clock)
+        self._ready: asyncio.Queue[Due] = asyncio.Queue()
+        template = settings.template
+        allocatable = template.allocatable()
+        self._nodes = {
+            name: HollowNode(name, index=index, allocatable=allocatable)
+            for index, name in enumerate(template.names(settings.nodes))
+        }
+        self._node_reports = NodeReports(list(self._nodes.values()), template, clock=clock)
+        self._leases = (
+            Leases(seconds=settings.lease_seconds, clock=clock, rng=rng)
+            if settings.lease_seconds is not None
+            else None
+        )
+        self._pods = PodLifecycles(
+            self._nodes, timings=settings.timings, clock=clock, schedule=self._schedule_pod
+        )
+        self._reflector: Reflector[KubeletPod] = Reflector(
+            client,
+            "/api/v1/pods",
+            decode=decode_pod,
+            handler=self._pods,
+            clock=clock,
+            rng=rng,
+            on_malformed=_log_malformed,
+            params={"fieldSelector": "spec.nodeName!="},
+        )
+
+    async def run(self) -> None:
+        for name in self._nodes:
+            self._queue.add(Due("node", name))
+        async with asyncio.TaskGroup() as group:
+            tasks = {
+                "kubelets watch pods": self._reflector.run,
+                "kubelets queue": self._feed,
+                **{f"kubelets worker {number}": self._work for number in range(WORKERS)},
+            }
+            for name, run in tasks.items():
+                group.create_task(forever(name, run), name=name)
+
+    def _schedule_pod(self, key: str, delay: float) -> None:
+        self._queue.add(Due("pod", key), delay=delay)
+
+    async def _feed(self) -> None:
+        """Hand what is due to the workers."""
+        while True:
+            for due in await self._queue.take():
+                self._ready.put_nowait(due)
+
+    async def _work(self) -> None:
+        """Report one thing after the other."""
+        while True:
+            due = await self._ready.get()
+            try:
+                await self._report(due)
+            except Exception:
+                # One pod must not stop the nodes.
+                log.exception("report failed", extra={"due": due})
+
+    async def _report(self, due: Due) -> None:
+        action = self._step(due)
+        if action is None:
+            return
+        try:
+            await perform(self._client, action)
+        except ApiError as exc:
+            log.debug("report refused", extra={"due": due, "error": str(exc)})
+            self._finished(due, action, exc)
+        else:
+            self._finished(due, action, None)
+
+    def _step(self, due: Due) -> Action | None:
+        match due.subject:
+            case "pod":
+                return self._pods.step(due.name)
+            case "node":
+                return self._node_reports.step(due.name)
+            case "lease":
+                return self._leases.step(due.name) if self._leases else None
+
+    def _finished(self, due: Due, action: Action, error: ApiError | None) -> None:
+        delay: float | None = None
+        match due.subject:
+            case "pod":
+                self._pods.finished(due.name, action, error)
+            case "node":
+                delay = self._node_reports.finished(due.name, error)
+                if error is None and self._leases is not None:
+                    self._queue.add(Due("lease", due.name), delay=self._leases.first_delay())
+                if self._node_reports.all_registered:
+                    self.registered.set()
+            case "lease":
+                delay = self._leases.finished(due.name, error) if self._leases else None
+        if delay is not None:
+            self._queue.add(due, delay=delay)
+
+
+def _log_malformed(key: str, _raw: bytes, error: Exception) -> None:
+    log.warning("pod cannot be read", extra={"pod": key, "error": str(error)})

@@ -1,0 +1,110 @@
+"""What hollow nodes report of themselves: that they exist, and that they live. Synchronous."""
+
+import random
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+
+from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError
+from berth.clock import Clock, rfc3339_micro
+from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Patch
+from berth.cluster.kubelet.hollow_node import HollowNode
+from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.resources import Object
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+RENEWALS = 4
+"""A lease is renewed this often in its duration, as kubelets do: three may be lost."""
+
+JITTER = 0.04
+"""By which part of the interval a renewal may come later, so that nodes do not march in step."""
+
+RETRY_SECONDS = 1.0
+
+Schedule = Callable[[str, float], None]
+"""Have the node with that name looked at in so many seconds."""
+
+
+class Registration(Enum):
+    NEW = auto()
+    EXISTS = auto()
+    DONE = auto()
+
+
+class NodeReports:
+    """Registers nodes, each once; whoever is deleted afterwards stays away, as with kubelets."""
+
+    def __init__(
+        self, nodes: Sequence[HollowNode], template: NodeTemplate, *, clock: Clock
+    ) -> None:
+        self._nodes = {node.name: node for node in nodes}
+        self._template = template
+        self._clock = clock
+        self._states = dict.fromkeys(self._nodes, Registration.NEW)
+        self._left = len(self._nodes)
+
+    @property
+    def all_registered(self) -> bool:
+        return self._left == 0
+
+    def step(self, name: str) -> Action | None:
+        node, now = self._nodes[name], self._clock.now()
+        match self._states[name]:
+            case Registration.NEW:
+                body = self._template.node(name, index=node.index, now=now)
+                return Create("/api/v1/nodes", body)
+            case Registration.EXISTS:
+                status = self._template.status(name, index=node.index, now=now)
+                path = f"/api/v1/nodes/{name}/status"
+                return Patch(path, {"status": status}, STRATEGIC_MERGE)
+        return None
+
+    def finished(self, name: str, error: ApiError | None) -> float | None:
+        """Note how a report ended; return the seconds to the next one, None if there is none."""
+        if error is None:
+            self._states[name] = Registration.DONE
+            self._left -= 1
+            return None
+        if isinstance(error, AlreadyExistsError):
+            self._states[name] = Registration.EXISTS
+            return 0.0
+        if isinstance(error, NotFoundError):
+            self._states[name] = Registration.NEW
+        return RETRY_SECONDS
+
+
+class Leases:
+    """Keeps one lease per node. *seconds* is their duration."""
+
+    def __init__(self, *, seconds: int, clock: Clock, rng: random.Random) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._rng = rng
+        self._existing: set[str] = set()
+
+    def first_delay(self) -> float:
+        """Return when to make a node's lease, spread over the interval."""
+        return self._rng.random() * self._seconds / RENEWALS
+
+    def step(self, name: str) -> Action:
+        spec = {"renewTime": rfc3339_micro(self._clock.now())}
+        if name in self._existing:
+            return Patch(f"{LEASES}/{name}", {"spec": spec})
+        body: Object = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": "kube-node-lease"},
+            "spec": {"holderIdentity": name, "leaseDurationSeconds": self._seconds, **spec},
+        }
+        return Create(LEASES, body)
+
+    def finished(self, name: str, error: ApiError | None) -> float:
+        """Note how a renewal ended; return the seconds to the next one."""
+        if isinstance(error, NotFoundError):
+            self._existing.discard(name)
+            return RETRY_SECONDS
+        if error is None or isinstance(error, AlreadyExistsError):
+            self._existing.add(name)
+            interval = self._seconds / RENEWALS
+            return interval * (1.0 + JITTER * self._rng.random())
+        return RETRY_SECONDS

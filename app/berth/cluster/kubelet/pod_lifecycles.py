@@ -1,0 +1,175 @@
+"""The lives of pods on hollow nodes: taken or rejected, started, stopped. Synchronous.
+
+::
+
+    bound ──admit──▶ STARTING ──▶ RUNNING ──deleted──▶ STOPPING ──▶ gone
+      └─────reject──▶ REJECTED                            ▲
+    STARTING and REJECTED, when deleted ──────────────────┘
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from berth.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
+from berth.clock import Clock
+from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Patch
+from berth.cluster.kubelet import pod_status
+from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
+from berth.cluster.kubelet.pod_status import KubeletPod
+from berth.cluster.resources import Object
+from berth.objects.resources import pod_requests
+
+Schedule = Callable[[str, float], None]
+"""Have the pod with that key looked at in so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """How long things take on a hollow node, in seconds."""
+
+    start_seconds: float = 0.0
+    """From taking a pod to its being ready."""
+    stop_seconds: float = 1.0
+    """From a pod's deletion to its end; less when its grace period is shorter."""
+    retry_seconds: float = 1.0
+    """Until a report that failed is sent again."""
+
+
+class State(Enum):
+    STARTING = auto()
+    REPORTING = auto()
+    RUNNING = auto()
+    REJECTED = auto()
+    ENDED = auto()
+    """Finished, or reported as rejected: it uses nothing."""
+
+
+@dataclass(slots=True)
+class Tracked:
+    """A pod on one of our nodes."""
+
+    pod: KubeletPod
+    node: HollowNode
+    state: State
+    pod_ip: str = ""
+    rejection: Rejection | None = None
+    stop_at: float | None = None
+    """Monotonic; None: not being deleted."""
+    stopped: bool = False
+    """Whether its end was reported."""
+
+
+class PodLifecycles:
+    """The handler of the pod watch. Whoever drives it calls :meth:`step` for scheduled pods."""
+
+    def __init__(
+        self,
+        nodes: Mapping[str, HollowNode],
+        *,
+        timings: Timings,
+        clock: Clock,
+        schedule: Schedule,
+    ) -> None:
+        self._nodes = nodes
+        self._timings = timings
+        self._clock = clock
+        self._schedule = schedule
+        self._pods: dict[str, Tracked] = {}
+
+    def on_add(self, obj: KubeletPod) -> None:
+        node = self._nodes.get(obj.spec.node_name)
+        if node is None:
+            return
+        tracked = self._pods[obj.key] = self._meet(obj, node)
+        if tracked.state is State.STARTING:
+            self._schedule(obj.key, self._timings.start_seconds)
+        elif tracked.state is State.REJECTED:
+            self._schedule(obj.key, 0.0)
+        self._notice_deletion(tracked)
+
+    def on_update(self, old: KubeletPod, new: KubeletPod) -> None:
+        tracked = self._pods.get(new.key)
+        if tracked is None:
+            self.on_add(new)  # it was not on a node of ours before
+            return
+        tracked.pod = new
+        if new.is_terminated:
+            tracked.state = State.ENDED
+            tracked.node.release(new.metadata.uid)
+        self._notice_deletion(tracked)
+
+    def on_delete(self, obj: KubeletPod) -> None:
+        tracked = self._pods.pop(obj.key, None)
+        if tracked is not None:
+            tracked.node.release(obj.metadata.uid)
+
+    def step(self, key: str) -> Action | None:
+        """Return what is to be reported of the pod now, if anything."""
+        tracked = self._pods.get(key)
+        if tracked is None:
+            return None
+        pod, now = tracked.pod, self._clock.now()
+        if tracked.stop_at is not None:
+            if tracked.stopped or tracked.stop_at > self._clock.monotonic():
+                return None
+            tracked.stopped = True
+            return Delete(_path(pod), pod.metadata.uid, grace_seconds=0)
+        if tracked.rejection is not None and tracked.state is State.REJECTED:
+            tracked.state = State.REPORTING
+            return _report(pod, pod_status.rejected(tracked.rejection, now=now))
+        if tracked.state is State.STARTING:
+            tracked.state = State.REPORTING
+            tracked.pod_ip = tracked.pod_ip or tracked.node.next_pod_ip()
+            status = pod_status.running(pod, tracked.node, pod_ip=tracked.pod_ip, now=now)
+            return _report(pod, status)
+        return None
+
+    def finished(self, key: str, action: Action, error: ApiError | None) -> None:
+        """Note how a report ended; what failed is tried again, unless the pod is another now."""
+        tracked = self._pods.get(key)
+        if tracked is None or isinstance(error, NotFoundError | ConflictError | InvalidError):
+            return
+        if error is not None:
+            tracked.stopped = False
+            self._schedule(key, self._timings.retry_seconds)
+        if isinstance(action, Patch) and tracked.state is State.REPORTING:
+            if error is None:
+                tracked.state = State.ENDED if tracked.rejection else State.RUNNING
+            else:
+                tracked.state = State.REJECTED if tracked.rejection else State.STARTING
+
+    def _meet(self, pod: KubeletPod, node: HollowNode) -> Tracked:
+        """Return a pod that was not known, judged."""
+        if pod.is_terminated:
+            return Tracked(pod, node, State.ENDED)
+        requests = pod_requests(pod, use_status=False, pod_level=True)
+        if pod.status.phase == "Running":  # from before we were started
+            node.take(pod.metadata.uid, requests)
+            return Tracked(pod, node, State.RUNNING)
+        rejection = node.admit(pod.metadata.uid, requests)
+        state = State.REJECTED if rejection else State.STARTING
+        return Tracked(pod, node, state, rejection=rejection)
+
+    def _notice_deletion(self, tracked: Tracked) -> None:
+        metadata = tracked.pod.metadata
+        if metadata.deletion_timestamp is None:
+            return
+        seconds = 0.0
+        if tracked.state in (State.RUNNING, State.REPORTING):
+            grace = metadata.deletion_grace_period_seconds
+            seconds = self._timings.stop_seconds if grace is None else float(grace)
+            seconds = min(seconds, self._timings.stop_seconds)
+        stop_at = self._clock.monotonic() + seconds
+        if tracked.stop_at is None or stop_at < tracked.stop_at:
+            tracked.stop_at = stop_at
+            self._schedule(tracked.pod.key, seconds)
+
+
+def _path(pod: KubeletPod) -> str:
+    return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
+
+
+def _report(pod: KubeletPod, status: Object) -> Patch:
+    body = {"metadata": {"uid": pod.metadata.uid}, "status": status}
+    return Patch(f"{_path(pod)}/status", body, STRATEGIC_MERGE)

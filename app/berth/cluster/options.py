@@ -1,0 +1,133 @@
+"""What clients may say beside an object: query parameters and DeleteOptions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from berth.cluster import errors
+
+Query = Mapping[str, str]
+
+MAX_INT64 = 2**63 - 1
+ECHOED = 100
+"""Characters of a wrong value that are told back."""
+
+
+def flag(query: Query, name: str) -> bool:
+    """Return a boolean parameter; ``1``, ``t`` and an empty value are true, as Go reads it."""
+    match query.get(name):
+        case None | "0" | "f" | "F" | "false" | "False" | "FALSE":
+            return False
+        case "" | "1" | "t" | "T" | "true" | "True" | "TRUE":
+            return True
+        case value:
+            raise errors.bad_request(
+                f"{name}: Invalid value: {value[:ECHOED]!r}: must be a boolean"
+            )
+
+
+def number(query: Query, name: str) -> int | None:
+    """Return a whole number that is not negative; None when nothing is said."""
+    text = query.get(name)
+    if not text:
+        return None
+    return whole_number(name, text)
+
+
+def whole_number(name: str, text: str) -> int:
+    """Read a number of the API: not negative, of 64 bits; 400 for anything else."""
+    if not (text.isascii() and text.isdigit()):
+        raise errors.bad_request(
+            f'{name}: Invalid value: "{text:.{ECHOED}}": must be a whole number >= 0'
+        )
+    if len(text) > len(str(MAX_INT64)) or int(text) > MAX_INT64:
+        raise errors.bad_request(
+            f'{name}: Invalid value: "{text:.{ECHOED}}": value out of range: '
+            f"the largest is {MAX_INT64}"
+        )
+    return int(text)
+
+
+def dry_run(query: Query, body: Mapping[str, Any] | None = None) -> bool:
+    """Whether nothing is to be kept: ``dryRun=All`` in the query or in DeleteOptions."""
+    said = [query["dryRun"]] if query.get("dryRun") else (body or {}).get("dryRun") or []
+    if not isinstance(said, list) or any(value != "All" for value in said):
+        raise errors.bad_request(
+            f'dryRun: Unsupported value: {said!r:.{ECHOED}}: supported values: "All"'
+        )
+    return bool(said)
+
+
+class FieldValidation(StrEnum):
+    """What happens to fields that nobody knows."""
+
+    IGNORE = "Ignore"
+    STRICT = "Strict"
+    UNSAID = ""
+    """Like Warn, but without the work of finding repeated fields."""
+    WARN = "Warn"
+
+
+def field_validation(query: Query) -> FieldValidation:
+    said = query.get("fieldValidation", "")
+    try:
+        return FieldValidation(said)
+    except ValueError:
+        raise errors.bad_request(
+            f'fieldValidation: Unsupported value: "{said:.{ECHOED}}": '
+            'supported values: "Ignore", "Strict", "Warn"'
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How to delete, and only if."""
+
+    grace_period_seconds: int | None = None
+    """None: what the object says."""
+    propagation: str = ""
+    """``Background``, ``Foreground`` or ``Orphan``; empty: as the object's finalizers
+    say, or else its kind."""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+def delete_options(query: Query, body: Any) -> DeleteOptions:
+    """Read DeleteOptions from *body* (None: there is none) and the query, which wins."""
+    if body is None:
+        body = {}
+    if not isinstance(body, dict) or body.get("kind", "DeleteOptions") != "DeleteOptions":
+        raise errors.bad_request("the body of a DELETE must be DeleteOptions")
+    grace = number(query, "gracePeriodSeconds")
+    if grace is None:
+        grace = body.get("gracePeriodSeconds")
+    if grace is not None and (type(grace) is not int or abs(grace) > MAX_INT64):
+        raise errors.bad_request(
+            f"gracePeriodSeconds: Invalid value: {grace!r:.{ECHOED}}: must be a whole number"
+        )
+    policy = query.get("propagationPolicy") or body.get("propagationPolicy") or ""
+    orphans = body.get("orphanDependents")
+    if "orphanDependents" in query:
+        orphans = flag(query, "orphanDependents")
+    if orphans is not None and policy:
+        raise errors.bad_request("OrphanDependents and DeletionPropagation cannot be both set")
+    if policy not in ("", "Background", "Foreground", "Orphan"):
+        raise errors.bad_request(
+            f'propagationPolicy: Unsupported value: "{policy!s:.{ECHOED}}": '
+            'supported values: "Background", "Foreground", "Orphan"'
+        )
+    preconditions = body.get("preconditions") or {}
+    if not isinstance(preconditions, dict):
+        raise errors.bad_request("preconditions: Invalid value: must be an object")
+    if orphans is not None:
+        policy = "Orphan" if orphans else "Background"
+    return DeleteOptions(
+        # Negative ones are read as 1, as the API server does.
+        grace_period_seconds=None if grace is None else (grace if grace >= 0 else 1),
+        propagation=policy,
+        uid=str(preconditions.get("uid") or ""),
+        resource_version=str(preconditions.get("resourceVersion") or ""),
+        dry_run=dry_run(query, body),
+    )

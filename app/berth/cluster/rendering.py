@@ -1,0 +1,106 @@
+"""Objects as a client wants to see them: whole, as table rows, or their metadata only."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from berth.clock import Clock
+from berth.cluster import views
+from berth.cluster.negotiation import Representation
+from berth.cluster.reads import Portion
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.store import Stored
+from berth.cluster.tables import as_table, row
+
+META_VERSION = "meta.k8s.io/v1"
+PARTIAL: Object = {"kind": "PartialObjectMetadata", "apiVersion": META_VERSION}
+PARTIAL_LIST: Object = {"kind": "PartialObjectMetadataList", "apiVersion": META_VERSION}
+TABLE: Object = {"kind": "Table", "apiVersion": META_VERSION, "columnDefinitions": None, "rows": []}
+
+
+END = b"]}"
+"""How lists and tables end: with their items, or rows."""
+
+
+class Renderer:
+    """Renders objects of one kind, for one request, as JSON."""
+
+    def __init__(
+        self, resource: ResourceType, form: Representation, *, include_object: str, clock: Clock
+    ) -> None:
+        """*include_object* is the query parameter of tables; empty: the default."""
+        self._resource = resource
+        self._form = form
+        self._include_object = include_object or "Metadata"
+        self._clock = clock
+        self._columns_said = False
+
+    def object(self, stored: Stored) -> bytes:
+        """Return one object: the answer to a GET or a write."""
+        match self._form:
+            case Representation.OBJECT:
+                return views.as_json(self._resource, stored)
+            case Representation.PARTIAL:
+                return msgspec.json.encode({**PARTIAL, "metadata": stored.decode()["metadata"]})
+            case Representation.TABLE:
+                return msgspec.json.encode(self._table([stored], None))
+
+    def list(self, portion: Portion) -> Iterator[bytes]:
+        """Yield a list in pieces: what is before the objects, each of them, what is after."""
+        yield self._list_head(portion.metadata).removesuffix(END)
+        for number, stored in enumerate(portion.objects):
+            yield b"," + self._item(stored) if number else self._item(stored)
+        yield END
+
+    def _list_head(self, metadata: Object) -> bytes:
+        """Return an empty list."""
+        match self._form:
+            case Representation.OBJECT:
+                resource = self._resource
+                head = {"kind": f"{resource.kind}List", "apiVersion": resource.group_version}
+            case Representation.PARTIAL:
+                head = PARTIAL_LIST
+            case Representation.TABLE:
+                return msgspec.json.encode(self._table([], metadata))
+        return msgspec.json.encode({**head, "metadata": metadata, "items": []})
+
+    def _item(self, stored: Stored) -> bytes:
+        match self._form:
+            case Representation.OBJECT:
+                return views.as_item(self._resource, stored)
+            case Representation.PARTIAL:
+                return msgspec.json.encode({"metadata": stored.decode()["metadata"]})
+            case Representation.TABLE:
+                obj = views.as_object(self._resource, stored)
+                return msgspec.json.encode(
+                    row(self._resource, obj, self._include_object, self._clock.now())
+                )
+
+    def event(self, stored: Stored) -> bytes:
+        """Return the object of a watch event; only the first table of a watch says its columns."""
+        if self._form is not Representation.TABLE:
+            return self.object(stored)
+        table = self._table([stored], None, with_columns=not self._columns_said)
+        self._columns_said = True
+        return msgspec.json.encode(table)
+
+    def bookmark(self, metadata: Object) -> bytes:
+        """Return the object of a bookmark."""
+        types = {
+            Representation.OBJECT: views.type_of(self._resource),
+            Representation.PARTIAL: PARTIAL,
+            Representation.TABLE: TABLE,
+        }
+        return msgspec.json.encode({**types[self._form], "metadata": metadata})
+
+    def _table(
+        self, objects: Sequence[Stored], list_meta: Object | None, *, with_columns: bool = True
+    ) -> Object:
+        return as_table(
+            self._resource,
+            [views.as_object(self._resource, stored) for stored in objects],
+            include_object=self._include_object,
+            list_meta=list_meta,
+            now=self._clock.now(),
+            with_columns=with_columns,
+        )

@@ -1,0 +1,146 @@
+"""HTTP as the endpoints see it: what a request says, and the answer to it.
+
+Decision (2026-11): requests to resources go past Starlette; because its routing, middleware,
+Request and Response cost 70 µs each time, more than storing a pod; instead of one way for all
+paths. What is asked rarely (discovery, OpenAPI, health) is served by Starlette's routes, and so are
+the streams of watches.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from berth.cluster import errors, negotiation
+from berth.cluster.access.users import User
+from berth.cluster.errors import StatusError
+from berth.cluster.negotiation import JSON
+
+BODY_LIMIT = 3 * 1024 * 1024
+"""Bytes of a body at most, as in the API server."""
+
+LENGTH_DIGITS = 18
+"""Of a ``Content-Length``, which may otherwise be longer than Python reads."""
+
+PARAMETERS = 100
+"""Of a query; the API's own are about twenty."""
+
+QUICK_YAML = 4 * 1024
+"""Bytes that are converted faster than a thread is told to."""
+
+Headers = list[tuple[bytes, bytes]]
+"""Names in lower case, as ASGI has them."""
+
+NOTHING_ASKED: Mapping[str, str] = {}
+
+
+class Request:
+    """One request to a resource, over the ASGI connection that it came by."""
+
+    __slots__ = (
+        "_content",
+        "_length",
+        "_receive",
+        "accept",
+        "content_type",
+        "method",
+        "path",
+        "query",
+        "user",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
+        self._content: bytes | None = None
+        self._length = 0
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.user: User = scope["user"]
+        self.query = read_query(scope["query_string"])
+        self.accept = self.content_type = ""
+        for name, value in scope["headers"]:
+            if name == b"accept":
+                self.accept = value.decode("latin-1")
+            elif name == b"content-type":
+                self.content_type = value.decode("latin-1")
+            elif name == b"content-length" and value.isdigit():
+                self._length = int(value) if len(value) <= LENGTH_DIGITS else BODY_LIMIT + 1
+
+    async def body(self) -> bytes:
+        """Return the whole body; 413 if it is longer than :data:`BODY_LIMIT`.
+
+        What came as YAML is JSON, and so is ``content_type`` afterwards; 400 when it is malformed.
+        """
+        if self._content is None:
+            content = await self._read()
+            if negotiation.media_type(self.content_type) == negotiation.YAML:
+                content = await _converted(content)
+                self.content_type = JSON
+            self._content = content
+        return self._content
+
+    async def _read(self) -> bytes:
+        if self._length > BODY_LIMIT:
+            raise errors.too_large(f"limit is {BODY_LIMIT}")
+        content = bytearray()
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            content += message.get("body", b"")
+            if len(content) > BODY_LIMIT:
+                raise errors.too_large(f"limit is {BODY_LIMIT}")
+            more = message.get("more_body", False)
+        return bytes(content)
+
+
+async def _converted(content: bytes) -> bytes:
+    """Return YAML as JSON.
+
+    It takes a second per megabyte, so it takes turns with the event loop: one text at a time.
+    """
+    if len(content) <= QUICK_YAML:
+        return negotiation.as_json(content, negotiation.YAML)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_yaml, negotiation.as_json, content, negotiation.YAML)
+
+
+_yaml = ThreadPoolExecutor(max_workers=1, thread_name_prefix="yaml")
+
+
+def read_query(query: bytes) -> Mapping[str, str]:
+    """Return the parameters; of one that is repeated, the last. 400 when they are too many."""
+    if not query:
+        return NOTHING_ASKED
+    if query.count(b"&") >= PARAMETERS:
+        raise errors.bad_request(f"the query of a URL may have {PARAMETERS} parameters")
+    return dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+
+
+class Answer:
+    """A whole answer in JSON; an ASGI application, as Starlette's responses are."""
+
+    __slots__ = ("body", "code", "headers")
+
+    def __init__(self, body: bytes, code: int = 200, headers: Headers | None = None) -> None:
+        self.body = body
+        self.code = code
+        self.headers = headers or []
+        """Beside type and length."""
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        length = str(len(self.body)).encode()
+        headers = [(b"content-type", JSON.encode()), (b"content-length", length), *self.headers]
+        await send({"type": "http.response.start", "status": self.code, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def refusal(error: StatusError) -> Answer:
+    """Return the Status that *error* stands for."""
+    headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
+    return Answer(msgspec.json.encode(error.status()), error.code, headers)

@@ -1,0 +1,164 @@
+"""What the server serves: one ResourceType per kind, and the hooks that give a kind its rules.
+
+The server's generic code (routing, storage, watch, patch) asks only this; it knows no kind by
+name. The one list of kinds is :mod:`berth.cluster.registry`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Object = dict[str, Any]
+"""A Kubernetes object as JSON gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One reason of a 422: what the API server calls a cause.
+
+    ``reason`` is one of ``FieldValueRequired``, ``FieldValueInvalid``, ``FieldValueNotSupported``,
+    ``FieldValueForbidden``, ``FieldValueDuplicate``, ``FieldValueTooLong``; ``message`` is what
+    follows the field in the Status message, e.g. ``Required value`` or
+    ``Invalid value: "-1": must be greater than or equal to 0``.
+    """
+
+    field: str
+    reason: str
+    message: str
+
+
+def no_default(_obj: Object) -> None:
+    """Nothing to fill in."""
+
+
+def no_prepare(_new: Object, _old: Object | None) -> None:
+    """Nothing to reset."""
+
+
+def no_validation(_new: Object, _old: Object | None) -> list[FieldError]:
+    """Everything is allowed."""
+    return []
+
+
+def same(obj: Object) -> Object:
+    """The stored form is the served form."""
+    return obj
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """What is particular about a kind on its way into the store.
+
+    The server calls, in this order, on a private copy of the body: ``default`` (every write, as
+    API defaulting), ``prepare`` (reset what this verb may not set: on create ``old`` is None and
+    status is dropped; on update of the main resource the old status is put back by the server,
+    so ``prepare`` handles only kind-specific things such as ``metadata.generation``), and
+    ``validate``. ``validate_status`` judges writes to the status subresource instead.
+    """
+
+    default: Callable[[Object], None] = no_default
+    prepare: Callable[[Object, Object | None], None] = no_prepare
+    validate: Callable[[Object, Object | None], list[FieldError]] = no_validation
+    validate_status: Callable[[Object, Object | None], list[FieldError]] = no_validation
+    initial_status: Callable[[Object], Object | None] = field(default=lambda _obj: None)
+    """The status of a new object; None: no status key (kinds without one)."""
+    keeps_status_on_create: bool = False
+    """Nodes and leases: kubelets send the whole object at once."""
+    graceful_seconds: Callable[[Object], int] = field(default=lambda _obj: 0)
+    """How long a deleted object of this kind lives on by itself; 0: gone at once (pods: 30)."""
+    deleting: Callable[[Object], None] = no_default
+    """What changes on an object that is deleted but held by finalizers (namespaces: the phase)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of ``kubectl get``: a Table column definition and how to fill its cell."""
+
+    name: str
+    type: str
+    """``string``, ``integer``, ``number``, ``boolean`` or ``date``."""
+    value: Callable[[Object], Any]
+    description: str = ""
+    format: str = ""
+    """``name`` for the name column."""
+    priority: int = 0
+    """0: always; 1: only with ``-o wide``."""
+
+
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceType:
+    """One kind at one group and version, as discovery announces it."""
+
+    group: str
+    """Empty for the core group."""
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = VERBS
+    is_stored: bool = True
+    """If not, it is a question: a POST is answered and forgotten."""
+    subresources: tuple[str, ...] = ()
+    """Of ``binding``, ``finalize``, ``scale``, ``status``, ``token``."""
+    refused_subresources: Mapping[str, str] = field(default_factory=dict)
+    """Subresources that a real server has and this one has not, with what is said instead: 405.
+    They are not announced."""
+    garbage_collected: bool = True
+    """Whether its objects own others and are owned. Events come and go too fast for that."""
+    default_propagation: str = "Background"
+    """What becomes of what its objects own, where a DELETE does not say: ``Orphan`` is what it was
+    before there was a garbage collector."""
+    returned_when_gone: bool = False
+    """Whether a DELETE answers with the object also when it is gone at once, and not with a Status.
+    """
+    selects_by_map: bool = False
+    """``spec.selector`` is a map of labels, as it was before there were label selectors."""
+    strategy: Strategy = field(default_factory=Strategy)
+    columns: tuple[Column, ...] = ()
+    selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
+    """Beyond ``metadata.name`` and ``metadata.namespace``: field label to value, "" when unset."""
+    storage: str = ""
+    """Kinds with the same storage key are two views of the same objects (both Event APIs)."""
+    to_storage: Callable[[Object], Object] = same
+    from_storage: Callable[[Object], Object] = same
+
+    @property
+    def group_version(self) -> str:
+        """``v1`` or ``apps/v1``: what ``apiVersion`` says."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def storage_key(self) -> str:
+        """Where objects of this kind are kept: ``pods``, ``deployments.apps``."""
+        return self.storage or self.qualified_plural
+
+    @property
+    def qualified_plural(self) -> str:
+        """How error messages name the resource: ``pods``, ``deployments.apps``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def path(self) -> str:
+        """The URL prefix of the group and version: ``/api/v1`` or ``/apis/apps/v1``."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def is_view(self) -> bool:
+        """Whether its objects are those of another kind, shown in another way."""
+        return bool(self.storage) and self.storage != self.qualified_plural
+
+    def collection_path(self, namespace: str = "") -> str:
+        """Return the URL of the objects of a namespace; of all when it is empty."""
+        if not namespace:
+            return f"{self.path}/{self.plural}"
+        return f"{self.path}/namespaces/{namespace}/{self.plural}"
+
+    def path_of(self, namespace: str, name: str) -> str:
+        """Return the URL of an object; *namespace* is empty for what is in none."""
+        return f"{self.collection_path(namespace)}/{name}"

@@ -1,0 +1,186 @@
+"""The API server: one application on one store, and the HTTP server in front of it."""
+
+import asyncio
+import random
+import ssl
+from collections.abc import Sequence
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from berth.clock import Clock
+from berth.cluster import discovery, errors, openapi
+from berth.cluster.access.escalation import Escalation
+from berth.cluster.access.gate import Gate
+from berth.cluster.access.rbac import Authorizer, Observer
+from berth.cluster.access.reviews import REVIEWS, Reviews
+from berth.cluster.access.tokens import Tokens
+from berth.cluster.deletion import Deletions
+from berth.cluster.endpoints import Endpoints
+from berth.cluster.errors import StatusError
+from berth.cluster.identities import Identities
+from berth.cluster.negotiation import JSON
+from berth.cluster.paths import Paths, is_below_version
+from berth.cluster.requests import refusal
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.store import Store
+from berth.cluster.writes import Admission, Writes
+from berth.http_server import HttpServer
+from berth.same_machine import SameMachine
+from berth.tasks import forever
+
+TICK_SECONDS = 1.0
+"""How often watches look at the clock: they end and send bookmarks to the second."""
+
+VERSION: Object = {
+    "major": "1",
+    "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
+    "gitVersion": "v1.36.0+berth",
+    "gitCommit": "",
+    "gitTreeState": "",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "cpython",
+    "platform": "",
+}
+
+
+class ApiServer:
+    """Serves *resources* from *store*.
+
+    Make one, :meth:`start` it, have :meth:`run` awaited while it is needed, :meth:`stop` it once.
+    """
+
+    def __init__(
+        self,
+        resources: Sequence[ResourceType],
+        store: Store,
+        *,
+        admission: Admission,
+        clock: Clock,
+        rng: random.Random,
+        tokens: Tokens | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        """*tokens* say who is who; None: nobody is asked, and everybody may do everything.
+
+        *observer* is told of every decision about a request.
+        """
+        self.writes = Writes(
+            store,
+            Deletions(store, clock=clock),
+            admission=admission,
+            clock=clock,
+            identities=Identities(rng),
+        )
+        self._store = store
+        self._clock = clock
+        known = Tokens(clock=clock) if tokens is None else tokens
+        authorizer = Authorizer(store, observer=observer)
+        served = (*resources, *REVIEWS)
+        self._gate = Gate(known, authorizer, store, is_open=tokens is None)
+        self._endpoints = Endpoints(
+            Paths(served),
+            store,
+            self.writes,
+            reviews=Reviews(known, authorizer, store, clock=clock),
+            escalation=Escalation(authorizer),
+            clock=clock,
+        )
+        self._pages = _pages(served)
+        self._server: HttpServer | None = None
+        self._ticking: asyncio.Task[None] | None = None
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request: an ASGI application."""
+        try:
+            self._gate.admit(scope)
+        except StatusError as exc:
+            await refusal(exc)(scope, receive, send)
+            return
+        if is_below_version(scope["path"]):
+            await self._endpoints.serve(scope, receive, send)
+        else:
+            await self._pages(scope, receive, send)
+
+    async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
+        """Listen; return the port, which the system chooses when *port* is 0.
+
+        *tls* makes it HTTPS. Raises OSError when the address cannot be had.
+        """
+        # Plain HTTP is for this machine, all of which may do everything.
+        server = HttpServer(SameMachine(self.app) if tls is None else self.app, tls=tls)
+        await server.start(host, port)
+        self._server = server
+        self._ticking = asyncio.create_task(
+            forever("cluster-watch-tick", self._tick), name="cluster-watch-tick"
+        )
+        return server.port
+
+    async def run(self) -> None:
+        """Wait until the server is stopped; raise what it dies of before.
+
+        Whoever starts the server owns this: nobody else would notice.
+        """
+        if self._server is None or self._ticking is None:
+            raise RuntimeError("the API server has not been started")
+        serving = asyncio.create_task(self._server.run(), name="cluster-api-server")
+        try:
+            await asyncio.wait([serving, self._ticking], return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                await serving
+            elif self._ticking.done() and not self._ticking.cancelled():
+                await self._ticking
+        finally:
+            serving.cancel()
+
+    async def stop(self) -> None:
+        """End all watches, let requests finish, and close the connections."""
+        self._endpoints.close()
+        if self._server is None or self._ticking is None:
+            return
+        await self._server.stop()
+        self._ticking.cancel()
+        await asyncio.wait([self._ticking])
+
+    async def _tick(self) -> None:
+        while True:
+            await self._clock.sleep(TICK_SECONDS)
+            self._store.wake()
+
+
+def _pages(resources: Sequence[ResourceType]) -> Starlette:
+    """Return what serves all that is not a resource: it hardly changes, and is hardly asked."""
+    return Starlette(
+        routes=[
+            *discovery.routes(resources),
+            *openapi.routes(resources),
+            Route("/version", _version),
+            *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),
+        ],
+        exception_handlers={HTTPException: _refused},
+    )
+
+
+async def _version(_request: Request) -> Response:
+    return Response(msgspec.json.encode(VERSION), media_type=JSON)
+
+
+async def _healthy(_request: Request) -> Response:
+    return PlainTextResponse("ok")
+
+
+async def _refused(_request: Request, exc: Exception) -> Response:
+    """Answer what no route does: the router says only 404 and 405."""
+    code = exc.status_code if isinstance(exc, HTTPException) else 404
+    error = errors.method_not_allowed() if code == 405 else errors.path_not_found()
+    return Response(msgspec.json.encode(error.status()), error.code, media_type=JSON)

@@ -1,0 +1,409 @@
+"""The object store: what etcd is to an API server, in memory and in one process.
+
+Everything that writes is synchronous, so on one event loop every write is atomic. Objects are kept
+as their JSON bytes, encoded once per write; lists and watches send those bytes. One resource
+version counts all writes. Each storage key has a bounded log of changes, and a watch is a cursor
+over it: a watcher that is too slow, or comes back too late, gets :class:`ExpiredError` and lists
+again.
+"""
+
+import asyncio
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from berth.cluster.resources import Object
+
+LOG_CAPACITY = 20_000
+"""Changes remembered per storage key: seconds of lag at full load, about 40 MB of pods."""
+
+LOG_BYTES = 128 * 1024 * 1024
+"""How large the objects in the log of one storage key may be together: who changes large objects
+again and again shortens the log."""
+
+OBJECT_LIMIT = 3 * 1024 * 1024
+"""Bytes of one object: as much as a request may have, so that what was read can be written. etcd
+takes half of that, but in protobuf, which is about half as long."""
+
+STORE_LIMIT = 2 * 1024 * 1024 * 1024
+"""Bytes of all objects: etcd's default."""
+
+RESERVED_SHARE = 8
+"""One part in so many of that limit is added for changes: what is there can still be bound, marked
+and deleted when there is no room for new objects."""
+
+Key = tuple[str, str]
+"""Namespace ("" for cluster-scoped) and name: the order in which lists are sorted."""
+
+_encode = msgspec.json.Encoder().encode
+_decode: Callable[[bytes], Object] = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class StoreError(Exception):
+    """A write or read that the store refuses."""
+
+
+class AlreadyExistsError(StoreError):
+    """An object of that name is there."""
+
+    def __init__(self, existing: "Stored") -> None:
+        super().__init__(existing.key)
+        self.existing = existing
+
+
+class NotFoundError(StoreError):
+    """No object of that name is there."""
+
+
+class ConflictError(StoreError):
+    """The object is not at the expected resource version."""
+
+
+class TooLargeError(StoreError):
+    """The object is larger than any may be."""
+
+
+class FullError(StoreError):
+    """There is no room for the object."""
+
+
+class ExpiredError(StoreError):
+    """The log does not reach back to what was asked, or what was asked is yet to come."""
+
+
+class ChangeType(StrEnum):
+    """What a watch event says, in the words of the API."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+class Stored:
+    """One object at one resource version. Immutable; shared by readers and the log.
+
+    ``body`` is its JSON without ``kind`` and ``apiVersion``, which depend on who asks; ``labels``
+    are for selectors and belong to the store.
+    """
+
+    __slots__ = ("body", "fields", "key", "labels", "uid", "version")
+
+    def __init__(self, obj: Object, version: int) -> None:
+        metadata = obj["metadata"]
+        metadata["resourceVersion"] = str(version)
+        self.key: Key = (metadata.get("namespace") or "", metadata["name"])
+        self.uid: str = metadata.get("uid") or ""
+        self.version = version
+        self.labels: dict[str, str] = dict(metadata.get("labels") or {})
+        self.body = _encode({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
+        self.fields: dict[str, dict[str, str]] = {}
+        """Values of fields that selectors asked for, by group and version: kept by readers, as they
+        cannot change."""
+
+    @property
+    def name(self) -> str:
+        return self.key[1]
+
+    def decode(self) -> Object:
+        """Return a private copy, without ``kind`` and ``apiVersion``."""
+        return _decode(self.body)
+
+    def at(self, version: int) -> "Stored":
+        """Return the same object said to be of *version*: how a watch shows an object leaving."""
+        return Stored(self.decode(), version)
+
+
+class Change:
+    """One write: ``stored`` is the object after it (of a deletion: its last state, at the
+    deletion's version), ``old`` the one before."""
+
+    __slots__ = ("old", "stored", "type")
+
+    def __init__(self, change: ChangeType, stored: Stored, old: Stored | None) -> None:
+        self.type = change
+        self.stored = stored
+        self.old = old
+
+
+class Log:
+    """The latest changes of one storage key, in order. Positions count from the first ever."""
+
+    def __init__(self, capacity: int, size: int = LOG_BYTES) -> None:
+        """*capacity* is in changes, *size* in bytes of their objects."""
+        self._capacity = capacity
+        self._size_limit = size
+        self._size = 0
+        self._changes: list[Change] = []
+        self._versions: list[int] = []
+        self._start = 0
+        self.compacted = 0
+        """The version of the latest forgotten change."""
+        self.waiters: dict[asyncio.Future[None], None] = {}
+
+    @property
+    def end(self) -> int:
+        """The position of the next change."""
+        return self._start + len(self._changes)
+
+    def append(self, change: Change) -> None:
+        self._changes.append(change)
+        self._versions.append(change.stored.version)
+        self._size += len(change.stored.body)
+        if len(self._changes) >= 2 * self._capacity:
+            # Halving now and then keeps appending cheap; never fewer than the capacity remain.
+            self._forget(self._capacity)
+        elif self._size > self._size_limit and len(self._changes) > 1:
+            self._forget(len(self._changes) // 2)
+        self.wake()
+
+    def _forget(self, count: int) -> None:
+        """Drop the oldest changes."""
+        self.compacted = self._versions[count - 1]
+        self._size -= sum(len(change.stored.body) for change in self._changes[:count])
+        del self._changes[:count]
+        del self._versions[:count]
+        self._start += count
+
+    def after(self, version: int) -> int:
+        """Return the position of the first change newer than *version*."""
+        if version < self.compacted:
+            raise ExpiredError(f"too old resource version: {version} ({self.compacted})")
+        return self._start + bisect_right(self._versions, version)
+
+    def read(self, position: int, limit: int) -> list[Change]:
+        """Return at most *limit* changes from *position* on."""
+        if position < self._start:
+            raise ExpiredError(f"the watcher is too slow: {self.compacted} is compacted")
+        first = position - self._start
+        return self._changes[first : first + limit]
+
+    def since(self, version: int) -> list[Change]:
+        """Return all changes newer than *version*."""
+        return self.read(self.after(version), len(self._changes))
+
+    def wake(self) -> None:
+        """Let everyone who waits look again."""
+        for future in self.waiters:
+            if not future.done():
+                future.set_result(None)
+        self.waiters.clear()
+
+
+class Cursor:
+    """A watcher's place in the log of one storage key."""
+
+    def __init__(self, log: Log, position: int) -> None:
+        self._log = log
+        self._position = position
+
+    def take(self, limit: int) -> list[Change]:
+        """Return the next changes, at most *limit*, and move past them."""
+        changes = self._log.read(self._position, limit)
+        self._position += len(changes)
+        return changes
+
+    async def wait(self) -> None:
+        """Return when there may be something to :meth:`take`, or the store was woken."""
+        if self._position < self._log.end:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._log.waiters[future] = None
+        try:
+            await future
+        finally:
+            self._log.waiters.pop(future, None)
+
+
+class _Collection:
+    """The objects of one storage key, sorted, and their log."""
+
+    def __init__(self, log: Log) -> None:
+        self.objects: dict[Key, Stored] = {}
+        self.keys: list[Key] = []
+        self.log = log
+
+    def span(self, namespace: str) -> list[Key]:
+        if not namespace:
+            return self.keys
+        first = bisect_left(self.keys, (namespace, ""))
+        return self.keys[first : bisect_left(self.keys, (namespace + "\0", ""))]
+
+
+class Store:
+    """All objects of the cluster, by storage key (``pods``, ``deployments.apps``).
+
+    Writers take an object with ``metadata.name`` (and namespace) filled, which they must not change
+    afterwards. With *dry_run* everything is checked and nothing kept.
+    """
+
+    def __init__(
+        self,
+        *,
+        log_capacity: int = LOG_CAPACITY,
+        log_bytes: int = LOG_BYTES,
+        limit: int = STORE_LIMIT,
+    ) -> None:
+        self._log_capacity = log_capacity
+        self._log_bytes = log_bytes
+        self._limit = limit
+        self._size = 0
+        self._collections: dict[str, _Collection] = {}
+        self._version = 1
+
+    @property
+    def version(self) -> int:
+        """The resource version of the latest write."""
+        return self._version
+
+    def writes_of(self, storage_key: str) -> int:
+        """Return how many writes there were; what was made from the objects before is stale."""
+        return self._collection(storage_key).log.end
+
+    def get(self, storage_key: str, namespace: str, name: str) -> Stored:
+        """Return the object or raise :class:`NotFoundError`."""
+        try:
+            return self._collection(storage_key).objects[namespace, name]
+        except KeyError:
+            raise NotFoundError(f"{storage_key} {namespace}/{name}") from None
+
+    def list(self, storage_key: str, namespace: str = "") -> Sequence[Stored]:
+        """Return the objects, of one namespace if it is given, sorted by namespace and name."""
+        collection = self._collection(storage_key)
+        return [collection.objects[key] for key in collection.span(namespace)]
+
+    def list_at(self, storage_key: str, namespace: str, version: int) -> Sequence[Stored]:
+        """Return the objects as they were at *version*, or raise :class:`ExpiredError`."""
+        if version > self._version:
+            raise ExpiredError(f"resource version {version} is yet to come: {self._version}")
+        collection = self._collection(storage_key)
+        changes = collection.log.since(version)
+        if not changes:
+            return self.list(storage_key, namespace)
+        objects: dict[Key, Stored | None] = {
+            key: collection.objects[key] for key in collection.span(namespace)
+        }
+        for change in reversed(changes):
+            if not namespace or change.stored.key[0] == namespace:
+                objects[change.stored.key] = change.old
+        found = ((key, stored) for key, stored in objects.items() if stored is not None)
+        return [stored for _, stored in sorted(found, key=lambda item: item[0])]
+
+    def create(self, storage_key: str, obj: Object, *, dry_run: bool = False) -> Stored:
+        """Keep a new object, or raise :class:`AlreadyExistsError`.
+
+        :class:`TooLargeError` and :class:`FullError` are for those that there is no room for.
+        """
+        stored = Stored(obj, self._version + 1)
+        collection = self._collection(storage_key)
+        if existing := collection.objects.get(stored.key):
+            raise AlreadyExistsError(existing)
+        self._check_room(stored, None, self._limit)
+        if not dry_run:
+            insort(collection.keys, stored.key)
+            self._commit(collection, Change(ChangeType.ADDED, stored, None))
+        return stored
+
+    def update(
+        self, storage_key: str, obj: Object, *, expected: int | None = None, dry_run: bool = False
+    ) -> Stored:
+        """Replace an object, if it is at version *expected* when that is given.
+
+        Raises like :meth:`create` when there is no room for what it grew.
+        """
+        stored = Stored(obj, self._version + 1)
+        old = self._current(storage_key, stored.key, expected)
+        self._check_room(stored, old, self._limit + self._limit // RESERVED_SHARE)
+        if not dry_run:
+            collection = self._collection(storage_key)
+            self._commit(collection, Change(ChangeType.MODIFIED, stored, old))
+        return stored
+
+    def delete(
+        self,
+        storage_key: str,
+        namespace: str,
+        name: str,
+        *,
+        expected: int | None = None,
+        dry_run: bool = False,
+    ) -> Stored:
+        """Remove an object, if it is at version *expected* when that is given.
+
+        Returns its last state, at the version of the deletion.
+        """
+        old = self._current(storage_key, (namespace, name), expected)
+        last = old.at(self._version + 1)
+        if not dry_run:
+            collection = self._collection(storage_key)
+            del collection.keys[bisect_left(collection.keys, old.key)]
+            self._commit(collection, Change(ChangeType.DELETED, last, old))
+        return last
+
+    def watch(self, storage_key: str, version: int) -> Cursor:
+        """Return a cursor over the changes after *version*.
+
+        Raises :class:`ExpiredError` when they are forgotten or *version* is yet to come: a client
+        that remembers a version of another life of this cluster must list again.
+        """
+        if version > self._version:
+            raise ExpiredError(f"resource version {version} is yet to come: {self._version}")
+        log = self._collection(storage_key).log
+        return Cursor(log, log.after(version))
+
+    def wake(self) -> None:
+        """Let all watchers look at the time."""
+        for collection in self._collections.values():
+            collection.log.wake()
+
+    def check_invariants(self) -> None:
+        """Raise if the views of a collection disagree. For tests; linear in objects and changes."""
+        kept = [each for all_ in self._collections.values() for each in all_.objects.values()]
+        assert self._size == sum(len(stored.body) for stored in kept)
+        for storage_key, collection in self._collections.items():
+            assert collection.keys == sorted(collection.objects), storage_key
+            changes = collection.log.since(collection.log.compacted)
+            versions = [change.stored.version for change in changes]
+            assert versions == sorted(set(versions)), storage_key
+            for key, stored in collection.objects.items():
+                assert stored.key == key, storage_key
+                assert stored.version <= self._version, storage_key
+
+    def _collection(self, storage_key: str) -> _Collection:
+        try:
+            return self._collections[storage_key]
+        except KeyError:
+            return self._collections.setdefault(
+                storage_key, _Collection(Log(self._log_capacity, self._log_bytes))
+            )
+
+    def _current(self, storage_key: str, key: Key, expected: int | None) -> Stored:
+        old = self.get(storage_key, *key)
+        if expected is not None and old.version != expected:
+            raise ConflictError(f"{storage_key} {key}: at {old.version}, not at {expected}")
+        return old
+
+    def _check_room(self, stored: Stored, old: Stored | None, limit: int) -> None:
+        size = len(stored.body)
+        growth = size - (0 if old is None else len(old.body))
+        if growth <= 0:
+            return
+        if size > OBJECT_LIMIT:
+            raise TooLargeError(f"the object would have {size} bytes, limit is {OBJECT_LIMIT}")
+        if self._size + growth > limit:
+            raise FullError(f"{self._size} bytes are kept, limit is {limit}")
+
+    def _commit(self, collection: _Collection, change: Change) -> None:
+        """The one place where a write becomes visible."""
+        self._version = change.stored.version
+        if change.old is not None:
+            self._size -= len(change.old.body)
+        if change.type is not ChangeType.DELETED:
+            self._size += len(change.stored.body)
+        if change.type is ChangeType.DELETED:
+            del collection.objects[change.stored.key]
+        else:
+            collection.objects[change.stored.key] = change.stored
+        collection.log.append(change)

@@ -1,0 +1,262 @@
+"""Strategic merge patch: a merge patch that knows which lists merge and by which key.
+
+What ``kubectl apply``, ``patch``, ``taint``, ``cordon`` and ``edit`` send. Directives in a patch:
+
+- ``$patch: delete | replace | merge`` in an object: remove it, take it as it is, merge it;
+- ``$patch: replace`` as an element of a merging list: take the rest as the whole list;
+- ``$setElementOrder/<list>``: the order of the elements the client knows of;
+- ``$deleteFromPrimitiveList/<list>``: values to take out of a list of plain values;
+- ``$retainKeys``: drop all other keys of the object (unions, deployment strategies).
+"""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from berth.cluster import schema
+from berth.cluster.patch import ECHOED, Json, PatchError, PatchMismatchError
+
+DIRECTIVE = "$patch"
+RETAIN_KEYS = "$retainKeys"
+SET_ORDER = "$setElementOrder/"
+DELETE_VALUES = "$deleteFromPrimitiveList/"
+REPLACE = {DIRECTIVE: "replace"}
+
+JsonObject = dict[str, Any]
+Identity = Callable[[Json], Hashable]
+
+
+def strategic_merge(document: JsonObject, patch: Json, model: str) -> JsonObject:
+    """Apply *patch*, merging lists as :mod:`berth.cluster.schema` says of *model*."""
+    if not isinstance(patch, dict):
+        raise PatchError("a strategic merge patch is an object")
+    return _merge_object(document, patch, _root(model))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A field being merged: the model of its objects, if they have one, and how it merges."""
+
+    model: str | None = None
+    key: str = ""
+    """What identifies an element; empty: the list is atomic or a set."""
+    is_set: bool = False
+    known: dict[str, "_Place"] = field(default_factory=dict)
+    """The places below, as far as anybody went there."""
+
+    def below(self, name: str) -> "_Place":
+        place = self.known.get(name)
+        if place is not None:
+            return place
+        found = schema.schema(self.model).fields.get(name) if self.model else None
+        if found is None:  # and not remembered: there is no end of such names
+            return NOWHERE
+        key = found.merge.key if found.merge else ""
+        is_set = found.merge == schema.Merge("merge")
+        place = self.known[name] = _Place(_model(found.type), key, is_set)
+        return place
+
+
+NOWHERE = _Place()
+
+
+@cache
+def _root(model: str) -> _Place:
+    return _Place(model)
+
+
+def _model(each: schema.Type) -> str | None:
+    match each:
+        case schema.Ref(model) | schema.ListOf(schema.Ref(model)):
+            return model
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrangement:
+    """What the directives beside a list say of it."""
+
+    order: list[Json] | None = None
+    without: Sequence[Json] = ()
+
+
+AS_IT_COMES = _Arrangement()
+
+
+def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> JsonObject:
+    directives = [key for key in patch if key.startswith("$")]
+    if not directives:
+        merged = original.copy()
+    else:
+        match patch.get(DIRECTIVE):
+            case None | "merge":
+                merged = _retained(original, patch)
+            case "replace":
+                return {key: value for key, value in patch.items() if key != DIRECTIVE}
+            case "delete":
+                return {}
+            case unknown:
+                raise PatchError(f"unrecognized {DIRECTIVE} directive: {unknown!r:.{ECHOED}}")
+    arrangements = _arrangements(patch, directives) if directives else {}
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            if value.get(DIRECTIVE) == "delete":
+                merged.pop(key, None)
+            else:
+                before = merged.get(key)
+                before = before if isinstance(before, dict) else {}
+                merged[key] = _merge_object(before, value, place.below(key))
+        elif value is None:
+            merged.pop(key, None)
+        elif key in directives:
+            pass
+        elif isinstance(value, list):
+            arrangement = arrangements.pop(key, AS_IT_COMES)
+            merged[key] = _merge_list(merged.get(key), value, place.below(key), arrangement)
+        else:
+            merged[key] = value
+    for key, arrangement in arrangements.items():
+        if key in merged:  # lists that the patch arranges only
+            merged[key] = _merge_list(merged[key], None, place.below(key), arrangement)
+    return merged
+
+
+def _arrangements(patch: JsonObject, directives: Sequence[str]) -> dict[str, _Arrangement]:
+    """Return what *directives* say, by the lists that they speak of."""
+    names = {
+        key.removeprefix(prefix)
+        for key in directives
+        for prefix in (SET_ORDER, DELETE_VALUES)
+        if key.startswith(prefix)
+    }
+    return {
+        name: _Arrangement(
+            _list_of(patch, SET_ORDER + name), _list_of(patch, DELETE_VALUES + name) or ()
+        )
+        for name in names
+    }
+
+
+def _list_of(patch: JsonObject, key: str) -> list[Json] | None:
+    value = patch.get(key)
+    if value is not None and not isinstance(value, list):
+        raise PatchError(f"{key} must be a list")
+    return value
+
+
+def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
+    keep = _list_of(patch, RETAIN_KEYS)
+    if keep is None:
+        return original.copy()
+    kept = {key for key in keep if isinstance(key, str)}
+    for key, value in patch.items():
+        if not key.startswith("$") and value is not None and key not in kept:
+            raise PatchError(
+                f"{RETAIN_KEYS} lists {keep!r:.{ECHOED}}, the patch sets {key!r:.{ECHOED}} too"
+            )
+    return {key: value for key, value in original.items() if key in kept}
+
+
+def _merge_list(
+    original: Json, patch: list[Json] | None, place: _Place, arrangement: _Arrangement
+) -> list[Json]:
+    """Merge one list; *patch* is None when there is only an *arrangement*."""
+    before: list[Json] = original if isinstance(original, list) else []
+    if place.is_set:
+        there = set(map(_identity, before))
+        known = before + [value for value in patch or () if _identity(value) not in there]
+        without = set(map(_identity, arrangement.without))
+        merged = [value for value in known if _identity(value) not in without]
+        return _ordered(merged, before, arrangement.order, _identity)
+    if not place.key:
+        return before if patch is None else [_plain(item) for item in patch]
+    merged = _merge_elements(before, patch or [], place)
+
+    def identity(item: Json) -> Hashable:
+        return _identity(item.get(place.key)) if isinstance(item, dict) else None
+
+    return _ordered(merged, before, arrangement.order, identity)
+
+
+def _merge_elements(before: list[Json], patch: list[Json], place: _Place) -> list[Json]:
+    if REPLACE in patch:
+        return [_plain(item) for item in patch if item != REPLACE]
+    merged: list[Json] = list(before)
+    places: dict[Hashable, list[int]] = {}
+    """Where the elements of a key are; the API allows several in some lists."""
+    for index, item in enumerate(before):
+        if isinstance(item, dict):
+            places.setdefault(_identity(item.get(place.key)), []).append(index)
+    for change in patch:
+        if not isinstance(change, dict):
+            raise PatchError(
+                f"expected an object in a list merged by {place.key!r}: {change!r:.{ECHOED}}"
+            )
+        if place.key not in change:
+            raise PatchMismatchError(
+                f"{change!r:.{ECHOED}} does not contain declared merge key: {place.key}"
+            )
+        name = _identity(change[place.key])
+        known = places.get(name)
+        if change.get(DIRECTIVE) == "delete":
+            for index in places.pop(name, ()):
+                merged[index] = _GONE
+        elif known is None:
+            places[name] = [len(merged)]
+            merged.append(_merge_object({}, change, place))
+        else:
+            merged[known[0]] = _merge_object(merged[known[0]], change, place)
+    return [item for item in merged if item is not _GONE]
+
+
+_GONE: Final = object()
+"""In the place of an element that a patch deletes."""
+
+
+def _identity(value: Json) -> Hashable:
+    """Return what two equal values of JSON have in common, to look them up by."""
+    if isinstance(value, dict | list):
+        return msgspec.json.encode(value, order="deterministic")
+    name: Hashable = value
+    return name
+
+
+def _plain(item: Json) -> Json:
+    """Return a new value as it is to be kept: without directives and nulls."""
+    return _merge_object({}, item, NOWHERE) if isinstance(item, dict) else item
+
+
+def _ordered(
+    merged: list[Json], before: list[Json], order: list[Json] | None, identity: Identity
+) -> list[Json]:
+    """Put *merged* in the order the client asked for.
+
+    Elements that the client does not know of keep their place before or after those that were
+    there with them.
+    """
+    if order is None:
+        return merged
+    wanted = dict.fromkeys(identity(item) for item in order)
+    places: dict[Hashable, int] = {}
+    for index, item in enumerate(before):
+        places.setdefault(identity(item), index)
+    by_name: dict[Hashable, list[Json]] = {}
+    for item in merged:
+        by_name.setdefault(identity(item), []).append(item)
+
+    def place(item: Json) -> int:
+        return places.get(identity(item), len(before))
+
+    known = [item for name in wanted for item in by_name.get(name, ())]
+    unknown = deque(item for item in merged if identity(item) not in wanted)
+    result: list[Json] = []
+    for item in known:
+        while unknown and place(unknown[0]) < place(item):
+            result.append(unknown.popleft())
+        result.append(item)
+    return [*result, *unknown]

@@ -1,0 +1,150 @@
+"""Claims of devices, their templates, the classes that they name, and the devices of drivers.
+
+What a real server checks of device names and counters is not checked here.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from berth.cel.selector_error import CompileError
+from berth.cluster.resources import FieldError, Object
+from berth.cluster.strategies import field_errors, plain
+
+EXACT_COUNT = "ExactCount"
+
+
+def _default_claim(spec: Object) -> None:
+    devices = spec.get("devices") or {}
+    for request in devices.get("requests") or ():
+        for each in (request.get("exactly"), *(request.get("firstAvailable") or ())):
+            if each is not None:
+                each.setdefault("allocationMode", EXACT_COUNT)
+                if each["allocationMode"] == EXACT_COUNT:
+                    each.setdefault("count", 1)
+
+
+def _default_template(spec: Object) -> None:
+    _default_claim(spec.get("spec") or {})
+
+
+MAX_SELECTORS: Final = 32
+"""Of one request or class (resource.k8s.io/v1)."""
+MAX_REQUESTS: Final = 32
+MAX_ALTERNATIVES: Final = 8
+
+MAX_EXPRESSIONS: Final = 40 * 1024
+"""Bytes of all selectors of one object. A real server has no such limit; it compiles them while
+others are answered, which takes about 10 ms for 1 KiB."""
+
+
+def _check_selectors(owner: Object, path: str) -> Iterator[FieldError]:
+    selectors = owner.get("selectors") or []
+    if len(selectors) > MAX_SELECTORS:
+        yield field_errors.too_many(f"{path}.selectors", len(selectors), MAX_SELECTORS)
+        return
+    for index, selector in enumerate(selectors):
+        where = f"{path}.selectors[{index}].cel"
+        if not selector.get("cel"):
+            yield field_errors.required(where)
+        else:
+            yield from _check_expression(selector["cel"].get("expression") or "", where)
+
+
+def _check_expression(expression: str, where: str) -> Iterator[FieldError]:
+    from berth.cel.selectors import MAX_LENGTH, compile_expression  # takes long to load
+
+    where = f"{where}.expression"
+    if len(expression.encode(errors="replace")) > MAX_LENGTH:
+        yield field_errors.too_long(where, MAX_LENGTH)
+        return
+    compiled = compile_expression(expression)
+    if isinstance(compiled, CompileError):
+        yield field_errors.invalid(where, expression, compiled.detail)
+    elif compiled.is_too_complex:
+        yield field_errors.forbidden(where, "too complex, exceeds cost limit")
+
+
+def _length_of_selectors(part: Any) -> int:
+    """Return how long the expressions of all selectors in *part* are, wherever they are."""
+    if isinstance(part, dict):
+        here = part.get("expression")
+        own = len(here.encode(errors="replace")) if isinstance(here, str) else 0
+        return own + sum(map(_length_of_selectors, part.values()))
+    return sum(map(_length_of_selectors, part)) if isinstance(part, list) else 0
+
+
+def _check_length(parts: Any, path: str) -> list[FieldError]:
+    length = _length_of_selectors(parts)
+    if length <= MAX_EXPRESSIONS:
+        return []
+    return [
+        field_errors.forbidden(
+            path, f"selectors have {length} bytes together, this cluster takes {MAX_EXPRESSIONS}"
+        )
+    ]
+
+
+def _check_class(spec: Object) -> list[FieldError]:
+    return _check_length(spec.get("selectors"), "spec.selectors") or list(
+        _check_selectors(spec, "spec")
+    )
+
+
+def _check_template(spec: Object) -> list[FieldError]:
+    return _check_claim(spec.get("spec") or {}, "spec.spec")
+
+
+def _check_claim(spec: Object, at: str = "spec") -> list[FieldError]:
+    requests = (spec.get("devices") or {}).get("requests") or []
+    path = f"{at}.devices.requests"
+    if len(requests) > MAX_REQUESTS:
+        return [field_errors.too_many(path, len(requests), MAX_REQUESTS)]
+    too_long = _check_length(requests, path)
+    return too_long or [
+        error
+        for index, request in enumerate(requests)
+        for error in _check_request(request, f"{path}[{index}]")
+    ]
+
+
+def _check_request(request: Object, path: str) -> Iterator[FieldError]:
+    if not request.get("name"):
+        yield field_errors.required(f"{path}.name")
+    exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or []
+    if exactly:
+        if not exactly.get("deviceClassName"):
+            yield field_errors.required(f"{path}.exactly.deviceClassName")
+        yield from _check_selectors(exactly, f"{path}.exactly")
+    elif not alternatives:
+        detail = "exactly one of `exactly` or `firstAvailable` is required"
+        yield field_errors.required(path, detail)
+    if len(alternatives) > MAX_ALTERNATIVES:
+        where = f"{path}.firstAvailable"
+        yield field_errors.too_many(where, len(alternatives), MAX_ALTERNATIVES)
+        return
+    for index, alternative in enumerate(alternatives):
+        yield from _check_selectors(alternative, f"{path}.firstAvailable[{index}]")
+
+
+def _check_slice(spec: Object) -> list[FieldError]:
+    errors = [field_errors.required("spec.driver")] if not spec.get("driver") else []
+    if not (spec.get("pool") or {}).get("name"):
+        errors.append(field_errors.required("spec.pool.name"))
+    return errors
+
+
+RESOURCE_CLAIM = plain.of_spec(
+    namespaced=True,
+    default=_default_claim,
+    check=_check_claim,
+    check_update=plain.immutable,
+    status={},
+)
+RESOURCE_CLAIM_TEMPLATE = plain.of_spec(
+    namespaced=True,
+    default=_default_template,
+    check=_check_template,
+    check_update=plain.immutable,
+)
+DEVICE_CLASS = plain.of_spec(namespaced=False, check=_check_class, generation=True)
+RESOURCE_SLICE = plain.of_spec(namespaced=False, check=_check_slice, generation=True)

@@ -1,0 +1,64 @@
+"""Namespaces: they hold a finalizer until the namespace controller has emptied them."""
+
+from berth.cluster.resources import FieldError, Object, Strategy
+from berth.cluster.strategies import metadata, syntax
+from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+
+NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class NamespaceSpec(Shape, frozen=True):
+    finalizers: list[str] | None = None
+
+
+class Namespace(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+    spec: NamespaceSpec | None = None
+
+
+def default(obj: Object) -> None:
+    drop_nulls(obj, "metadata", "spec")
+    _default(obj)
+
+
+@when_fit(Namespace)
+def _default(obj: Object) -> None:
+    name = section(obj, "metadata").get("name")
+    if name:
+        section(obj, "metadata", "labels")[NAME_LABEL] = name
+
+
+@when_fit(Namespace)
+def prepare(new: Object, old: Object | None) -> None:
+    """Only the finalize subresource takes a finalizer of ``spec`` away."""
+    spec = section(new, "spec")
+    if old is None:
+        finalizers = spec.setdefault("finalizers", [])
+        if "kubernetes" not in finalizers:
+            finalizers.append("kubernetes")
+    else:
+        spec["finalizers"] = (old.get("spec") or {}).get("finalizers") or []
+
+
+def deleting(obj: Object) -> None:
+    """Say that the namespace is being emptied."""
+    section(obj, "status")["phase"] = "Terminating"
+
+
+def validate(new: Namespace, old: Namespace | None) -> list[FieldError]:
+    return metadata.validate(
+        new.metadata,
+        old.metadata if old else None,
+        namespaced=False,
+        name=syntax.dns1123_label,
+    )
+
+
+NAMESPACE = Strategy(
+    default=default,
+    prepare=prepare,
+    validate=judged(Namespace, validate),
+    initial_status=lambda _obj: {"phase": "Active"},
+    deleting=deleting,
+)

@@ -1,0 +1,44 @@
+"""ReplicaSets: so many pods of one template."""
+
+from berth.cluster.resources import FieldError, Object, Strategy
+from berth.cluster.strategies import metadata, workload
+from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.shape import Shape, drop_nulls, judged, when_fit
+from berth.cluster.strategies.workload import WorkloadSpec
+
+
+class ReplicaSet(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+    spec: WorkloadSpec | None = None
+
+
+def default(obj: Object) -> None:
+    drop_nulls(obj, "metadata", "spec")
+    _default(obj)
+
+
+@when_fit(ReplicaSet)
+def _default(obj: Object) -> None:
+    workload.default(obj)
+
+
+@when_fit(ReplicaSet)
+def prepare(new: Object, old: Object | None) -> None:
+    changed = old is not None and new.get("spec") != old.get("spec")
+    metadata.set_generation(new, old, changed=changed)
+
+
+def validate(new: ReplicaSet, old: ReplicaSet | None) -> list[FieldError]:
+    errors = metadata.validate(new.metadata, old.metadata if old else None)
+    return errors + workload.validate_spec(
+        new.spec or WorkloadSpec(), old.spec if old else None, kind="ReplicaSet"
+    )
+
+
+REPLICA_SET = Strategy(
+    default=default,
+    prepare=prepare,
+    validate=judged(ReplicaSet, validate),
+    validate_status=judged(workload.Status, workload.validate_status),
+    initial_status=lambda _obj: {"replicas": 0},
+)

@@ -1,0 +1,65 @@
+"""ReplicationControllers: what ReplicaSets were before label selectors."""
+
+from berth.cluster.resources import FieldError, Object, Strategy
+from berth.cluster.strategies import metadata, workload
+from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.selectors import LabelSelector
+from berth.cluster.strategies.shape import Int32, Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.workload import PodTemplate, WorkloadSpec
+
+
+class ReplicationControllerSpec(Shape, frozen=True):
+    replicas: Int32 | None = None
+    selector: dict[str, str] | None = None
+    template: PodTemplate | None = None
+    min_ready_seconds: Int32 | None = None
+
+
+class ReplicationController(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+    spec: ReplicationControllerSpec | None = None
+
+
+def default(obj: Object) -> None:
+    drop_nulls(obj, "metadata", "spec")
+    _default(obj)
+
+
+@when_fit(ReplicationController)
+def _default(obj: Object) -> None:
+    """Select by the template's labels, and be labelled like it, if nothing else is said."""
+    workload.default(obj)
+    labels = section(obj, "spec", "template", "metadata").get("labels")
+    if labels:
+        if not obj["spec"].get("selector"):
+            obj["spec"]["selector"] = dict(labels)
+        if not section(obj, "metadata").get("labels"):
+            obj["metadata"]["labels"] = dict(labels)
+
+
+@when_fit(ReplicationController)
+def prepare(new: Object, old: Object | None) -> None:
+    changed = old is not None and new.get("spec") != old.get("spec")
+    metadata.set_generation(new, old, changed=changed)
+
+
+def validate(new: ReplicationController, old: ReplicationController | None) -> list[FieldError]:
+    errors = metadata.validate(new.metadata, old.metadata if old else None)
+    spec = new.spec or ReplicationControllerSpec()
+    modern = WorkloadSpec(
+        replicas=spec.replicas,
+        selector=LabelSelector(match_labels=spec.selector),
+        template=spec.template,
+        min_ready_seconds=spec.min_ready_seconds,
+    )
+    # Compared with no old one: this selector may change.
+    return errors + workload.validate_spec(modern, None, kind="ReplicationController")
+
+
+REPLICATION_CONTROLLER = Strategy(
+    default=default,
+    prepare=prepare,
+    validate=judged(ReplicationController, validate),
+    validate_status=judged(workload.Status, workload.validate_status),
+    initial_status=lambda _obj: {"replicas": 0},
+)

@@ -1,0 +1,124 @@
+"""The JSON types of a body, checked before anyone reads it."""
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import msgspec
+
+from berth.cluster.resources import FieldError, Object
+
+JSON_TYPES = {"array": "list", "object": "map", "str": "string", "int": "integer"}
+
+
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """The fields of a body that its rules read; others pass through unread.
+
+    Every field has a default, because a missing one is a matter for the rules, and admits null,
+    which the API takes for missing.
+    """
+
+
+S = TypeVar("S", bound=Shape)
+Check = Callable[[S, S | None], list[FieldError]]
+
+
+def fits(obj: Object, shape: type[Shape]) -> bool:
+    """Whether the fields of *obj* have the JSON types that *shape* says."""
+    return not isinstance(_convert(obj, shape), FieldError)
+
+
+def when_fit(shape: type[Shape]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a ``default`` or ``prepare`` leave a body alone that does not fit *shape*.
+
+    ``validate`` refuses it afterwards, so nothing is hidden.
+    """
+
+    def decorate(change: Callable[..., None]) -> Callable[..., None]:
+        @wraps(change)
+        def guarded(obj: Object, *rest: Any) -> None:
+            if fits(obj, shape):
+                change(obj, *rest)
+
+        return guarded
+
+    return decorate
+
+
+def judged(shape: type[S], check: Check[S]) -> Callable[[Object, Object | None], list[FieldError]]:
+    """Return a ``validate`` hook: *check* on the bodies as structs, or the misfit as its one error.
+
+    An old body that does not fit (it was stored by an earlier version) is judged as absent.
+    """
+
+    def validate(new: Object, old: Object | None) -> list[FieldError]:
+        view = _convert(new, shape)
+        if isinstance(view, FieldError):
+            return [view]
+        before = None if old is None else _convert(old, shape)
+        return check(view, None if isinstance(before, FieldError) else before)
+
+    return validate
+
+
+def drop_nulls(obj: Object, *keys: str) -> None:
+    """Remove null fields under *keys* of *obj*, in place: the API takes null for missing.
+
+    Entries of lists stay, also when null: their place means something.
+    """
+    for key in keys:
+        value = obj.get(key)
+        if value is None:
+            obj.pop(key, None)
+        else:
+            _drop_nulls(value)
+
+
+def section(obj: Object, *path: str) -> Object:
+    """Return the object at *path* below *obj*, made where it is missing or null.
+
+    Only for bodies that fit their shape.
+    """
+    for key in path:
+        child = obj.get(key)
+        if child is None:
+            child = obj[key] = {}
+        obj = child
+    return obj
+
+
+def _drop_nulls(value: Any) -> None:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            for key in [key for key, child in item.items() if child is None]:
+                del item[key]
+            stack += item.values()
+        elif isinstance(item, list):
+            stack += item
+
+
+def _convert(obj: Any, shape: type[S]) -> S | FieldError:
+    try:
+        return msgspec.convert(obj, shape)
+    except msgspec.ValidationError as exc:
+        return _misfit(str(exc))
+
+
+def _misfit(complaint: str) -> FieldError:
+    """Turn ``Expected `array`, got `str` - at `$.spec.containers``` into a field error."""
+    what, _, place = complaint.partition(" - at ")
+    path = place.strip("`").removeprefix("$").removeprefix(".").replace("[...]", "[*]")
+    found = re.fullmatch(r"Expected `(.+)`, got `(\w+)`", what)
+    if found is None:  # a number out of range
+        return FieldError(path, "FieldValueInvalid", f"Invalid value: {what}")
+    expected, got = found.groups()
+    words = [JSON_TYPES.get(word, word) for word in expected.split(" | ") if word != "null"]
+    message = f"Invalid value: {JSON_TYPES.get(got, got)}: must be of type {' or '.join(words)}"
+    return FieldError(path, "FieldValueInvalid", message)

@@ -1,0 +1,62 @@
+"""StatefulSets: pods of one template that have names of their own."""
+
+from berth.cluster.resources import FieldError, Object, Strategy
+from berth.cluster.strategies import metadata, workload
+from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.workload import WorkloadSpec
+
+
+class ClaimTemplate(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+
+
+class StatefulSetSpec(WorkloadSpec, frozen=True):
+    pod_management_policy: str | None = None
+    volume_claim_templates: list[ClaimTemplate] | None = None
+
+
+class StatefulSet(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+    spec: StatefulSetSpec | None = None
+
+
+def default(obj: Object) -> None:
+    drop_nulls(obj, "metadata", "spec")
+    _default(obj)
+
+
+@when_fit(StatefulSet)
+def _default(obj: Object) -> None:
+    workload.default(obj)
+    spec = section(obj, "spec")
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+
+
+@when_fit(StatefulSet)
+def prepare(new: Object, old: Object | None) -> None:
+    changed = old is not None and new.get("spec") != old.get("spec")
+    metadata.set_generation(new, old, changed=changed)
+
+
+def validate(new: StatefulSet, old: StatefulSet | None) -> list[FieldError]:
+    spec = new.spec or StatefulSetSpec()
+    named = [claim.metadata or metadata.NO_METADATA for claim in spec.volume_claim_templates or []]
+    errors = metadata.validate(new.metadata, old.metadata if old else None)
+    return errors + workload.validate_spec(
+        spec,
+        old.spec if old else None,
+        kind="statefulset",
+        claimed_volumes=[each.name for each in named if each.name],
+    )
+
+
+STATEFUL_SET = Strategy(
+    default=default,
+    prepare=prepare,
+    validate=judged(StatefulSet, validate),
+    validate_status=judged(workload.Status, workload.validate_status),
+    initial_status=lambda _obj: {"replicas": 0},
+)

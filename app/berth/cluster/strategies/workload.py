@@ -1,0 +1,118 @@
+"""What Deployments and ReplicaSets share: a selector, a pod template, a number of replicas."""
+
+from collections.abc import Collection
+from typing import TypeVar
+
+from berth.cluster.resources import FieldError, Object
+from berth.cluster.strategies import field_errors, metadata, pod_spec, selectors
+from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
+from berth.cluster.strategies.selectors import LabelSelector
+from berth.cluster.strategies.shape import Int32, Int64, Shape, section
+from berth.objects import pod_defaults
+
+
+class PodTemplate(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+    spec: PodSpec | None = None
+
+
+class WorkloadSpec(Shape, frozen=True):
+    replicas: Int32 | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplate | None = None
+    min_ready_seconds: Int32 | None = None
+
+
+class WorkloadStatus(Shape, frozen=True):
+    replicas: Int32 | None = None
+    ready_replicas: Int32 | None = None
+    available_replicas: Int32 | None = None
+    updated_replicas: Int32 | None = None
+    unavailable_replicas: Int32 | None = None
+    fully_labeled_replicas: Int32 | None = None
+    observed_generation: Int64 | None = None
+
+
+class Status(Shape, frozen=True):
+    status: WorkloadStatus | None = None
+
+
+SpecT = TypeVar("SpecT", bound=WorkloadSpec)
+
+
+def default(obj: Object) -> None:
+    """Fill in a workload's spec. *obj* fits its shape."""
+    spec = section(obj, "spec")
+    spec.setdefault("replicas", 1)
+    pod_defaults.default_template(section(spec, "template", "spec"))
+    section(spec, "template", "metadata")
+
+
+def validate_spec(
+    new: SpecT, old: SpecT | None, *, kind: str, claimed_volumes: Collection[str] = ()
+) -> list[FieldError]:
+    """Judge the shared part of ``spec``; *kind* is how messages name the workload.
+
+    *claimed_volumes* are those that the workload adds to each pod.
+    """
+    errors = _not_negative(new.replicas, "spec.replicas")
+    errors += _not_negative(new.min_ready_seconds, "spec.minReadySeconds")
+    template = new.template or PodTemplate()
+    labels = (template.metadata or metadata.NO_METADATA).labels or {}
+    if new.selector is None:
+        errors.append(field_errors.required("spec.selector"))
+    else:
+        complaints = selectors.validate(new.selector, "spec.selector")
+        if new.selector.is_empty:
+            detail = f"empty selector is invalid for {kind}"
+            complaints.append(field_errors.invalid("spec.selector", new.selector, detail))
+        elif not complaints and not selectors.matches(new.selector, labels):
+            path = "spec.template.metadata.labels"
+            detail = "`selector` does not match template `labels`"
+            complaints.append(field_errors.invalid(path, labels, detail))
+        errors += complaints
+    errors += _validate_template(template, claimed_volumes)
+    if old is not None and new.selector != old.selector:
+        errors.append(field_errors.invalid("spec.selector", new.selector, "field is immutable"))
+    return errors
+
+
+def validate_status(new: Status, _old: Status | None) -> list[FieldError]:
+    status = new.status or WorkloadStatus()
+    return [
+        error
+        for field, count in (
+            ("replicas", status.replicas),
+            ("readyReplicas", status.ready_replicas),
+            ("availableReplicas", status.available_replicas),
+            ("updatedReplicas", status.updated_replicas),
+            ("unavailableReplicas", status.unavailable_replicas),
+            ("fullyLabeledReplicas", status.fully_labeled_replicas),
+            ("observedGeneration", status.observed_generation),
+        )
+        for error in _not_negative(count, f"status.{field}")
+    ]
+
+
+def _not_negative(count: int | None, path: str) -> list[FieldError]:
+    if count is None or count >= 0:
+        return []
+    return [field_errors.invalid(path, count, "must be greater than or equal to 0")]
+
+
+def _validate_template(template: PodTemplate, claimed_volumes: Collection[str]) -> list[FieldError]:
+    path = "spec.template"
+    meta, spec = template.metadata or metadata.NO_METADATA, template.spec or NO_SPEC
+    errors = metadata.validate_labels(meta.labels, f"{path}.labels")
+    errors += metadata.validate_annotations(meta.annotations, f"{path}.annotations")
+    errors += pod_spec.validate(spec, f"{path}.spec", claimed_volumes=claimed_volumes)
+    if spec.restart_policy in ("OnFailure", "Never"):
+        here = f"{path}.spec.restartPolicy"
+        errors.append(field_errors.not_supported(here, spec.restart_policy, ("Always",)))
+    if spec.active_deadline_seconds is not None:
+        here = f"{path}.spec.activeDeadlineSeconds"
+        errors.append(
+            field_errors.forbidden(here, "activeDeadlineSeconds in ReplicaSet is not Supported")
+        )
+    return errors

@@ -1,0 +1,66 @@
+"""How a stored object looks to those who ask for it as one resource or another.
+
+The store keeps objects without ``kind`` and ``apiVersion``; a resource type puts its own in front
+and, where it is a second view of shared storage, converts.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+
+import msgspec
+
+from berth.cluster.resources import Object, ResourceType, same
+from berth.cluster.store import Stored
+
+
+def as_object(resource: ResourceType, stored: Stored) -> Object:
+    """Return a private copy with its type."""
+    return {**type_of(resource), **_body(resource, stored)}
+
+
+def as_json(resource: ResourceType, stored: Stored) -> bytes:
+    """Return the JSON with its type: what a GET answers and a watch sends."""
+    return _type_prefix(resource.kind, resource.group_version) + as_item(resource, stored)[1:]
+
+
+def as_item(resource: ResourceType, stored: Stored) -> bytes:
+    """Return the JSON without its type: what a list holds."""
+    if resource.from_storage is same:
+        return stored.body
+    return msgspec.json.encode(_body(resource, stored))
+
+
+def type_of(resource: ResourceType) -> Object:
+    """Return the two keys that say what an object is."""
+    return {"kind": resource.kind, "apiVersion": resource.group_version}
+
+
+def fields_of(resource: ResourceType, stored: Stored, names: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the values of selectable fields.
+
+    Kept with the object: a watch asks at least twice, about an object and its successor.
+    """
+    known = stored.fields.get(resource.group_version)
+    if known is None:
+        namespace, name = stored.key
+        known = {"metadata.name": name, "metadata.namespace": namespace}
+        stored.fields[resource.group_version] = known
+    missing = [each for each in names if each not in known and each in resource.selectable_fields]
+    if missing:
+        obj = _body(resource, stored)
+        known |= {each: resource.selectable_fields[each](obj) for each in missing}
+    return known
+
+
+def selectable(resource: ResourceType) -> set[str]:
+    """Return the fields that field selectors may name."""
+    return {"metadata.name", "metadata.namespace", *resource.selectable_fields}
+
+
+def _body(resource: ResourceType, stored: Stored) -> Object:
+    return resource.from_storage(stored.decode())
+
+
+@cache
+def _type_prefix(kind: str, group_version: str) -> bytes:
+    return msgspec.json.encode({"kind": kind, "apiVersion": group_version})[:-1] + b","

@@ -1,0 +1,63 @@
+"""``berth cluster``: the embedded cluster alone, without nodes and scheduler."""
+
+import argparse
+import ipaddress
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from berth import log
+from berth.addresses import LOOPBACK
+from berth.commands.nodes import add_cluster_flags, embedded_cluster
+from berth.commands.terminal import UsageError, in_loop, naming_port, say
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="berth cluster", allow_abbrev=False)
+    add_cluster_flags(parser)
+    parser.add_argument(
+        "--bind-address", type=_address, default=LOOPBACK, metavar="IP",
+        help="where to listen; 0.0.0.0 or ::, all addresses; default %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tls-san", nargs="+", action="extend", default=[], metavar="NAME",
+        help="what others call this machine, names or addresses; for the certificate",
+    )  # fmt: skip
+    parser.add_argument(
+        "--credentials-dir", type=Path, metavar="FOLDER",
+        help="write there what others need, each with its own rights: scheduler/kubeconfig,"
+        " kubelets/kubeconfig, and monitoring/token, which is good for reading metrics",
+    )  # fmt: skip
+    given = parser.parse_args(argv)
+    if given.insecure and not ipaddress.ip_address(given.bind_address).is_loopback:
+        raise UsageError(
+            f"--bind-address {given.bind_address}: with --insecure everybody who reaches it may do"
+            " everything, so only an address of loopback is allowed"
+        )
+    log.setup(logging.WARNING)
+    cluster = embedded_cluster(given, host=given.bind_address, names=given.tls_san)
+
+    async def serving() -> int:
+        await cluster.start(given.port)
+        # Nobody is answered before the next await: who finds the API ready finds the files.
+        path = given.kubeconfig_out.absolute()
+        cluster.write_kubeconfig(path)
+        if given.credentials_dir is not None:
+            cluster.write_credentials(given.credentials_dir)
+        say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get all -A")
+        try:
+            await cluster.run_controllers()
+        finally:
+            await cluster.stop()
+        return 0
+
+    with naming_port(given.port, flag="--port"):
+        return in_loop(serving())
+
+
+def _address(text: str) -> str:
+    """Read an IP address."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc

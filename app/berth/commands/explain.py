@@ -1,0 +1,211 @@
+"""``berth explain``: a pod of a running scheduler or of a snapshot, or recorded scenarios."""
+
+import argparse
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from berth import log
+from berth.commands import plugin_flags, scheduler_access
+from berth.commands.terminal import say, say_json
+from berth.config.errors import ConfigError
+from berth.errors import UserError
+from berth.explain.explanation import Explanation, WorkloadExplanation
+from berth.explain.tables import render
+from berth.explain.workload import POD, Workload, kind_named
+from berth.offline.explain import explain
+from berth.offline.files import answer_all, opened, scenarios
+from berth.offline.reasons import reasons
+from berth.offline.scenario import ScenarioError
+from berth.server.asking import ask_about_pod, ask_about_workload
+from berth.tables import show
+from berth.whatif.reasons import explain_pod
+from berth.whatif.snapshot import load
+
+NODES_TOLD = 10
+DEFAULT_NAMESPACE = "default"
+PIPE_WIDTH = 200
+"""Columns of a table that goes to no terminal."""
+
+
+class ExplainError(UserError):
+    """What was asked for cannot be told; the message says why."""
+
+
+def main(argv: Sequence[str]) -> int:
+    log.setup(logging.ERROR)
+    parser = _parser()
+    given = parser.parse_args(argv)
+    if (given.pod is None) == (given.source is None) or (given.pod_there and not given.source):
+        parser.error("name a pod, or a file with -f")
+    if given.pod_there and (given.target or given.id):
+        parser.error("--pod goes without -o and --id: the file is a snapshot")
+    if given.namespace is not None and given.source is not None and given.pod_there is None:
+        parser.error("-n goes with a pod: scenarios say of themselves what they are about")
+    if given.source is None and (given.target or given.id):
+        parser.error("-o and --id go with -f")
+    if given.target is not None and (given.id or given.output):
+        parser.error("-o writes all decisions, as JSON lines; it goes without --id and --output")
+    if given.target is not None:
+        registry = plugin_flags.known_plugins(given).registry
+        problems = answer_all(given.source, given.target, lambda found: explain(found, registry))
+        if problems:
+            raise ExplainError("\n".join(problems))
+        return 0
+    as_json = given.output == "json"
+    if given.pod_there is not None:
+        namespace, asked = _asked(parser, given.pod_there, given.namespace)
+        if not isinstance(asked, str):
+            parser.error(f"--pod {given.pod_there}: of a snapshot, only a pod can be told about")
+        snapshot, limit = load(given.source), _limit(given)
+        registry = plugin_flags.known_plugins(given).registry
+        with _placed(str(given.source)):
+            found = explain_pod(snapshot, f"{namespace}/{asked}", registry, limit=limit)
+        _tell(found, as_json=as_json)
+    elif given.source is not None:
+        _tell_recorded(given, as_json=as_json)
+    else:
+        namespace, asked = _asked(parser, given.pod, given.namespace)
+        scheduler = scheduler_access.scheduler(given)
+        if isinstance(asked, str):
+            found = ask_about_pod(scheduler, f"{namespace}/{asked}", nodes=given.nodes)
+            _tell(found, as_json=as_json)
+        else:
+            workload = ask_about_workload(scheduler, namespace, asked, nodes=given.nodes)
+            _tell_workload(workload, as_json=as_json)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="berth explain", allow_abbrev=False)
+    parser.add_argument(
+        "pod", nargs="?", metavar="[NAMESPACE/]POD|KIND/NAME",
+        help="a pod that a running scheduler knows; or pod/NAME, deployment/NAME and the like:"
+        " the pending pods of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job",
+    )  # fmt: skip
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAMESPACE", help=f"where it is; default {DEFAULT_NAMESPACE}"
+    )
+    scheduler_access.add_flags(parser)
+    plugin_flags.add_flags(parser)
+    parser.add_argument(
+        "-f", dest="source", type=Path, metavar="IN",
+        help="scenarios as JSON lines, or with --pod a snapshot; .gz too",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pod", dest="pod_there", metavar="[NAMESPACE/]POD", help="tell of this pod of a snapshot"
+    )
+    parser.add_argument(
+        "-o", dest="target", type=Path, metavar="OUT",
+        help="where the decisions on all scenarios go, a JSON line each",
+    )  # fmt: skip
+    parser.add_argument("--id", help="tell of this scenario only")
+    parser.add_argument(
+        "--output", choices=["table", "json"], help="how to print; a table by default"
+    )
+    parser.add_argument(
+        "--nodes", type=_number_or_all, default=str(NODES_TOLD), metavar="N|all",
+        help="how many nodes to tell about, the best first; default %(default)s",
+    )  # fmt: skip
+    return parser
+
+
+def _number_or_all(text: str) -> str:
+    if text != "all" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number or all")
+    return text
+
+
+def _asked(
+    parser: argparse.ArgumentParser, text: str, namespace: str | None
+) -> tuple[str, str | Workload]:
+    """Return the namespace and the name of the pod, or the workload, that *text* is about.
+
+    As kubectl reads it, and NAMESPACE/POD besides: a kind goes before a namespace of that name.
+    """
+    first, slash, name = text.partition("/")
+    if not slash:
+        return namespace or DEFAULT_NAMESPACE, text
+    kind = kind_named(first)
+    if kind == POD:
+        return namespace or DEFAULT_NAMESPACE, name
+    if kind is not None:
+        return namespace or DEFAULT_NAMESPACE, Workload(kind, name)
+    if namespace not in (None, first):
+        parser.error(f"{text} is in namespace {first}, -n says {namespace}")
+    return first, name
+
+
+def _limit(given: argparse.Namespace) -> int | None:
+    return None if given.nodes == "all" else int(given.nodes)
+
+
+def _tell(explanation: Explanation, *, as_json: bool) -> None:
+    if as_json:
+        say_json(explanation.model_dump_json(by_alias=True))
+    else:
+        _print(explanation)
+
+
+def _tell_workload(found: WorkloadExplanation, *, as_json: bool) -> None:
+    if as_json:
+        say_json(found.model_dump_json(by_alias=True))
+        return
+    if not found.num_pending:
+        where = f"{found.workload} in namespace {found.namespace}"
+        say(f"{where}: no pod is pending, {found.num_pods} have a node")
+    for number, explanation in enumerate(found.pods):
+        if number:
+            say("")
+        _print(explanation)
+    if found.num_left_out:
+        say(f"and {found.num_left_out} more pending pods of {found.workload}, unlike these")
+
+
+def _print(explanation: Explanation) -> None:
+    """Print the sentence as one line, however long: it is there to be copied."""
+    say(explanation.summary)
+    say("")
+    show(render(explanation), pipe_width=PIPE_WIDTH)
+
+
+def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
+    limit, count = _limit(given), 0
+    registry = plugin_flags.known_plugins(given).registry
+    with opened(given.source, "rt") as lines:
+        for where, scenario in scenarios(given.source, lines):
+            identity = scenario.get("id")
+            if given.id is not None and identity != given.id:
+                continue
+            with _placed(where):
+                told = reasons(scenario, registry, limit=limit)
+            if as_json:
+                answer = {"unsupported": told} if isinstance(told, str) else _plain(told)
+                say_json(json.dumps({"id": identity, **answer}, ensure_ascii=False))
+            else:
+                if count:
+                    say("")
+                say(f"scenario  {identity}")
+                if isinstance(told, str):
+                    say(f"cannot be judged: {told}")
+                else:
+                    _print(told)
+            count += 1
+    if given.id is not None and not count:
+        raise ExplainError(f"{given.source}: no scenario has id {given.id!r}")
+
+
+def _plain(explanation: Explanation) -> dict[str, Any]:
+    return explanation.model_dump(mode="json", by_alias=True)
+
+
+@contextmanager
+def _placed(where: str) -> Iterator[None]:
+    """Say of a mistake in a scenario where it is."""
+    try:
+        yield
+    except (ScenarioError, ConfigError) as exc:
+        raise ExplainError(f"{where}: {exc}") from exc

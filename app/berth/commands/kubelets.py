@@ -1,0 +1,35 @@
+"""``berth kubelets``: hollow nodes for any API server."""
+
+import argparse
+import logging
+import random
+from collections.abc import Sequence
+
+from berth import log
+from berth.client.connect import connect
+from berth.clock import RealClock
+from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
+from berth.commands.nodes import add_node_flags, node_template
+from berth.commands.terminal import in_loop
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="berth kubelets", allow_abbrev=False)
+    add_node_flags(parser, nodes=1)
+    parser.add_argument("--kubeconfig", help="how to reach the API server")
+    parser.add_argument("--master", help="the API server's address; wins over the kubeconfig's")
+    given = parser.parse_args(argv)
+    log.setup(logging.INFO)
+    settings = Settings(given.nodes, node_template(given.node_template))
+
+    async def serving() -> int:
+        client = await connect(
+            kubeconfig=given.kubeconfig, master=given.master, qps=0, user_agent="berth-kubelets"
+        )
+        try:
+            await HollowKubelets(client, settings, clock=RealClock(), rng=random.Random()).run()
+        finally:
+            await client.close()
+        return 0
+
+    return in_loop(serving())

@@ -1,0 +1,85 @@
+"""A snapshot of any cluster, listed from its API server."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from berth.client.connect import connect
+from berth.client.errors import ApiError, ForbiddenError, NotFoundError
+from berth.clock import RealClock, rfc3339
+from berth.commands.terminal import UsageError, in_loop
+from berth.offline.scenario import KINDS
+from berth.whatif.daemons import DAEMON_SET
+from berth.whatif.snapshot import Snapshot, api_version, decode
+
+UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+"""Finished pods do not exist for a scheduler (spec §11.1)."""
+
+
+def list_cluster(kubeconfig: str) -> Snapshot:
+    """List all that scheduling reads; the default configuration would decide.
+
+    Kinds that the server does not serve are left out. The lists are of moments that are close to
+    each other. Raises UsageError and ConnectError.
+    """
+    found: list[Snapshot] = []
+
+    async def listing() -> int:
+        client = await connect(kubeconfig=kubeconfig)
+        try:
+            time = rfc3339(RealClock().now())
+            found.append(await snapshot_of(client, time=time))
+        finally:
+            await client.close()
+        return 0
+
+    try:
+        in_loop(listing())
+    except ApiError as exc:
+        raise UsageError(f"{kubeconfig}: {exc}") from exc
+    return found[0]
+
+
+class Api(Protocol):
+    """An API server, as far as it is read here."""
+
+    async def request(
+        self, method: str, path: str, *, params: Mapping[str, str] | None = None
+    ) -> bytes: ...
+
+
+async def snapshot_of(client: Api, *, time: str) -> Snapshot:
+    """List every kind through *client*; raises the API's errors."""
+    objects: dict[str, Any] = {}
+    for kind in KINDS:
+        path = path_of(kind)
+        try:
+            body = await client.request("GET", path, params=UNFINISHED if kind == "Pod" else None)
+        except NotFoundError:
+            continue
+        objects |= decode(body, source=path).objects
+    return Snapshot(
+        time=time,
+        objects={kind: objects[kind] for kind in KINDS if kind in objects},
+        daemon_sets=await _daemon_sets(client),
+    )
+
+
+async def _daemon_sets(client: Api) -> Sequence[Mapping[str, Any]]:
+    """List the DaemonSets; none if we may not, for their pods tell most of them."""
+    path = path_of(DAEMON_SET)
+    try:
+        return decode(await client.request("GET", path), source=path).daemon_sets
+    except (ForbiddenError, NotFoundError):
+        return ()
+
+
+def path_of(kind: str) -> str:
+    """Return where the API server lists all objects of *kind*."""
+    version = api_version(kind)
+    root = "/apis" if "/" in version else "/api"
+    name = kind.lower()
+    if name.endswith("y"):
+        plural = f"{name[:-1]}ies"
+    else:
+        plural = f"{name}es" if name.endswith("s") else f"{name}s"
+    return f"{root}/{version}/{plural}"

@@ -1,0 +1,85 @@
+"""``berth plugin``: begin a plugin of one's own, and see which ones there are."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from berth.commands import plugin_flags
+from berth.commands.terminal import say
+from berth.config.options import Options
+from berth.config.types import KubeSchedulerConfiguration
+from berth.plugin_scaffold import write_package
+from berth.plugin_sources import KnownPlugins, points_of
+from berth.tables import Table, show
+
+PIPE_WIDTH: Final = 1_000
+"""Columns of a table that goes to no terminal: nothing is wrapped there."""
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="berth plugin", allow_abbrev=False)
+    kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    new = kinds.add_parser(
+        "new", allow_abbrev=False, help="write a package with a plugin that works, and its test"
+    )
+    new.add_argument("name", metavar="NAME", help="what to call the plugin, as in NodeShare")
+    new.add_argument(
+        "--dir", dest="parent", type=Path, default=Path(), metavar="DIR",
+        help="where to make the package's folder; here by default",
+    )  # fmt: skip
+    new.set_defaults(act=_new)
+    known = kinds.add_parser(
+        "list", allow_abbrev=False, help="list the plugins that a configuration may enable"
+    )
+    known.add_argument(
+        "--config", default="", metavar="FILE",
+        help="a KubeSchedulerConfiguration, whose module:Class plugins are known too",
+    )  # fmt: skip
+    plugin_flags.add_flags(known)
+    known.set_defaults(act=_list)
+    given = parser.parse_args(argv)
+    status: int = given.act(given)
+    return status
+
+
+def _new(given: argparse.Namespace) -> int:
+    folder = write_package(given.name, given.parent)
+    say(f"{folder} has the plugin {given.name}. What to do next, in that folder:")
+    for step in (
+        "python -m pytest",
+        "pip install -e .",
+        "berth plugin list",
+        "berth up --config config.yaml",
+    ):
+        say(f"  {step}")
+    return 0
+
+
+def _list(given: argparse.Namespace) -> int:
+    options = Options(config=given.config)
+    config, plugins = plugin_flags.configuration(options, plugin_flags.known_plugins(given))
+    show(_table(plugins, config), pipe_width=PIPE_WIDTH)
+    return 0
+
+
+def _table(plugins: KnownPlugins, config: KubeSchedulerConfiguration) -> Table:
+    table = Table("plugin", "extension points", "enabled in", "from")
+    for name, kind in plugins.registry.items():
+        table.add_row(
+            name, ", ".join(points_of(kind)), ", ".join(_users(name, config)), plugins.origins[name]
+        )
+    return table
+
+
+def _users(plugin: str, config: KubeSchedulerConfiguration) -> list[str]:
+    """Name the profiles that enable *plugin* at any extension point."""
+    return [
+        profile.scheduler_name
+        for profile in config.profiles
+        if any(
+            plugin == entry.name
+            for plugin_set in profile.plugins.sets().values()
+            for entry in plugin_set.enabled
+        )
+    ]

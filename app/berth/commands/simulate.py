@@ -1,0 +1,305 @@
+"""``berth simulate``: what would be, on a snapshot or a cluster; and recorded sequences of pods."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from berth import log, manifests
+from berth.commands import plugin_flags
+from berth.commands.terminal import UsageError, positive, say_json
+from berth.config.decode import document
+from berth.config.errors import model_problems
+from berth.config.plugin_references import replace_references
+from berth.config.presets import PRESETS, preset
+from berth.offline.files import answer_all
+from berth.offline.simulate import simulate
+from berth.plugin_sources import KnownPlugins
+from berth.whatif.answer import Answer
+from berth.whatif.engine import answer
+from berth.whatif.question import Question
+from berth.whatif.snapshot import load
+
+FITS, DOES_NOT_FIT = 0, 1
+"""The exit statuses of an answer."""
+STDIN: Final = "-"
+PIPE_WIDTH: Final = 200
+"""Columns of a table that goes to no terminal."""
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = _parser()
+    given = parser.parse_args(argv)
+    log.setup(logging.ERROR)
+    asks = given.server or given.kubeconfig
+    if sum(source is not None for source in (given.snapshot, asks, given.source)) > 1:
+        parser.error("one of --snapshot, --server, --kubeconfig and -f may be given")
+    if (given.source is None) != (given.target is None):
+        parser.error("-f and -o go together")
+    for flag in ("", "compare_"):
+        if getattr(given, f"{flag}config") and getattr(given, f"{flag}preset"):
+            spelled = flag.replace("_", "-")
+            parser.error(f"--{spelled}preset and --{spelled}config: give one of them")
+    if given.replicas is not None and not given.template:
+        parser.error("--replicas goes with --template")
+    if given.count is not None and not given.add_nodes:
+        parser.error("--count goes with --add-nodes")
+    if given.source is not None:
+        return _recorded(given)
+    found = _ask(given, _question(given))
+    if given.output == "json":
+        say_json(found.model_dump_json(by_alias=True))
+    else:
+        _print(found)
+    return FITS if found.fits else DOES_NOT_FIT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="berth simulate",
+        allow_abbrev=False,
+        description="What if: exit status 0, all pods have a node; 1, some have not; 2, an error."
+        " TYPE is a file with a Node, or the name of a node to copy.",
+    )
+    where = parser.add_argument_group(
+        "the cluster, one of", "by default that of a running scheduler, found as berth explain does"
+    )
+    where.add_argument(
+        "--snapshot", type=Path, metavar="FILE",
+        help="what GET /snapshot answers, or a List of `kubectl get -o json`; .gz too",
+    )  # fmt: skip
+    # As berth.commands.scheduler_access has them, which takes long to import.
+    where.add_argument(
+        "--server", metavar="URL",
+        help="a running scheduler; credentials are those of --kubeconfig, $KUBECONFIG or"
+        " ./berth.kubeconfig; default port 10261 of this machine, as of berth up",
+    )  # fmt: skip
+    where.add_argument(
+        "--kubeconfig", metavar="FILE",
+        help="without --server: an API server to list from, the default configuration decides",
+    )  # fmt: skip
+    where.add_argument(
+        "--certificate-authority", metavar="FILE", help="trust the --server by it, too"
+    )
+    where.add_argument(
+        "--insecure-skip-tls-verify", action="store_true", help="trust whoever answers"
+    )
+    plugin_flags.add_flags(parser)
+    ask = parser.add_argument_group("what if")
+    ask.add_argument(
+        "--pod", type=Path, action="append", default=[], metavar="FILE",
+        help="place these Pods; what else is in the file is as with --template",
+    )  # fmt: skip
+    ask.add_argument(
+        "--template", type=Path, action="append", default=[], metavar="FILE",
+        help="place the pods of Deployments, StatefulSets, DaemonSets, Jobs, ...; of a Pod: ones"
+        " like it; a render of many objects will do, as of helm template; -: standard input",
+    )  # fmt: skip
+    ask.add_argument(
+        "--replicas", type=positive, metavar="N",
+        help="so many of each --template, but of DaemonSets",
+    )  # fmt: skip
+    ask.add_argument(
+        "-n", "--namespace", default="", metavar="NAME",
+        help="where the objects of --pod and --template are that do not say; default: default",
+    )  # fmt: skip
+    ask.add_argument("--no-pending", action="store_true", help="leave waiting pods alone")
+    ask.add_argument("--add-nodes", metavar="TYPE", help="add nodes")
+    ask.add_argument("--count", type=positive, metavar="N", help="so many; default 1")
+    ask.add_argument(
+        "--find-nodes", metavar="TYPE", help="how many of these must be added so that all fits?"
+    )
+    for flag, does in (
+        ("remove-node", "remove nodes; their pods need others"),
+        ("cordon-node", "cordon nodes"),
+    ):
+        ask.add_argument(
+            f"--{flag}", action="append", default=[], metavar="NAME",
+            help=f"{does}; NAME,NAME and patterns as node-* will do",
+        )  # fmt: skip
+        ask.add_argument(
+            f"--{flag}-selector", default="", metavar="SELECTOR",
+            help="and those with these labels, as of kubectl drain --selector",
+        )  # fmt: skip
+    ask.add_argument(
+        "--remove-pod", action="append", default=[], metavar="NAME", help="remove [NAMESPACE/]POD"
+    )
+    ask.add_argument(
+        "--find-removable", nargs="?", const="", metavar="NAME",
+        help="which nodes can go? Of these, with names as of --remove-node; by default of all",
+    )  # fmt: skip
+    ask.add_argument(
+        "--find-removable-selector", default="", metavar="SELECTOR", help="of those with the labels"
+    )
+    ask.add_argument(
+        "--repack", action="store_true",
+        help="place anew all running pods that may move, as if nodes were empty",
+    )  # fmt: skip
+    ask.add_argument("--config", type=Path, metavar="FILE", help="decide by this configuration")
+    ask.add_argument(
+        "--compare-config", type=Path, metavar="FILE", help="and compare with this one"
+    )
+    ask.add_argument("--preset", choices=PRESETS, help="decide by this preset")
+    ask.add_argument("--compare-preset", choices=PRESETS, help="and compare with this one")
+    ask.add_argument("--preemption", action="store_true", help="less important pods may be evicted")
+    parser.add_argument(
+        "--seed", type=int,
+        help="draw one of several best nodes, the same with every run; default: the smallest name",
+    )  # fmt: skip
+    parser.add_argument("--output", choices=["table", "json"], default="table", help="how to print")
+    recorded = parser.add_argument_group("recorded sequences")
+    recorded.add_argument(
+        "-f", dest="source", type=Path, metavar="IN",
+        help="scenarios with a list of pods, as JSON lines, .gz too",
+    )  # fmt: skip
+    recorded.add_argument(
+        "-o", dest="target", type=Path, metavar="OUT",
+        help="where the assignments go, a JSON line each",
+    )  # fmt: skip
+    return parser
+
+
+def _recorded(given: argparse.Namespace) -> int:
+    registry = plugin_flags.known_plugins(given).registry
+    problems = answer_all(
+        given.source, given.target, lambda found: simulate(found, registry, seed=given.seed)
+    )
+    if problems:
+        raise UsageError("\n".join(problems))
+    return 0
+
+
+# The question.
+
+
+def _question(given: argparse.Namespace) -> dict[str, Any]:
+    """Return the question as the server takes it."""
+    pods, templates = list[Any](), list[Any]()
+    for each in _manifests(given.pod, namespace=given.namespace):
+        if each["kind"] == "Pod":
+            pods.append(each)
+        else:
+            templates.append({"manifest": each})
+    for each in _manifests(given.template, namespace=given.namespace):
+        counted = each["kind"] != "DaemonSet"
+        templates.append({"manifest": each, "replicas": given.replicas if counted else None})
+    asked: dict[str, Any] = {
+        "pods": pods,
+        "templates": templates,
+        "includePending": not given.no_pending,
+        "removeNodes": _nodes(given.remove_node, given.remove_node_selector),
+        "cordonNodes": _nodes(given.cordon_node, given.cordon_node_selector),
+        "removePods": {"names": given.remove_pod},
+        "preemption": given.preemption,
+    }
+    if given.find_removable is not None or given.find_removable_selector:
+        names = [given.find_removable] if given.find_removable else []
+        asked["findRemovable"] = _nodes(names, given.find_removable_selector)
+    if given.repack:
+        asked["repack"] = True
+    if given.add_nodes is not None:
+        asked["addNodes"] = [_node_type(given.add_nodes) | {"count": given.count or 1}]
+    if given.find_nodes is not None:
+        asked["findNodes"] = _node_type(given.find_nodes)
+    if given.seed is not None:
+        asked["seed"] = given.seed
+    for name, path, preset_name in (
+        ("config", given.config, given.preset),
+        ("compareConfig", given.compare_config, given.compare_preset),
+    ):
+        if path is not None:
+            asked[name] = _configuration(path)
+        elif preset_name is not None:
+            asked[name] = document(preset(preset_name), source=f"preset {preset_name}").value
+    return asked
+
+
+def _manifests(paths: Iterable[Path], *, namespace: str) -> Iterator[Any]:
+    """Yield the objects of files; those that name no namespace are in *namespace*."""
+    for path in paths:
+        if str(path) == STDIN:
+            found = manifests.parse(sys.stdin.read(), source="stdin")
+        else:
+            found = manifests.read(path)
+        for each in found:
+            meta = each.setdefault("metadata", {}) if namespace else None
+            if isinstance(meta, dict) and not meta.get("namespace"):
+                meta["namespace"] = namespace
+            yield each
+
+
+def _nodes(names: Iterable[str], selector: str) -> dict[str, Any]:
+    """Return a choice of nodes; a name may be several with commas between them."""
+    apart = [name.strip() for each in names for name in each.split(",")]
+    return {"names": [name for name in apart if name], "selector": selector}
+
+
+def _node_type(type_: str) -> dict[str, Any]:
+    path = Path(type_)
+    if not path.exists():
+        return {"like": type_}
+    found = list(manifests.read(path))
+    if len(found) != 1:
+        raise UsageError(f"{path}: one Node is needed, got {len(found)} objects")
+    return {"manifest": found[0]}
+
+
+def _configuration(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as exc:
+        raise UsageError(f"{path}: {exc.strerror}") from exc
+    return document(text, source=str(path)).value
+
+
+# Who answers.
+
+
+def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
+    if given.server is not None or (given.snapshot is None and given.kubeconfig is None):
+        return _ask_scheduler(given, asked)
+    registry = _plugins(given, asked).registry
+    try:
+        question = Question.model_validate(asked)
+    except ValidationError as exc:
+        raise UsageError("\n".join(model_problems(exc))) from exc
+    if given.snapshot is not None:
+        return answer(question, load(given.snapshot), registry)
+    from berth.commands.listing import list_cluster
+
+    return answer(question, list_cluster(given.kubeconfig), registry)
+
+
+def _ask_scheduler(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
+    # Only then: what speaks HTTP takes as long to import as a small question to answer.
+    from berth.commands.scheduler_access import scheduler
+    from berth.server.asking import AskError, ask_to_simulate
+
+    try:
+        return ask_to_simulate(scheduler(given), asked)
+    except AskError as exc:
+        if given.server is not None:
+            raise
+        raise UsageError(f"{exc}; else give --server, --snapshot or --kubeconfig") from exc
+
+
+def _plugins(given: argparse.Namespace, asked: dict[str, Any]) -> KnownPlugins:
+    """Return the plugins that are to be known; in what is *asked* they get their own names."""
+    known = plugin_flags.known_plugins(given)
+    for name, path in (("config", given.config), ("compareConfig", given.compare_config)):
+        if path is not None:
+            known = known.referred_in(asked[name], source=str(path))
+            replace_references(asked[name], known.aliases)
+    return known
+
+
+def _print(found: Answer) -> None:
+    # Only then: JSON should not wait for it.
+    from berth.tables import show
+    from berth.whatif.tables import render
+
+    show(render(found), pipe_width=PIPE_WIDTH)

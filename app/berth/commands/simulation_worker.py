@@ -1,0 +1,102 @@
+"""The process in which a running scheduler has questions answered: ``POST /simulate``.
+
+Reads the size of the request's body, as in ``berth.server.simulation_process``, and the body. If
+that brings no snapshot, writes that it wants one and reads it until the end. Writes the answer as
+JSON; or ends with another status than 0 and says, in words, what is wrong with the question. It may
+take so much memory as ``--most-memory`` says; its other flags are those that
+:attr:`berth.plugin_sources.KnownPlugins.as_flags` returns.
+"""
+
+import argparse
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+from pydantic import ValidationError
+
+from berth import log
+from berth.errors import UNREADABLE, UserError
+from berth.memory import limit_memory
+from berth.plugin_sources import KnownPlugins
+from berth.profile.build import Registry
+from berth.server.refusal import cut, in_words
+from berth.server.simulation_process import OUT_OF_MEMORY, SIZE, UNANSWERABLE, WANTS_SNAPSHOT
+from berth.whatif.answer import Answer
+from berth.whatif.engine import answer
+from berth.whatif.question import Question
+from berth.whatif.snapshot import Snapshot, decode
+
+NICENESS: Final = 10
+"""Pods that are really waiting come first."""
+_NULL: Final = b"null"
+
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class _RefusedError(Exception):
+    """The question is wrong."""
+
+
+def work(source: BinaryIO, target: BinaryIO, registry: Registry) -> int:
+    """Answer one question; return the exit status."""
+    try:
+        question, snapshot = _read(source, target)
+        found = answer(question, snapshot, registry)
+    except (UserError, _RefusedError) as exc:
+        target.write(cut(str(exc)).encode("utf-8", "replace"))
+        return UNANSWERABLE
+    except MemoryError:
+        return OUT_OF_MEMORY
+    if _is_short_of_memory(found):
+        return OUT_OF_MEMORY
+    try:
+        target.write(found.model_dump_json(by_alias=True).encode())
+    except MemoryError:
+        return OUT_OF_MEMORY
+    return 0
+
+
+def _read(source: BinaryIO, target: BinaryIO) -> tuple[Question, Snapshot]:
+    (size,) = SIZE.unpack(source.read(SIZE.size))
+    try:
+        fields = _decode_fields(source.read(size))
+        written = bytes(fields.pop("snapshot", _NULL))
+        question = Question.model_validate_json(msgspec.json.encode(fields))
+    except ValidationError as exc:
+        found = exc.errors(include_url=False, include_context=False, include_input=False)
+        raise _RefusedError(in_words(found)) from exc
+    except UNREADABLE as exc:
+        raise _RefusedError(f"not a JSON object: {exc}") from exc
+    if written == _NULL:
+        target.write(WANTS_SNAPSHOT)
+        target.flush()
+        written = source.read()
+    elif not written.startswith(b"{"):
+        raise _RefusedError("snapshot: not an object")
+    return question, decode(written, source="snapshot")
+
+
+def _is_short_of_memory(found: Answer) -> bool:
+    """Whether a plugin got no memory: like all that goes wrong in one, it is a reason of a pod."""
+    compared = found.compared.unplaced if found.compared else ()
+    return any("MemoryError" in each.message for each in (*found.unplaced, *compared))
+
+
+def main() -> int:
+    log.setup(logging.ERROR)
+    os.nice(NICENESS)
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--plugin-dir", type=Path, action="append", default=[])
+    parser.add_argument("--plugin", action="append", default=[])
+    parser.add_argument("--most-memory", type=int, required=True, metavar="BYTES")
+    given = parser.parse_args()
+    known = KnownPlugins.find(directories=given.plugin_dir, references=given.plugin)
+    limit_memory(given.most_memory)
+    return work(sys.stdin.buffer, sys.stdout.buffer, known.registry)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""What commands share: printing, types of arguments, the event loop."""
+
+import argparse
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import uvloop
+
+from berth.errors import UserError
+from berth.memory import keep_heap
+from berth.open_files import raise_limit
+from berth.printable import printable, printable_json, printable_lines
+
+INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C, as shells have it."""
+
+
+class UsageError(UserError):
+    """What the user asked for cannot be done."""
+
+
+class CommandError(Exception):
+    """A command could not do its work though it was asked rightly. Ends it with status 1."""
+
+
+def say(line: str) -> None:
+    """Print one line, whatever is in it."""
+    print(printable(line), flush=True)
+
+
+def say_lines(text: str) -> None:
+    """Print text of several lines that berth has written."""
+    print(printable_lines(text), flush=True)
+
+
+def say_json(document: str) -> None:
+    """Print a JSON document, so that a terminal shows all of it and nothing obeys it."""
+    print(printable_json(document), flush=True)
+
+
+def positive(text: str) -> int:
+    """Read an argument that counts something."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} must be at least 1")
+    return number
+
+
+def port(text: str) -> int:
+    """Read the number of a port; 0 lets the system choose."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} must be between 0 and 65535")
+    return number
+
+
+@contextmanager
+def naming_port(number: int, *, flag: str) -> Iterator[None]:
+    """Say of an OSError that it is about the port that *flag* gave."""
+    try:
+        yield
+    except OSError as exc:
+        # A file that cannot be written names itself; a port does not.
+        raise UsageError(f"{exc.filename or f'{flag} {number}'}: {exc.strerror}") from exc
+
+
+@contextmanager
+def naming_file(flag: str, path: str) -> Iterator[None]:
+    """Say of an OSError that it is about the file that *flag* named."""
+    try:
+        yield
+    except OSError as exc:
+        raise UsageError(f"{flag} {path}: {exc.strerror}") from exc
+
+
+def in_loop(work: Coroutine[Any, Any, int]) -> int:
+    """Run *work* on a fast event loop; Ctrl-C ends it cleanly."""
+    keep_heap()
+    raise_limit()
+    with (
+        suppress(asyncio.CancelledError),
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        return runner.run(work)
+    return INTERRUPTED

@@ -1,0 +1,90 @@
+"""``berth up``: embedded cluster, hollow nodes and scheduler in one process."""
+
+import argparse
+import logging
+import random
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from berth import log
+from berth.addresses import UP_PORT
+from berth.clock import RealClock
+from berth.commands import plugin_flags
+from berth.commands.nodes import (
+    add_cluster_flags,
+    add_node_flags,
+    embedded_cluster,
+    node_template,
+)
+from berth.commands.reloading import run_by_file
+from berth.commands.terminal import in_loop, naming_port, port, say
+from berth.config import flags
+from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
+from berth.main import SchedulerService
+
+TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
+"""Modules that say what whoever changes a file or sends a signal waits for."""
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="berth up", allow_abbrev=False)
+    add_node_flags(parser, nodes=SAMPLE_NODES)
+    parser.add_argument(
+        "--load", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
+        help="create the objects of these manifests (YAML, several documents)",
+    )  # fmt: skip
+    parser.add_argument("--sample", action="store_true", help="create a sample workload")
+    add_cluster_flags(parser)
+    parser.add_argument(
+        "--debug-port", type=port, default=UP_PORT, metavar="PORT",
+        help="port of the scheduler on loopback, for berth explain; default %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--config", default="",
+        help="a KubeSchedulerConfiguration file; read again on SIGHUP, and when it or a file of"
+        " --plugin-dir changes",
+    )  # fmt: skip
+    plugin_flags.add_preset_flag(parser)
+    plugin_flags.add_flags(parser)
+    parser.add_argument(
+        "--exit-when-idle", action="store_true",
+        help="stop when every pod has a node or cannot have one; the status is 0 if all pods were"
+        " placed, else 1. Pods that a scheduling gate holds back do not count. Refused objects are"
+        " told, and change the status only if they are pods or make pods",
+    )  # fmt: skip
+    parser.add_argument("-v", type=int, default=0, help="4 and more: log debug messages")
+    given = parser.parse_args(argv)
+    chosen = flags.parse(
+        flags.make_parser("berth up"), [f"--config={given.config}"] if given.config else []
+    )
+    find_plugins = partial(plugin_flags.known_plugins, given)
+    config, plugins = plugin_flags.configuration(chosen, find_plugins(), chosen_preset=given.preset)
+
+    async def schedule(service: SchedulerService) -> None:
+        await run_by_file(service.run, service, chosen, find_plugins=find_plugins)
+
+    options = UpOptions(
+        nodes=given.nodes,
+        template=node_template(given.node_template),
+        load=given.load,
+        sample=given.sample,
+        port=given.port,
+        debug_port=given.debug_port,
+        kubeconfig=given.kubeconfig_out,
+        exit_when_idle=given.exit_when_idle,
+    )
+    log.setup(logging.DEBUG if given.v >= 4 else logging.WARNING, by_module=TOLD)
+    with naming_port(given.port, flag="--port"):
+        service = Up(
+            options,
+            config,
+            embedded_cluster(given),
+            plugins=plugins,
+            schedule=schedule,
+            clock=RealClock(),
+            rng=random.Random(),
+            say=say,
+        )
+        return in_loop(service.run())

@@ -1,0 +1,151 @@
+# ruff: noqa: RUF009 - _flag is dataclasses.field in short, and Duration is frozen
+"""The flags of kube-scheduler 1.36 (spec §7.2): one field per flag, spelled with underscores.
+
+A field's type and default are the flag's. What a flag does is for those who read the field.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from berth.duration import Duration
+
+T = TypeVar("T")
+
+HELP, DEPRECATED, WHOLE, CHOICES = "help", "deprecated", "whole", "choices"
+"""Keys of a field's metadata. ``WHOLE``: a list whose items may contain commas."""
+
+
+def _flag(
+    default: T,
+    text: str,
+    *,
+    deprecated: bool = False,
+    whole: bool = False,
+    choices: tuple[str, ...] | None = None,
+) -> T:
+    metadata = {HELP: text, DEPRECATED: deprecated, WHOLE: whole, CHOICES: choices}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The values of all flags, and which of them were given."""
+
+    explicit: frozenset[str] = frozenset()
+    """The fields whose flags were on the command line."""
+
+    config: str = _flag("", "Read the configuration from this file.")
+    write_config_to: str = _flag("", "Write the effective configuration to this file and exit.")
+    master: str = _flag("", "The API server's address; wins over the one in the kubeconfig.")
+
+    kubeconfig: str = _flag(
+        "", "How to reach the API server; without it, as a pod would.", deprecated=True
+    )
+    profiling: bool = _flag(default=True, text="Serve /debug/pprof.", deprecated=True)
+    contention_profiling: bool = _flag(
+        default=True, text="Profile lock contention too.", deprecated=True
+    )
+    kube_api_content_type: str = _flag(
+        "application/vnd.kubernetes.protobuf", "Content type of API requests.", deprecated=True
+    )
+    kube_api_qps: float = _flag(50.0, "API requests per second.", deprecated=True)
+    kube_api_burst: int = _flag(100, "API requests that may come at once.", deprecated=True)
+    pod_max_in_unschedulable_pods_duration: Duration = _flag(
+        Duration.of(300),
+        "How long a pod may stay unschedulable before it is tried again regardless.",
+        deprecated=True,
+    )
+
+    leader_elect: bool = _flag(default=True, text="Schedule only while holding the lease.")
+    leader_elect_lease_duration: Duration = _flag(
+        Duration.of(15), "How long others respect a lease that is not renewed."
+    )
+    leader_elect_renew_deadline: Duration = _flag(
+        Duration.of(10), "How long the leader tries to renew before it gives up."
+    )
+    leader_elect_retry_period: Duration = _flag(
+        Duration.of(2), "How long to wait between attempts to get or renew the lease."
+    )
+    leader_elect_resource_lock: str = _flag("leases", "The kind of lock; only leases.")
+    leader_elect_resource_name: str = _flag("kube-scheduler", "The lease's name.")
+    leader_elect_resource_namespace: str = _flag("kube-system", "The lease's namespace.")
+
+    secure_port: int = _flag(10259, "Serve HTTPS on this port; 0 for not at all.")
+    bind_address: str = _flag("0.0.0.0", "Serve on this address.")
+    cert_dir: str = _flag("", "The folder of the certificate when no file is named.")
+    tls_cert_file: str = _flag("", "The certificate; without it one is made up.")
+    tls_private_key_file: str = _flag("", "The certificate's key.")
+    tls_cipher_suites: tuple[str, ...] = _flag((), "Cipher suites to accept.")
+    tls_min_version: str = _flag("", "The oldest TLS version to accept.")
+    tls_curve_preferences: tuple[str, ...] = _flag((), "Key exchange curves to accept.")
+    tls_sni_cert_key: tuple[str, ...] = _flag(
+        (), "certificate,key[:names]: another certificate, for those names.", whole=True
+    )
+    http2_max_streams_per_connection: int = _flag(0, "HTTP/2 streams; 0 for the usual number.")
+    disable_http2_serving: bool = _flag(default=False, text="Serve HTTP/1.1 only.")
+    permit_port_sharing: bool = _flag(default=False, text="Bind with SO_REUSEPORT.")
+    permit_address_sharing: bool = _flag(default=False, text="Bind with SO_REUSEADDR.")
+
+    authentication_kubeconfig: str = _flag("", "How to reach the server that knows tokens.")
+    authentication_token_webhook_cache_ttl: Duration = _flag(
+        Duration.of(10), "How long to remember who a token belongs to."
+    )
+    authentication_skip_lookup: bool = _flag(
+        default=False, text="Do not look up the cluster's client CAs."
+    )
+    authentication_tolerate_lookup_failure: bool = _flag(
+        default=True, text="Serve even if that look-up fails; then nobody is known by certificate."
+    )
+    client_ca_file: str = _flag("", "Who signs the certificates of clients.")
+    requestheader_client_ca_file: str = _flag("", "Who signs the certificates of proxies.")
+    requestheader_allowed_names: tuple[str, ...] = _flag((), "Names of proxies; none: any.")
+    requestheader_username_headers: tuple[str, ...] = _flag(
+        ("x-remote-user",), "Headers in which proxies name the user."
+    )
+    requestheader_group_headers: tuple[str, ...] = _flag(
+        ("x-remote-group",), "Headers in which proxies name the groups."
+    )
+    requestheader_extra_headers_prefix: tuple[str, ...] = _flag(
+        ("x-remote-extra-",), "How headers start in which proxies say more of the user."
+    )
+    requestheader_uid_headers: tuple[str, ...] = _flag(
+        (), "Headers in which proxies give the user's UID."
+    )
+
+    authorization_kubeconfig: str = _flag("", "How to reach the server that knows permissions.")
+    authorization_webhook_cache_authorized_ttl: Duration = _flag(
+        Duration.of(10), "How long to remember a yes."
+    )
+    authorization_webhook_cache_unauthorized_ttl: Duration = _flag(
+        Duration.of(10), "How long to remember a no."
+    )
+    authorization_always_allow_paths: tuple[str, ...] = _flag(
+        ("/healthz", "/readyz", "/livez"), "Paths open to everyone."
+    )
+
+    feature_gates: Mapping[str, bool] = field(
+        default_factory=dict,
+        metadata={HELP: "Gate=true or Gate=false, with kube: in front or without."},
+    )
+    emulated_version: tuple[str, ...] = _flag((), "Behave as this version.")
+    min_compatibility_version: tuple[str, ...] = _flag((), "Get along with this version.")
+
+    show_hidden_metrics_for_version: str = _flag(
+        "", "Show the metrics that the release after this one hid."
+    )
+    disabled_metrics: tuple[str, ...] = _flag((), "Metrics to leave out.")
+    allow_metric_labels: tuple[str, ...] = _flag(
+        (), "metric,label=values: the label values to tell apart.", whole=True
+    )
+    allow_metric_labels_manifest: str = _flag("", "A file with the same.")
+
+    logging_format: str = _flag("text", "How log lines look.", choices=("text", "json"))
+    log_flush_frequency: Duration = _flag(Duration.of(5), "The longest time between flushes.")
+    v: int = _flag(0, "How much to log; 0 is least.")
+    vmodule: tuple[str, ...] = _flag((), "pattern=N: how much to log of some files.")
+    log_text_split_stream: bool = _flag(default=False, text="Text: errors to stderr only.")
+    log_text_info_buffer_size: str = _flag("0", "Text: buffer this many bytes.")
+    log_json_split_stream: bool = _flag(default=False, text="JSON: errors to stderr only.")
+    log_json_info_buffer_size: str = _flag("0", "JSON: buffer this many bytes.")
+    version: str = _flag("false", "Print the version and exit; raw for all of it.")

@@ -1,0 +1,11 @@
+"""The configurations that have a name: files of ``berth.presets``."""
+
+from importlib.resources import files
+from typing import Final
+
+PRESETS: Final = ("default", "binpack", "spread")
+
+
+def preset(name: str) -> bytes:
+    """Return the text of one of :data:`PRESETS`; its one profile is ``default-scheduler``."""
+    return files("berth.presets").joinpath(f"{name}.yaml").read_bytes()

@@ -1,0 +1,186 @@
+"""The embedded cluster, put together: store, API server, controllers, hollow kubelets."""
+
+import asyncio
+import ipaddress
+import random
+import ssl
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from berth.addresses import LOOPBACK, THIS_MACHINE
+from berth.certificates import KeyPair, self_signed, server_context
+from berth.client.api_client import ApiClient
+from berth.client.connect import Endpoint, client_of
+from berth.clock import Clock
+from berth.cluster.access.rbac import Observer
+from berth.cluster.access.tokens import Tokens
+from berth.cluster.access.users import (
+    ADMIN,
+    CONTROLLER_MANAGER,
+    KUBELETS,
+    MONITORING,
+    SCHEDULER,
+    User,
+)
+from berth.cluster.admission import Admission
+from berth.cluster.bootstrap import bootstrap
+from berth.cluster.controllers.run import Controllers
+from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.registry import RESOURCES
+from berth.cluster.server import ApiServer
+from berth.cluster.store import Store
+from berth.files import write_file
+from berth.kubeconfig import write_kubeconfig
+from berth.manifests import ManifestError
+from berth.objects.node import Node
+from berth.tasks import forever
+
+MONITORING_TOKEN: Final = "monitoring/token"
+COMPONENTS: Final = {"scheduler/kubeconfig": SCHEDULER, "kubelets/kubeconfig": KUBELETS}
+"""What :meth:`EmbeddedCluster.write_credentials` writes: file, and who its user is."""
+
+
+class EmbeddedCluster:
+    """A Kubernetes API, with controllers. It has no nodes of its own."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        host: str = LOOPBACK,
+        names: Sequence[str] = (),
+        insecure: bool = False,
+        tokens: Tokens | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        """It listens at the address *host*; *names* are what others call it, addresses or DNS.
+
+        With *insecure* it is plain HTTP, and whoever reaches it may do everything.
+
+        Else it is HTTPS with a certificate of its own, and requests need a token and the right to
+        what they want. *tokens* are those that are good from the start; *observer* is told of
+        every decision about a request.
+        """
+        self._clock = clock
+        self._rng = rng
+        self._host = host
+        self._tokens = Tokens(clock=clock) if tokens is None else tokens
+        self.certificate = None if insecure else self._make_certificate(names)
+        """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
+        self._server = ApiServer(
+            RESOURCES,
+            Store(),
+            admission=Admission(),
+            clock=clock,
+            rng=rng,
+            tokens=None if insecure else self._tokens,
+            observer=observer,
+        )
+        self.url = ""
+        """Where the API is for this machine, once :meth:`start` has returned."""
+
+    async def start(self, port: int) -> None:
+        """Create what every cluster has and listen; OSError when *port* cannot be had."""
+        bootstrap(self._server.writes)
+        pair = self.certificate
+        tls = None if pair is None else server_context(pair)
+        port = await self._server.start(self._host, port, tls=tls)
+        host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at
+        self.url = f"{'http' if tls is None else 'https'}://{host}:{port}"
+
+    async def connect(
+        self, user_agent: str, *, user: User = ADMIN, token: str | None = None
+    ) -> ApiClient:
+        """Return a client of this cluster, without rate limit.
+
+        It is *user*, with a token made for it, or whoever has *token*.
+        """
+        endpoint = Endpoint(self.url)
+        if self.certificate is not None:
+            bearer = f"Bearer {token or self._tokens.issue(user)}"
+
+            async def authorization() -> str:
+                return bearer
+
+            trusted = ssl.create_default_context(cadata=self.certificate.certificate.decode())
+            endpoint = Endpoint(self.url, tls=trusted, authorization=authorization)
+        return client_of(endpoint, qps=0, burst=1, user_agent=user_agent, clock=self._clock)
+
+    async def run_controllers(self) -> None:
+        """Run the controllers, and watch over the API server; ends only by cancellation."""
+        client = await self.connect("berth-controllers", user=CONTROLLER_MANAGER)
+        controllers = Controllers(client, clock=self._clock, rng=self._rng)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for name, run in (
+                    ("API server", self._server.run),
+                    ("controllers", controllers.run),
+                ):
+                    tasks.create_task(forever(name, run), name=name)
+        finally:
+            await client.close()
+
+    async def stop(self) -> None:
+        await self._server.stop()
+
+    def write_kubeconfig(self, path: Path, *, user: User = ADMIN) -> None:
+        """Write a kubeconfig of *user*, for kubectl and everybody else; it holds a secret."""
+        pair = self.certificate
+        write_kubeconfig(
+            path,
+            server=self.url,
+            user=user.name,
+            authority=None if pair is None else pair.certificate,
+            token=None if pair is None else self._tokens.issue(user),
+        )
+
+    def write_credentials(self, folder: Path) -> None:
+        """Write what components need into *folder*: a kubeconfig for each of COMPONENTS.
+
+        And a token that is good for reading metrics, MONITORING_TOKEN. Each is in a folder of its
+        own, so that it can be given to its reader alone.
+        """
+        for name in (*COMPONENTS, MONITORING_TOKEN):
+            (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, user in COMPONENTS.items():
+            self.write_kubeconfig(folder / name, user=user)
+        write_file(folder / MONITORING_TOKEN, self._tokens.issue(MONITORING))
+
+    @property
+    def _reached_at(self) -> str:
+        """The address at which this machine reaches it."""
+        is_any = ipaddress.ip_address(self._host).is_unspecified
+        return LOOPBACK if is_any else self._host
+
+    def _make_certificate(self, names: Sequence[str]) -> KeyPair:
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        hosts = dict.fromkeys((*THIS_MACHINE, self._reached_at, *names))
+        return self_signed(list(hosts), now=now, name="berth")
+
+
+def template_from(manifest: Mapping[str, Any], *, source: str) -> NodeTemplate:
+    """Make the template of hollow nodes from a Node manifest.
+
+    Taken are its labels, taints, and allocatable (or else capacity). Raises ManifestError when it
+    is malformed; *source* names it there.
+    """
+    try:
+        node = msgspec.convert(manifest, Node)
+    except msgspec.ValidationError as exc:
+        raise ManifestError(f"{source}: {exc}") from exc
+    amounts = {k: str(v) for k, v in (node.status.allocatable or node.status.capacity).items()}
+    base = NodeTemplate()
+    prefix = node.metadata.name or base.prefix
+    return NodeTemplate(
+        prefix=prefix if prefix.endswith("-") else f"{prefix}-",
+        resources=amounts,
+        labels=node.metadata.labels,
+        taints=tuple(
+            {"key": t.key, "value": t.value, "effect": t.effect} for t in node.spec.taints
+        ),
+    )

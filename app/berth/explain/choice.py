@@ -1,0 +1,83 @@
+"""Why this node and not the next best: scores side by side."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from berth.explain.explanation import Choice, NodeScore, PluginScore
+from berth.framework.node_table import NodeTable
+from berth.profile.profile import ScoreTable
+from berth.scheduler.decisions import RankedNode
+
+EXTENDERS: Final = "extenders"
+"""Stands for all of them, where plugins are named."""
+
+
+def scores_of(
+    table: ScoreTable, nodes: NodeTable, *, weights: Mapping[str, int], limit: int
+) -> Iterator[NodeScore]:
+    """Put the *limit* best scores of a decision into words, best first, equal ones by name."""
+    totals, rows = table.total.tolist(), table.rows.tolist()
+    best = sorted(range(len(rows)), key=lambda i: (-totals[i], nodes.name(rows[i])))[:limit]
+    for i in best:
+        ranked = RankedNode(
+            nodes.name(rows[i]),
+            totals[i],
+            {plugin: int(column[i]) for plugin, column in table.raw.items()},
+            {plugin: int(column[i]) for plugin, column in table.weighted.items()},
+        )
+        yield node_score(ranked, weights=weights)
+
+
+def node_score(ranked: RankedNode, *, weights: Mapping[str, int]) -> NodeScore:
+    """Add what the weights say to what was recorded."""
+    return NodeScore(
+        node=ranked.name,
+        total=ranked.total,
+        extenders=ranked.extenders,
+        plugins={
+            plugin: PluginScore(
+                raw=ranked.raw[plugin],
+                normalized=weighted // weights[plugin],
+                weight=weights[plugin],
+                weighted=weighted,
+            )
+            for plugin, weighted in ranked.weighted.items()
+        },
+    )
+
+
+def choose(chosen: str, scores: Sequence[NodeScore], *, equals: int) -> Choice:
+    """Tell why *chosen* won.
+
+    *scores* are those of the best nodes, best first, or none if there was only one; *equals* says
+    how many other nodes have the same total.
+    """
+    best = next((score for score in scores if score.node == chosen), None)
+    runner_up = next((score for score in scores if score.node != chosen), None)
+    if best is None or runner_up is None:
+        total = best.total if best else None
+        return Choice(node=chosen, total=total, words=f"{chosen}, the only node that fits")
+    differences = _differences(best, runner_up)
+    decided_by = ""
+    if equals:
+        why = f"chance decides between {equals + 1} nodes with the same total"
+    else:
+        decided_by = max(differences, key=lambda plugin: differences[plugin], default="")
+        why = f"{decided_by} makes the largest difference ({differences.get(decided_by, 0):+})"
+    return Choice(
+        node=chosen,
+        total=best.total,
+        equals=equals,
+        runner_up=runner_up.node,
+        runner_up_total=runner_up.total,
+        decided_by=decided_by,
+        differences=differences,
+        words=f"{chosen} ({best.total}) before {runner_up.node} ({runner_up.total}): {why}",
+    )
+
+
+def _differences(best: NodeScore, other: NodeScore) -> dict[str, int]:
+    plugins: Iterable[str] = best.plugins
+    found = {p: best.plugins[p].weighted - other.plugins[p].weighted for p in plugins}
+    by_extenders = best.extenders - other.extenders
+    return found | {EXTENDERS: by_extenders} if by_extenders else found

@@ -1,0 +1,208 @@
+"""Answers questions about the pods of a running scheduler."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Final
+
+from berth.clock import Clock, rfc3339
+from berth.explain.choice import choose, node_score
+from berth.explain.explanation import (
+    Explanation,
+    Judgement,
+    PastDecision,
+    Whereabouts,
+    WorkloadExplanation,
+)
+from berth.explain.judge import judging
+from berth.explain.pod_state import age_of, pod_state, rejectors_of
+from berth.explain.summary import Subject, summarize
+from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
+from berth.explain.workload import Workload
+from berth.framework.pod_class import class_of
+from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
+from berth.profile.profile import Profile
+from berth.scheduler.decisions import DecisionRecord
+from berth.scheduler.scheduler import Scheduler
+from berth.tasks import Steps, at_once, in_turns, step_by_step
+
+HISTORY_TOLD: Final = 10
+"""Attempts of one pod; there may be more among all decisions."""
+GROUPS_TOLD: Final = 5
+"""Of a workload; replicas are mostly all alike, those with volumes of their own are not."""
+NODES_PER_TURN: Final = 20
+"""A node takes a tenth of a millisecond or two."""
+AS_IF_UNGATED = "judged as if it were not gated"
+WITHOUT_EXTENDERS = "judged without the extenders, which have a say, too"
+
+
+class Explainer:
+    """Looks at a scheduler between two attempts; to be used on its event loop only.
+
+    Every answer is true of one moment, and linear in the number of nodes.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        *,
+        pods: Mapping[str, Pod],
+        clock: Clock,
+        schedules: bool = True,
+    ) -> None:
+        """*pods* is the informer's store, by namespace/name.
+
+        Without *schedules* the scheduler is there to be asked only, and its queue stays empty.
+        """
+        self._scheduler = scheduler
+        self._pods = pods
+        self._clock = clock
+        self._schedules = schedules
+
+    def explain(self, key: str, *, limit: int | None) -> Explanation | None:
+        """Tell everything about the pod ``namespace/name``, with the *limit* nearest nodes.
+
+        None if there is no such pod, or it has finished.
+        """
+        return at_once(self._explaining(key, limit))
+
+    async def explain_in_turns(self, key: str, *, limit: int | None) -> Explanation | None:
+        """Do the same, and let others have a turn between nodes; it is true of its beginning."""
+        return await step_by_step(self._explaining(key, limit), per_turn=NODES_PER_TURN)
+
+    async def explain_workload_in_turns(
+        self, namespace: str, workload: Workload, *, limit: int | None
+    ) -> WorkloadExplanation | None:
+        """Tell about the pending pods of *workload*, one of those that are alike.
+
+        None if no pod of it is known. Each explanation is true of its own beginning.
+        """
+        pods: list[Pod] = []
+        async for some in in_turns(list(self._pods.values())):
+            pods += (pod for pod in some if workload.has(pod, namespace))
+        if not pods:
+            return None
+        pending = [pod for pod in pods if not pod.spec.node_name]
+        groups: dict[Hashable, list[Pod]] = {}
+        async for some in in_turns(pending, piece=NODES_PER_TURN):
+            for pod in some:
+                groups.setdefault(self._kind_of(pod), []).append(pod)
+        largest = sorted(groups.values(), key=len, reverse=True)[:GROUPS_TOLD]
+        told = []
+        for group in largest:
+            explaining = self._explaining(group[0].key, limit, len(group) - 1, str(workload))
+            found = await step_by_step(explaining, per_turn=NODES_PER_TURN)
+            if found is not None:  # it has not been deleted meanwhile
+                told.append(found)
+        return WorkloadExplanation(
+            workload=str(workload),
+            namespace=namespace,
+            num_pods=len(pods),
+            num_pending=len(pending),
+            pods=tuple(told),
+            num_left_out=len(pending) - sum(map(len, largest)),
+        )
+
+    def _kind_of(self, pod: Pod) -> Hashable:
+        """Return what is the same for pods of which one can stand for the others.
+
+        Asked of every pod of a workload, so it looks nothing up that takes longer with many.
+        """
+        queue = self._scheduler.queue
+        queued, where = queue.get(pod.key), queue.sub_queue_of(pod.key)
+        rejectors = rejectors_of(queued) if queued else ()
+        return where, rejectors, class_of(PodInfo(pod)) or pod.key
+
+    def _explaining(
+        self, key: str, limit: int | None, alike: int = 0, workload: str = ""
+    ) -> Steps[Explanation | None]:
+        pod = self._pods.get(key)
+        if pod is None:
+            return None
+        state = pod_state(
+            pod, scheduler=self._scheduler, clock=self._clock, schedules=self._schedules
+        )
+        history = self.decisions(key, limit=HISTORY_TOLD)
+        profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
+        will_be_tried = pod.metadata.deletion_timestamp is None or bool(state.node)
+        judgement = None
+        if profile and will_be_tried:
+            judgement = yield from self._judging(profile, pod, state.where, limit)
+            judgement = _with_preemption(judgement, pod, history)
+        subject = Subject(key, age_of(pod, self._clock.now()), alike, workload)
+        return Explanation(
+            pod=key,
+            uid=pod.metadata.uid,
+            profile=pod.spec.scheduler_name,
+            summary=summarize(subject, state, judgement, history),
+            workload=workload,
+            stands_for=alike + 1,
+            state=state,
+            judgement=judgement,
+            history=tuple(history),
+        )
+
+    def decisions(self, pod: str | None = None, *, limit: int | None = None) -> list[PastDecision]:
+        """Return recorded attempts, of *pod* or of all, the newest first."""
+        kept = self._scheduler.decisions
+        records = kept.all() if pod is None else kept.of(pod)
+        return [self.told(record) for record in records[::-1][:limit]]
+
+    def _judging(
+        self, profile: Profile, pod: Pod, where: Whereabouts, limit: int | None
+    ) -> Steps[Judgement]:
+        cache, nominator = self._scheduler.cache, self._scheduler.queue.nominator
+        nodes, notes = cache.table.detached(), []
+        asked = PodInfo(pod)
+        placed = cache.pod(asked.uid)
+        if placed is not None:
+            notes.append(AS_IF_UNPLACED)
+            asked = as_if_unplaced(pod, placed, nodes)
+        elif where is Whereabouts.GATED:
+            notes.append(AS_IF_UNGATED)
+        if self._scheduler.asks_extenders_about(asked):
+            notes.append(WITHOUT_EXTENDERS)
+        return judging(
+            profile,
+            asked,
+            nodes,
+            nominated={node: nominator.nominated_pods(node) for node in nominator.nodes()},
+            limit=limit,
+            notes=notes,
+        )
+
+    def told(self, record: DecisionRecord) -> PastDecision:
+        """Put a record into words."""
+        ago = self._clock.monotonic() - record.at
+        best = tuple(node_score(ranked, weights=record.weights) for ranked in record.top)
+        return PastDecision(
+            pod=record.pod,
+            uid=record.uid,
+            number=record.number,
+            result=record.result,
+            at=rfc3339(self._clock.now() - ago),
+            profile=record.profile,
+            attempt=record.attempt,
+            seconds_ago=ago,
+            took_seconds=record.took,
+            node=record.node,
+            message=record.message,
+            reasons=record.reasons,
+            plugins=record.plugins,
+            nominated_node=record.nominated_node,
+            gang=record.gang,
+            answered_by=record.answered_by,
+            num_nodes=record.num_nodes,
+            num_feasible=record.num_feasible,
+            choice=choose(record.node, best, equals=record.equals) if record.node else None,
+            best=best,
+        )
+
+
+def _with_preemption(judgement: Judgement, pod: Pod, history: Sequence[PastDecision]) -> Judgement:
+    """Add what preemption said in the last attempt, if that found what is found now."""
+    last = history[0] if history else None
+    base = judgement.message
+    if last is None or last.uid != pod.metadata.uid or not base or judgement.error:
+        return judgement
+    is_same = last.message.startswith(f"{base} ") and not last.gang
+    return judgement.model_copy(update={"message": last.message}) if is_same else judgement

@@ -1,0 +1,327 @@
+"""All that stands between a pod and each node, which one goes first and which is nearest."""
+
+import logging
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from berth.explain.explanation import NearestMiss, Obstacle
+from berth.framework.cycle_state import CycleState
+from berth.framework.diagnosis import PluginVerdict
+from berth.framework.explanation import ChangeKind, Detail, Explains, SumsUp
+from berth.framework.interface import FilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Ints, Verdict
+from berth.profile.attempt_filters import NominatedPods
+from berth.profile.profile import Profile
+from berth.scheduler.decision import Decision
+from berth.tasks import Steps
+
+log = logging.getLogger(__name__)
+
+UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE.label
+UNSCHEDULABLE: Final = Code.UNSCHEDULABLE.label
+
+EFFORT: Final = {
+    ChangeKind.FREE_RESOURCE: 0,
+    ChangeKind.FREE_POD_SLOT: 0,
+    ChangeKind.FREE_PORT: 0,
+    ChangeKind.FREE_DEVICE: 0,
+    ChangeKind.DETACH_VOLUME: 0,
+    ChangeKind.REMOVE_TAINT: 1,
+    ChangeKind.UNCORDON: 1,
+    ChangeKind.MOVE_PODS: 1,
+    ChangeKind.LABEL_NODE: 2,
+    ChangeKind.REQUEST_LESS: 3,
+    ChangeKind.EDIT_POD: 3,
+}
+"""What an operator does first: room comes back by itself as pods end, or another node has it; a
+taint can be tolerated, pods can be moved, a label can be set; then the pod itself has to change."""
+
+
+class Obstacles:
+    """Asks every filter about every node that was rejected, where an attempt asks until the first.
+
+    A plugin that cannot answer after others have said no is left out.
+    """
+
+    def __init__(
+        self,
+        decision: Decision,
+        profile: Profile,
+        *,
+        state: CycleState,
+        nodes: NodeTable,
+        nominated: NominatedPods,
+    ) -> None:
+        """*decision* was made on *nodes* with *state*, looking at all."""
+        self._decision = decision
+        self._profile = profile
+        self._nodes = nodes
+        self._nominated = nominated
+        self._filters = {plugin.NAME: plugin for plugin in profile.filters}
+        self._state = state.clone()
+        self._were_filtered = decision.pre_filter.status is None and len(nodes) > 0
+        self._verdicts: list[PluginVerdict] = []
+        if self._were_filtered:
+            self._state.feasible = nodes.exists.copy()
+            self._verdicts = list(_all_verdicts(profile, self._state, decision.pod, nodes))
+
+    def charged(self, row: int) -> Status | None:
+        """Return what the node in *row* is charged to; None if it was not judged.
+
+        An error that ends the attempt is told of a node only where the plugin failed on it.
+        """
+        charged = self._decision.verdict_on(self._nodes, row)
+        if charged is None or charged.code is not Code.ERROR:
+            return charged
+        of_columns = (verdict.status_of(row) for _, verdict in self._decision.diagnosis.verdicts)
+        return charged if any(of_columns) or self.beside(row) else None
+
+    def of(self, row: int) -> tuple[Obstacle, ...]:
+        """Return what is held against the node in *row*, what it is charged to first."""
+        charged = self.charged(row)
+        if charged is None:
+            return ()
+        if row in self._decision.diagnosis.statuses:
+            found = list(self._beside_nominated(row))
+        else:
+            found = list(self._on_row(self._verdicts, self._state, self._nodes, row))
+        if not any(obstacle.plugin == charged.plugin for obstacle in found):
+            found.insert(
+                0,
+                Obstacle(plugin=charged.plugin, code=charged.code.label, reasons=charged.reasons),
+            )
+        return tuple(found)
+
+    def nearest(self, count: int) -> Steps[list[tuple[int, tuple[Obstacle, ...]]]]:
+        """Return the *count* rejected rows that miss by least, nearest first, with obstacles.
+
+        A step for each row whose details are asked for: only where they can matter, which may be
+        everywhere. Rows with few reasons come first, until enough are found that could be changed.
+        """
+        nodes, decision = self._nodes, self._decision
+        rejected = np.flatnonzero(nodes.exists & ~decision.feasible)
+        if not len(rejected) or count < 1:
+            return []
+        ranks = yield from self._coarse_ranks()
+        coarse = ranks[rejected]
+        found: list[tuple[Distance, str, int, tuple[Obstacle, ...]]] = []
+        enough = 0
+        for rank in sorted(set(coarse.tolist())):
+            for row in rejected[coarse == rank].tolist():
+                obstacles = self.of(row)
+                distance = _distance(obstacles)
+                enough += distance.hold is Hold.CHANGEABLE
+                found.append((distance, nodes.name(row), row, obstacles))
+                yield
+            if enough >= count:
+                break
+        found.sort(key=itemgetter(0, 1))
+        return [(row, obstacles) for *_, row, obstacles in found[:count]]
+
+    def miss(self, row: int, obstacles: tuple[Obstacle, ...]) -> NearestMiss | None:
+        """Say what the nearest node would need; None if nobody could change it."""
+        if not self._were_filtered or self._decision.diagnosis.error() is not None:
+            return None
+        if _distance(obstacles).hold is Hold.FIXED:
+            return None
+        return _miss(self._nodes.name(row), obstacles, beside=self.beside(row))
+
+    def beside(self, row: int) -> tuple[str, ...]:
+        """Return the nominated pods that room is left for on *row*, which they keep this pod off.
+
+        Obstacles and what would help count them as if they were there.
+        """
+        if row not in self._decision.diagnosis.statuses:
+            return ()
+        return tuple(other.key for other in self._nominated_to(self._nodes.name(row)))
+
+    @property
+    def _pod(self) -> PodInfo:
+        return self._decision.pod
+
+    def _coarse_ranks(self) -> Steps[Ints]:
+        """Return, by row, twice the number of reasons, one more if some are unresolvable.
+
+        The order of :class:`Distance` among rows of which all could be changed, up to its details,
+        without a word being said.
+        """
+        nodes, diagnosis = self._nodes, self._decision.diagnosis
+        reasons = np.zeros(nodes.size, np.int64)
+        unresolvable = nodes.no_rows()
+        for _, verdict in self._verdicts:
+            for rejection in verdict.rejections:
+                reasons += rejection.where
+                if rejection.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                    unresolvable |= rejection.where
+        ranks = 2 * reasons + unresolvable
+        absent = nodes.exists & ~self._decision.feasible & ~diagnosis.rejected(nodes)
+        for row in (*diagnosis.statuses, *np.flatnonzero(absent).tolist()):
+            distance = _distance(self.of(row))
+            ranks[row] = 2 * distance.reasons + distance.is_unresolvable
+            yield
+        return ranks
+
+    def sums(self) -> Steps[tuple[str, ...]]:
+        """Return what plugins say of all the nodes together that they keep the pod off."""
+        told = []
+        for name, verdict in self._verdicts:
+            plugin, where = self._filters[name], verdict.rejected()
+            if where is None or not isinstance(plugin, SumsUp):
+                continue
+            try:
+                told.append((yield from plugin.sum_up(self._state, self._pod, self._nodes, where)))
+            except Exception:  # a plugin's bug costs the clause only
+                log.exception("a plugin cannot sum up", extra={"plugin": name})
+        return tuple(filter(None, told))
+
+    def _beside_nominated(self, row: int) -> Iterator[Obstacle]:
+        """Yield what is in the way on *row* beside the pods nominated there (spec §2.5)."""
+        name = self._nodes.name(row)
+        part, state = self._nodes.take([row]), self._state.clone()
+        for other in self._nominated_to(name):
+            part.add_pod(0, other.on_node(name))
+            self._profile.run_add_pod(state, self._pod, other.on_node(name), part)
+        state.feasible = np.ones(1, bool)
+        verdicts = list(_all_verdicts(self._profile, state, self._pod, part))
+        return self._on_row(verdicts, state, part, 0)
+
+    def _nominated_to(self, name: str) -> Iterator[PodInfo]:
+        for other in self._nominated.get(name, ()):
+            if other.uid != self._pod.uid and other.priority >= self._pod.priority:
+                yield other
+
+    def _on_row(
+        self, verdicts: Iterable[PluginVerdict], state: CycleState, nodes: NodeTable, row: int
+    ) -> Iterator[Obstacle]:
+        for name, verdict in verdicts:
+            status = verdict.status_of(row)
+            if status is not None:
+                yield Obstacle(
+                    plugin=name,
+                    code=status.code.label,
+                    reasons=status.reasons,
+                    details=_details(self._filters[name], state, self._pod, nodes, row),
+                )
+
+
+def _all_verdicts(
+    profile: Profile, state: CycleState, pod: PodInfo, nodes: NodeTable
+) -> Iterator[PluginVerdict]:
+    for plugin in profile.filters:
+        if plugin.NAME in state.skip_filter:
+            continue
+        try:
+            answer: Verdict | Status = plugin.filter(state, pod, nodes)
+        except Exception:  # a plugin's bug must not keep the others from explaining
+            log.exception("a filter cannot explain", extra={"plugin": plugin.NAME, "pod": pod.key})
+            continue
+        if isinstance(answer, Status):  # the same bug, caught by the guard, which has logged it
+            continue
+        verdict = answer.within(nodes.exists)
+        if verdict:
+            yield PluginVerdict(plugin.NAME, verdict)
+
+
+def _details(
+    plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+) -> tuple[Detail, ...]:
+    if not isinstance(plugin, Explains):
+        return ()
+    try:
+        told: tuple[object, ...] = tuple(plugin.explain(state, pod, nodes, row))
+        details = tuple(each for each in told if isinstance(each, Detail))
+        if len(details) < len(told):
+            raise TypeError("a Detail is needed")
+        return details
+    except Exception:  # a plugin's bug costs the details only
+        log.exception("a plugin cannot explain", extra={"plugin": plugin.NAME, "pod": pod.key})
+        return ()
+
+
+class Hold(IntEnum):
+    """Whether what stands in the way could be changed."""
+
+    CHANGEABLE = 0
+    UNKNOWN = 1
+    """A plugin says that evicting pods would not help, and not what would."""
+    FIXED = 2
+
+
+class Distance(NamedTuple):
+    """How far a node is from fitting, to be compared; the order is told in the package."""
+
+    hold: Hold
+    """That of the firmest obstacle."""
+    reasons: int
+    is_unresolvable: bool
+    """No eviction helps."""
+    effort: int
+    """That of the hardest change."""
+    shortfall: float
+    """What is missing in proportion to what is needed, summed over all objections."""
+
+
+def _distance(obstacles: tuple[Obstacle, ...]) -> Distance:
+    """Say how far a node is that *obstacles* keep the pod off; without any it was not judged.
+
+    An objection without details counts as if all of something were missing; whether it could be
+    changed is not known, unless the plugin says that evicting pods may help.
+    """
+    hold = Hold.CHANGEABLE if obstacles else Hold.FIXED
+    effort, shortfall = 0, 0.0
+    for obstacle in obstacles:
+        for detail in obstacle.details:
+            if detail.change is None:
+                hold = Hold.FIXED
+                shortfall += 1.0
+            else:
+                effort = max(effort, EFFORT[detail.change.kind])
+                shortfall += detail.change.shortfall
+        if not obstacle.details:
+            if not obstacle.plugin:  # left out by PreFilter, for what the node is
+                hold = Hold.FIXED
+            elif obstacle.code != UNSCHEDULABLE:
+                hold = max(hold, Hold.UNKNOWN)
+            effort = max(EFFORT.values())
+            shortfall += len(obstacle.reasons)
+    return Distance(
+        hold,
+        sum(len(obstacle.reasons) for obstacle in obstacles),
+        any(obstacle.code == UNRESOLVABLE for obstacle in obstacles),
+        effort,
+        shortfall,
+    )
+
+
+def _miss(node: str, obstacles: tuple[Obstacle, ...], *, beside: tuple[str, ...]) -> NearestMiss:
+    changes = []
+    words = []
+    is_complete = True
+    for obstacle in obstacles:
+        for detail in obstacle.details:
+            if detail.change is not None:
+                changes.append(detail.change)
+                words.append(detail.change.words)
+            else:
+                is_complete = False
+                words.append(detail.message)
+        if not obstacle.details:
+            is_complete = False
+            words.append(f"{obstacle.plugin or 'PreFilter'} says {', '.join(obstacle.reasons)!r}")
+    return NearestMiss(
+        node=node,
+        changes=tuple(changes),
+        is_complete=is_complete,
+        words=f"{node}{_beside_in_words(beside)}: {'; '.join(words)}",
+    )
+
+
+def _beside_in_words(pods: tuple[str, ...]) -> str:
+    return f", beside {', '.join(pods)} nominated there" if pods else ""

@@ -1,0 +1,153 @@
+"""The answer in a sentence: why a pod is pending, or why it is where it is."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from berth.duration import human_duration
+from berth.explain.explanation import Judgement, PastDecision, PodState, Whereabouts
+from berth.extender.opinion import EXTENDER
+from berth.framework.explanation import counted, listed
+
+FINDINGS_TOLD: Final = 2
+_PENDING: Final = frozenset(
+    {
+        Whereabouts.FOREIGN,
+        Whereabouts.UNQUEUED,
+        Whereabouts.ACTIVE,
+        Whereabouts.BACKOFF,
+        Whereabouts.UNSCHEDULABLE,
+        Whereabouts.GATED,
+        Whereabouts.IN_FLIGHT,
+    }
+)
+
+
+class Subject(NamedTuple):
+    """Whom a sentence is about."""
+
+    pod: str
+    age: float | None = None
+    """Seconds since the pod was created, if that is known."""
+    alike: int = 0
+    """So many others of ``workload`` are in the same place for the same reason."""
+    workload: str = ""
+
+    @property
+    def pending(self) -> str:
+        """Return "shop/web has been pending for 12m", or the like of several."""
+        if self.alike:
+            more = f"{self.pod} and {self.alike} more of {self.workload}"
+            return f"{more} {self._since('have', 'are')}"
+        return f"{self.pod} {self._since('has', 'is')}"
+
+    def _since(self, have: str, be: str) -> str:
+        if self.age is None:
+            return f"{be} pending"
+        return f"{have} been pending for {human_duration(self.age)}"
+
+
+def summarize(
+    subject: Subject,
+    state: PodState | None,
+    judgement: Judgement | None,
+    history: Sequence[PastDecision] = (),
+) -> str:
+    """Put together what *state* says, what would be found now, and what was (newest first).
+
+    Made to be pasted where people talk about an incident: it names the pod, the main reasons with
+    how many nodes they hold for, and the smallest change that would help, or who holds what the
+    pod needs.
+    """
+    if state is None:
+        return f"{subject.pod}: {_now(judgement)}" if judgement else subject.pod
+    if state.where in _PENDING and state.where is not Whereabouts.FOREIGN:
+        return f"{subject.pending}: {_pending(state, judgement, history)}"
+    if state.where is Whereabouts.FOREIGN:
+        return f"{subject.pending}: {state.words}"
+    words = state.words
+    if state.where in (Whereabouts.BOUND, Whereabouts.BINDING):
+        words = words if words.startswith("is ") else f"is {words}"
+    choices = (past.choice for past in history if state.node and past.node == state.node)
+    choice = next(choices, None)
+    return f"{subject.pod} {words}" + (f": {choice.words}" if choice is not None else "")
+
+
+def _pending(state: PodState, judgement: Judgement | None, history: Sequence[PastDecision]) -> str:
+    if judgement is None:
+        return state.words
+    if judgement.error:
+        return _failed(judgement)
+    if history and history[0].gang and state.where is not Whereabouts.GATED:
+        waits = f"waits for its gang: {history[0].message.removesuffix('.')}"
+        return f"{waits}; {_alone(judgement)}"
+    if state.nominated_node and judgement.choice is None:
+        return f"{_refusal(judgement)}; {_preempting(state)}"
+    match state.where:
+        case Whereabouts.UNSCHEDULABLE:
+            return _unschedulable(judgement, state)
+        case Whereabouts.BACKOFF if judgement.choice is None:
+            return _would_be(judgement)
+        case Whereabouts.GATED if state.waits_for == ("SchedulingGates",):
+            return f"{state.words}; whoever has set a gate must remove it; {_now(judgement)}"
+        case Whereabouts.ACTIVE | Whereabouts.BACKOFF | Whereabouts.GATED:
+            return f"{state.words}; {_now(judgement)}"
+    return state.words
+
+
+def _failed(judgement: Judgement) -> str:
+    nodes = f"{judgement.num_unjudged} of {counted(judgement.num_nodes, 'node')}"
+    text = f"a plugin failed: {judgement.error}"
+    if judgement.num_unjudged:
+        text += f"; {nodes} {'was' if judgement.num_unjudged == 1 else 'were'} not judged"
+    return f"{text}; the scheduler's log has the trace, the pod is retried"
+
+
+def _preempting(state: PodState) -> str:
+    node = state.nominated_node
+    if state.leaving:
+        return f"preemption makes room on {node}, which {listed(state.leaving)} must leave first"
+    return f"it is nominated to {node}, where room was made for it"
+
+
+def _alone(judgement: Judgement) -> str:
+    if judgement.choice is None:
+        return f"alone it would fit nowhere now: {_refusal(judgement)}{_remedy(judgement)}"
+    return f"alone {judgement.num_feasible} of {judgement.num_nodes} nodes could take it now"
+
+
+def _unschedulable(judgement: Judgement, state: PodState) -> str:
+    if judgement.choice is None:
+        return _would_be(judgement)
+    fits = f"{judgement.num_feasible} of {counted(judgement.num_nodes, 'node')}"
+    if EXTENDER in state.waits_for:
+        return f"{fits} can take it, but an extender said no when it was asked; {state.words}"
+    return f"nothing fitted when it was tried last, but now {fits} can take it; {state.words}"
+
+
+def _now(judgement: Judgement) -> str:
+    if judgement.error:
+        return _failed(judgement)
+    if judgement.choice is not None:
+        alone = f"if all of {judgement.gang} got nodes " if judgement.gang else ""
+        return f"now {alone}it would go to {judgement.choice.words}"
+    return f"now it would fit nowhere: {_would_be(judgement)}"
+
+
+def _would_be(judgement: Judgement) -> str:
+    return f"{_refusal(judgement)}{_remedy(judgement)}"
+
+
+def _refusal(judgement: Judgement) -> str:
+    """Count as the FailedScheduling message does, the main reason first."""
+    counts = sorted(judgement.reasons.items(), key=lambda item: (-item[1], item[0]))
+    head = f"0/{judgement.num_nodes} nodes are available: "
+    if not counts or judgement.message.startswith(head + counts[0][0]):
+        return judgement.message.removesuffix(".")  # a reason that no node has a part in
+    return head + ", ".join(f"{count} {reason}" for reason, count in counts)
+
+
+def _remedy(judgement: Judgement) -> str:
+    found = [*judgement.findings[:FINDINGS_TOLD]]
+    if judgement.nearest_miss is not None:
+        found.append(f"nearest is {judgement.nearest_miss.words}")
+    return "".join(f"; {each}" for each in found)

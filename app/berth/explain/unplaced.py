@@ -1,0 +1,28 @@
+"""A pod that has a node, as if it had none yet."""
+
+from typing import Final
+
+import msgspec
+
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
+
+AS_IF_UNPLACED: Final = "judged on the cluster as it is now, as if the pod had no node yet"
+
+
+def as_if_unplaced(pod: Pod, placed: PodInfo, nodes: NodeTable) -> PodInfo:
+    """Take *pod* off *nodes*, which may be changed, and return it without its node.
+
+    *placed* is how *nodes* counts it.
+    """
+    row = nodes.row_of.get(placed.node_name)
+    if row is not None:
+        nodes.remove_pod(row, placed)
+    replace = msgspec.structs.replace
+    waiting = replace(
+        pod,
+        spec=replace(pod.spec, node_name=""),
+        status=replace(pod.status, nominated_node_name=""),
+    )
+    return PodInfo(waiting)

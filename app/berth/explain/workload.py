@@ -1,0 +1,59 @@
+"""A controller of pods, as kubectl names it: ``deployment/web``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from berth.objects.pod import Pod
+
+_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pod": ("pods", "po"),
+    "deployment": ("deployments", "deploy"),
+    "replicaset": ("replicasets", "rs"),
+    "statefulset": ("statefulsets", "sts"),
+    "daemonset": ("daemonsets", "ds"),
+    "job": ("jobs",),
+    "replicationcontroller": ("replicationcontrollers", "rc"),
+}
+_KIND_OF: Final = {name: kind for kind, others in _KINDS.items() for name in (kind, *others)}
+WORKLOADS: Final = tuple(kind for kind in _KINDS if kind != "pod")
+POD: Final = "pod"
+
+
+def kind_named(word: str) -> str | None:
+    """Return the kind that *word* names, as kubectl reads it: ``deploy``, ``Deployments.apps``."""
+    return _KIND_OF.get(word.lower().partition(".")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One of :data:`WORKLOADS`, by kind and name."""
+
+    kind: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Workload":
+        """Read ``deployment/web``. Raises ValueError."""
+        word, _, name = text.partition("/")
+        kind = kind_named(word)
+        if kind is None or kind == POD or not name:
+            raise ValueError(f"must be one of {', '.join(WORKLOADS)}, then a slash and a name")
+        return cls(kind, name)
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    def has(self, pod: Pod, namespace: str) -> bool:
+        """Whether *pod* is one of the workload's in *namespace*, and has not finished.
+
+        A Deployment is told by its ReplicaSet, which has its name and the hash that is a label of
+        the pods, too: ReplicaSets need not be read.
+        """
+        owner = pod.metadata.controller
+        if owner is None or pod.metadata.namespace != namespace or pod.is_terminated:
+            return False
+        if self.kind == "deployment":
+            label = pod.metadata.labels.get("pod-template-hash")
+            return owner.kind == "ReplicaSet" and owner.name == f"{self.name}-{label}"
+        return owner.kind.lower() == self.kind and owner.name == self.name

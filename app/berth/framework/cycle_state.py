@@ -1,0 +1,80 @@
+"""What the plugins of one scheduling attempt remember between extension points."""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.objects.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Pods that get nodes in one step: all of them, or none."""
+
+    name: str
+    """For messages, as in ``gang train``."""
+    pods: tuple[str, ...]
+    """``namespace/name`` of all that wait; the pod that is tried may be among them."""
+    plugin: str
+    """Who says so. Its events let the pods be tried again if one of them was not to be had."""
+
+
+class CycleState:
+    """Per-attempt memory, written by plugins of this attempt only.
+
+    Keys are chosen by plugins (by convention their NAME); values that PreFilter extensions change
+    (AddPod, RemovePod) must offer ``clone()``, which :meth:`clone` calls.
+    """
+
+    __slots__ = (
+        "_data",
+        "feasible",
+        "gang",
+        "is_sampled",
+        "pods_to_activate",
+        "skip_filter",
+        "skip_score",
+    )
+
+    def __init__(self, feasible: NDArray[np.bool_] | None = None) -> None:
+        self._data: dict[str, Any] = {}
+        self.skip_filter: set[str] = set()
+        """Plugins whose PreFilter said Skip: their Filter and AddPod/RemovePod are not called."""
+        self.skip_score: set[str] = set()
+        """Plugins whose PreScore said Skip: their Score is not called."""
+        self.feasible: NDArray[np.bool_] = np.empty(0, bool) if feasible is None else feasible
+        """One flag per table row: nobody has rejected it yet. Scalar adapters judge only these;
+        at PreScore and Score it marks the nodes that passed all filters. Kept by the runtime."""
+        self.pods_to_activate: dict[str, Pod] = {}
+        """By ``namespace/name``, pods that plugins want to be tried at once should this pod find a
+        node: looked at when it has one, and again when it is bound (kube-scheduler's
+        ``PodsToActivate``)."""
+        self.gang: Gang | None = None
+        """Set by PreFilter if the pod must not get a node unless others do in the same step, which
+        the scheduler then tries at once, before anything else happens. Preemption is not asked."""
+        self.is_sampled = False
+        """Whether each plugin is timed in this cycle (spec §2.1)."""
+
+    def write(self, key: str, value: Any) -> None:
+        self._data[key] = value
+
+    def read(self, key: str) -> Any:
+        """Return what was written under *key*; KeyError when this attempt wrote nothing there."""
+        return self._data[key]
+
+    def get(self, key: str) -> Any | None:
+        return self._data.get(key)
+
+    def clone(self) -> "CycleState":
+        """Return an independent copy, for a question such as "and if these pods were gone?"."""
+        twin = copy.copy(self)
+        twin._data = {
+            key: value.clone() if hasattr(value, "clone") else value
+            for key, value in self._data.items()
+        }
+        twin.skip_filter = set(self.skip_filter)
+        twin.skip_score = set(self.skip_score)
+        return twin

@@ -1,0 +1,130 @@
+"""Why a pod fits nowhere, kept as masks and put into words when asked (spec §2.8)."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from berth.framework.node_table import NodeTable
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Mask, Rejection, Verdict
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+class PluginVerdict(NamedTuple):
+    """What one filter plugin held against the rows that had come so far."""
+
+    plugin: str
+    verdict: Verdict
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """What PreFilter and Filter said about all nodes in one attempt."""
+
+    num_all_nodes: int
+    verdicts: list[PluginVerdict] = field(default_factory=list)
+    """In the order of the plugins; each row appears under the first plugin that rejected it."""
+    statuses: dict[int, Status] = field(default_factory=dict)
+    """Rows judged one by one (nominated pods, extenders); these win over ``verdicts``."""
+    absent: Status | None = None
+    """What counts for nodes that were not judged, because PreFilter left them out."""
+    pre_filter_message: str = ""
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
+
+    def status_of(self, row: int) -> Status | None:
+        """Return why the node in *row* was rejected; None if nobody judged it or it passed."""
+        found = self.statuses.get(row)
+        if found is not None:
+            return found
+        for plugin, verdict in self.verdicts:
+            status = verdict.status_of(row)
+            if status is not None:
+                return status.of(plugin)
+        return None
+
+    def rows_with(self, code: Code, nodes: NodeTable) -> Mask:
+        """Return the nodes whose status has *code*, be it their own or that of unjudged ones."""
+        mask = nodes.no_rows()
+        if self.absent is not None and self.absent.code is code:
+            mask |= nodes.exists & ~self.rejected(nodes)
+        for _, verdict in self.verdicts:
+            mask |= verdict.rows_with(code)
+        if self.statuses:
+            mask[list(self.statuses)] = False
+            mask[[row for row, status in self.statuses.items() if status.code is code]] = True
+        return mask
+
+    def rejected(self, nodes: NodeTable) -> Mask:
+        """Return the rows with an explicit status."""
+        mask = nodes.no_rows()
+        for _, verdict in self.verdicts:
+            rejected = verdict.rejected()
+            if rejected is not None:
+                mask |= rejected
+        mask[list(self.statuses)] = True
+        return mask
+
+    def reasons(self) -> Counter[str]:
+        """Count, per reason, the nodes it holds for."""
+        counts: Counter[str] = Counter()
+        explicit = len(self.statuses)
+        single = list(self.statuses)
+        for _, verdict in self.verdicts:
+            rejected = verdict.rejected()
+            if rejected is not None:
+                explicit += int(rejected.sum()) - int(rejected[single].sum())
+            for rejection in verdict.rejections:
+                where = rejection.where
+                counts[rejection.reason] += int(where.sum()) - int(where[single].sum())
+        for status in self.statuses.values():
+            counts.update(status.reasons)
+        if self.absent is not None and explicit < self.num_all_nodes:
+            for reason in self.absent.reasons:
+                counts[reason] += self.num_all_nodes - explicit
+        return +counts
+
+    def message(self, post_filter_message: str = "") -> str:
+        """Return the FitError text, byte for byte (spec §2.8)."""
+        if self.num_all_nodes == 0:
+            return NO_NODES
+        text = f"0/{self.num_all_nodes} nodes are available:"
+        if self.pre_filter_message:
+            text += f" {self.pre_filter_message}."
+        else:
+            entries = sorted(f"{count} {reason}" for reason, count in self.reasons().items())
+            if entries:
+                text += f" {', '.join(entries)}."
+        return f"{text} {post_filter_message}" if post_filter_message else text
+
+    def error(
+        self, nodes: NodeTable | None = None, *, naming_for: Collection[str] = ()
+    ) -> Status | None:
+        """Return the first error a filter reported, which aborts the attempt; the smallest text.
+
+        Of the plugins *naming_for* it names the nodes that they have failed on, unless they do so
+        themselves; kube-scheduler names none. A plugin that raises was asked about all of *nodes*
+        at once, so none can be named.
+        """
+        found = [
+            Status(Code.ERROR, (rejection.reason,), plugin)
+            if nodes is None or plugin not in naming_for
+            else Status(Code.ERROR, (rejection.reason + _on(rejection, nodes),), plugin)
+            for plugin, verdict in self.verdicts
+            for rejection in verdict.rejections
+            if rejection.code is Code.ERROR and rejection.where.any()
+        ]
+        found += [status for status in self.statuses.values() if status.code is Code.ERROR]
+        return min(found, key=lambda status: status.message, default=None)
+
+
+def _on(error: Rejection, nodes: NodeTable) -> str:
+    names = sorted(nodes.names(np.flatnonzero(error.where).tolist()))
+    if any(name in error.reason for name in names):
+        return ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f" (node {names[0]}{more})"

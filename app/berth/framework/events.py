@@ -1,0 +1,122 @@
+"""Cluster events that may make a waiting pod schedulable (spec §3.6, §3.8)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, IntFlag, StrEnum
+from typing import Any
+
+from berth.objects.pod import Pod
+
+
+class EventResource(StrEnum):
+    """What changed. The values are the names in metrics and logs."""
+
+    POD = "Pod"
+    ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULABLE_POD = "UnschedulablePod"
+    NODE = "Node"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    CSI_NODE = "storage.k8s.io/CSINode"
+    CSI_DRIVER = "storage.k8s.io/CSIDriver"
+    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+    STORAGE_CLASS = "storage.k8s.io/StorageClass"
+    RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+    RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+    DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
+    WILDCARD = "*"
+
+
+class ActionType(IntFlag):
+    """How it changed; the bit values matter, see :meth:`ClusterEvent.matches`."""
+
+    ADD = 1
+    DELETE = 2
+    UPDATE_NODE_ALLOCATABLE = 4
+    UPDATE_NODE_LABEL = 8
+    UPDATE_NODE_TAINT = 16
+    UPDATE_NODE_CONDITION = 32
+    UPDATE_NODE_ANNOTATION = 64
+    UPDATE_NODE_DECLARED_FEATURE = 128
+    UPDATE_POD_LABEL = 256
+    UPDATE_POD_SCALE_DOWN = 512
+    UPDATE_POD_TOLERATION = 1024
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
+    UPDATE = 8188
+    ALL = 8191
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """One change, or a pattern of changes that a plugin registers for."""
+
+    resource: EventResource
+    action: ActionType
+    custom_label: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name in metrics: ``NodeAdd``, ``AssignedPodDelete``, ``UnschedulableTimeout``."""
+        if self.custom_label:
+            return self.custom_label
+        name = self.action.name or ""
+        return self.resource.value + "".join(word.capitalize() for word in name.split("_"))
+
+    @property
+    def is_wildcard(self) -> bool:
+        return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
+
+    def matches(self, incoming: "ClusterEvent") -> bool:
+        """Say whether this pattern covers *incoming* (spec §3.6).
+
+        The numeric comparison is the rule of kube-scheduler: a generic update matches only
+        patterns that have every update bit.
+        """
+        if self.is_wildcard:
+            return True
+        same_resource = (
+            self.resource is incoming.resource
+            or self.resource is EventResource.WILDCARD
+            or (
+                self.resource is EventResource.POD
+                and incoming.resource
+                in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD)
+            )
+        )
+        return (
+            same_resource and bool(self.action & incoming.action) and incoming.action <= self.action
+        )
+
+
+class Hint(Enum):
+    """What a queueing hint answers."""
+
+    SKIP = "QueueSkip"
+    QUEUE = "Queue"
+
+
+QueueingHint = Callable[[Pod, Any, Any], Hint]
+"""``hint(waiting pod, old object, new object)``: may this event make the pod schedulable?
+The object is None where there is none (old on add, new on delete)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEventWithHint:
+    """A registration: the pattern, and the hint that narrows it (None: always queue)."""
+
+    event: ClusterEvent
+    hint: QueueingHint | None = None
+
+
+ALL_EVENTS = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
+UNSCHEDULABLE_TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
+FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
+CONFIG_RELOAD = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ConfigReload")
+"""The plugins that rejected a pod may be others now. Of berth alone."""
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
+NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
+ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
+ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)

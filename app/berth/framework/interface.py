@@ -1,0 +1,299 @@
+"""The extension points. Inheriting one is the declaration; plugins are sorted once, at start.
+
+Every method says who calls it and which answers are legal. What is sync runs inside a scheduling
+attempt: no I/O, no waiting, nothing kept from the table. What is async runs in the pod's binding
+task, after the room was claimed.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.events import ClusterEventWithHint
+from berth.framework.handle import Handle
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.preemption.candidate import Preemption
+from berth.framework.status import Status
+from berth.framework.verdict import Ints, Verdict
+
+MAX_NODE_SCORE = 100
+Scores = Ints
+
+
+class PluginArgs(BaseModel):
+    """A plugin's ``args`` block in KubeSchedulerConfiguration: camelCase, unknown keys refused."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, strict=True
+    )
+
+    api_version: str | None = None
+    kind: str | None = None
+
+
+class Plugin(ABC):
+    """One instance per profile, made at start with its args and a view of the scheduler."""
+
+    NAME: ClassVar[str]
+    """As in the configuration, in messages and in metrics."""
+    ARGS: ClassVar[type[PluginArgs] | None] = None
+    """The model of its args; None: the plugin takes none."""
+    JUDGES_TEMPLATES: ClassVar[bool] = False
+    """Whether replicas get the same answers, so that one may be tried for all.
+
+    That is a promise about pods without nominations, claims or volumes of their own: filters,
+    PostFilter and queueing hints look at nothing of a pod but its template, priority and preemption
+    policy, do not throw dice about whether it fits, and whatever lets a rejected pod in is an event
+    that the plugin registered. If one plugin of a profile that may reject pods does not promise it,
+    every pod of that profile is tried for itself."""
+
+    def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
+        """*args* is an instance of ``ARGS``, already validated, or None where ``ARGS`` is None."""
+        self.args = args
+        self.handle = handle
+
+
+class PreEnqueuePlugin(Plugin):
+    """Asked before a pod may enter the active queue; a refusal gates it."""
+
+    @abstractmethod
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Return None to let *pod* be tried, any Status to gate it (spec §3.2)."""
+
+
+class EnqueueExtensions(Plugin):
+    """Says which events may make a pod schedulable that this plugin rejected.
+
+    A plugin with PreEnqueue, PreFilter, Filter, Reserve or Permit that does not declare this is
+    taken to be interested in every event (spec §1.2).
+    """
+
+    @abstractmethod
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]: ...
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the active queue; exactly one per profile, the same in all."""
+
+    @abstractmethod
+    def sort_key(self, queued: QueuedPodInfo) -> Any:
+        """Return a value to order by, smallest first; must not change while the pod is queued."""
+
+
+class PreFilterResult:
+    """Which nodes PreFilter leaves in question, by name; names unknown to the table are dropped."""
+
+    __slots__ = ("node_names",)
+
+    def __init__(self, node_names: frozenset[str]) -> None:
+        self.node_names = node_names
+
+
+class PreFilterPlugin(Plugin):
+    """Looks at pod and cluster once per attempt, before any node is judged."""
+
+    @abstractmethod
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> Status | PreFilterResult | None:
+        """Return None, a narrower set of nodes, SKIP (no Filter needed), or why not (spec §2.3)."""
+
+
+class PreFilterExtensions(Plugin):
+    """Keeps what PreFilter computed true while pods are added to or taken from a node in thought.
+
+    *nodes* is a table of one row, already changed; *state* is this question's own copy.
+    """
+
+    @abstractmethod
+    def add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
+    ) -> Status | None: ...
+
+    @abstractmethod
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> Status | None: ...
+
+
+class FilterPlugin(Plugin):
+    """Says which nodes cannot take a pod."""
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        """Say which rows of *nodes* cannot take *pod*, and why.
+
+        Judge the table that is given, never the cache: preemption passes one row with some pods
+        removed. Rows that are dead or not in ``state.feasible`` may be judged or not; nobody looks.
+        Legal codes: UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING, ERROR.
+        """
+
+
+class PostFilterResult:
+    """What PostFilter achieved; ``nominated_node`` None keeps the nomination as it is."""
+
+    __slots__ = ("nominated_node", "preemption", "reasons_before", "status")
+
+    def __init__(
+        self,
+        status: Status | None,
+        nominated_node: str | None = None,
+        preemption: Preemption | None = None,
+    ) -> None:
+        self.status = status
+        """None: the pod can be scheduled later thanks to this plugin."""
+        self.nominated_node = nominated_node
+        """A node name, "" to clear the nomination."""
+        self.reasons_before: tuple[str, ...] = ()
+        """What plugins said that had been asked in vain before; filled in by the runtime."""
+        self.preemption = preemption
+        """What was found out about evictions. If a candidate was chosen, and ``status`` is None,
+        the scheduler evicts its victims."""
+
+
+class FilterRunner(Protocol):
+    """The filters as they judge in this attempt, for questions such as "and without these pods?".
+
+    *nodes* is a part of the table, taken by the asker, and *state* the asker's own clone; both are
+    the asker's to change.
+    """
+
+    def is_per_node(self, state: CycleState) -> bool:
+        """Whether somebody follows in *state* which pods come and go.
+
+        If so, every question must be about a part of one row with a clone of its own, and each pod
+        put on it or taken off it must be told. Otherwise many rows may be asked about at once.
+        """
+        ...
+
+    def add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        """Tell that *added* was put on the one row of *nodes*; return who could not follow."""
+        ...
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        """Tell that *removed* was taken off the one row of *nodes*; return who could not follow."""
+        ...
+
+    def judge(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Diagnosis:
+        """Run the filters on all rows, with and without pods nominated to them (spec §2.5)."""
+        ...
+
+
+class PostFilterPlugin(Plugin):
+    """Called when no node is left; may make room (preemption)."""
+
+    @abstractmethod
+    def post_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        filters: FilterRunner,
+    ) -> PostFilterResult:
+        """Say whether *pod* can be scheduled once what this plugin proposes is done (spec §2.8).
+
+        UNSCHEDULABLE lets the next plugin try, any other status is final. Nothing may be changed
+        but the plugin's own memory: the scheduler carries out what the result says.
+        """
+
+
+class PreScorePlugin(Plugin):
+    """Looks once at the nodes that passed, which ``state.feasible`` marks."""
+
+    @abstractmethod
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Return None, SKIP (the plugin gives no scores this time), or an error."""
+
+
+class ScorePlugin(Plugin):
+    """Ranks the nodes that passed."""
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores | Status:
+        """Return one int64 per slot of *nodes*, or an error; only rows in ``state.feasible`` count.
+
+        After :meth:`normalize` scores must lie in 0..100. The same score for all is cheapest as
+        :func:`berth.framework.verdict.everywhere`; of that, ``normalize`` gets one row to speak for
+        all.
+        """
+
+    def normalize(self, _state: CycleState, _pod: PodInfo, scores: Scores) -> Scores:
+        """Bring *scores*, of the feasible rows only, into 0..100; the default leaves them alone."""
+        return scores
+
+
+class ReservePlugin(Plugin):
+    """Claims things in memory when a node was chosen, and gives them back on failure."""
+
+    @abstractmethod
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None: ...
+
+    @abstractmethod
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Undo :meth:`reserve`; also called when it was never called. Must not fail."""
+
+
+class PermitPlugin(Plugin):
+    """May hold back a pod that has a node."""
+
+    @abstractmethod
+    def permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> tuple[Status | None, float]:
+        """Return None, WAIT or a rejection, and for WAIT at most how many seconds (cap 900)."""
+
+
+class PreBindPlugin(Plugin):
+    """Does what must be done before the pod is bound, such as binding its volumes."""
+
+    ALLOW_PARALLEL: ClassVar[bool] = False
+    """Whether it may run beside its neighbours in the order that have work and allow it, too."""
+
+    @abstractmethod
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Return SKIP when :meth:`pre_bind` would have nothing to do."""
+
+    @abstractmethod
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None: ...
+
+
+class BindPlugin(Plugin):
+    """Writes the binding; SKIP leaves it to the next plugin."""
+
+    @abstractmethod
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None: ...
+
+
+class PostBindPlugin(Plugin):
+    """Told after a successful bind."""
+
+    @abstractmethod
+    async def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None: ...
+
+
+EXTENSION_POINTS: dict[str, type[Plugin]] = {
+    "pre_enqueue": PreEnqueuePlugin,
+    "queue_sort": QueueSortPlugin,
+    "pre_filter": PreFilterPlugin,
+    "filter": FilterPlugin,
+    "post_filter": PostFilterPlugin,
+    "pre_score": PreScorePlugin,
+    "score": ScorePlugin,
+    "reserve": ReservePlugin,
+    "permit": PermitPlugin,
+    "pre_bind": PreBindPlugin,
+    "bind": BindPlugin,
+    "post_bind": PostBindPlugin,
+}
+"""Extension point, as the configuration names it in snake_case, to the class that declares it."""

@@ -1,0 +1,429 @@
+"""The cluster as a table: one row per node, one NumPy column per thing that plugins look at."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.framework.image_states import ImageStates
+from berth.framework.label_columns import LabelColumns
+from berth.framework.pod_counters import PodCounters
+from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.port_index import PortIndex
+from berth.framework.row_memo import RowMemo, Rows
+from berth.framework.value_ids import ValueIds
+from berth.framework.verdict import Ints, Mask
+from berth.objects.node import Node, Taint
+from berth.objects.resources import node_allocatable
+
+CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
+"""Indexes of the resources every table has; the first two also of ``non_zero_requested``."""
+
+_NATIVE = ("cpu", "memory", "ephemeral-storage")
+_FIRST_CAPACITY = 16
+_MANY = 8
+"""From so many pods on arrays are worth making."""
+_MOST_KEPT = 1_000
+"""Answers kept at once; at 5,000 nodes a mask is 5 kB and a column of scores 40 kB."""
+
+T = TypeVar("T")
+
+TaintSet = tuple[Taint, ...]
+
+
+class NodeTable:
+    """All nodes, or some rows of another table, as columns.
+
+    Rows are slots: stable while a node exists, reused after. Columns cover all slots ever used,
+    dead ones too; ``exists`` tells them apart. Plugins read, never write. The live table is
+    written by the cache only, synchronously, so within one attempt it does not move.
+
+    Units: CPU in milli-cores, memory and storage in bytes, everything else in the resource's own
+    unit; int64 all the way, wrapping as Go's do.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        """How many slots the columns cover."""
+        self.order: NDArray[np.intp] = np.empty(0, np.intp)
+        """Existing rows in zone-round-robin order (spec §4.2); kept by the cache."""
+        self.row_of: dict[str, int] = {}
+        self.nodes: list[Node | None] = []
+        self.pods: list[dict[str, PodInfo]] = []
+        """Per row, the pods on it by uid, assumed ones included, in order of arrival."""
+        self.resources: dict[str, int] = {name: i for i, name in enumerate(_NATIVE)}
+        """Resource name to its index in ``allocatable`` and ``requested``."""
+        self.last_generation = 0
+        self.labels = LabelColumns(self.nodes)
+        self.ports = PortIndex()
+        self.images = ImageStates()
+        self.pod_counters = PodCounters(self.pods)
+        self._taint_sets: ValueIds[TaintSet] = ValueIds(())
+        self._shares_taint_sets = False
+        self._free: list[int] = []
+        self._kept: dict[Hashable, Any] = {}
+        self._row_memo = RowMemo()
+        self._allocate(_FIRST_CAPACITY)
+
+    def _allocate(self, capacity: int) -> None:
+        """Make all columns *capacity* slots long, keeping what they hold."""
+        self._capacity = capacity
+        kinds = len(self.resources)
+        columns = vars(self)
+        for name, shape, dtype in (
+            ("_exists", (capacity,), np.bool_),
+            ("_unschedulable", (capacity,), np.bool_),
+            ("_taint_set", (capacity,), np.intp),
+            ("_allocatable", (kinds, capacity), np.int64),
+            ("_requested", (kinds, capacity), np.int64),
+            ("_non_zero_requested", (2, capacity), np.int64),
+            ("_allowed_pods", (capacity,), np.int64),
+            ("_pod_count", (capacity,), np.int64),
+            ("_generation", (capacity,), np.int64),
+        ):
+            grown = np.zeros(shape, dtype)
+            if name in columns:
+                old = columns[name]
+                grown[tuple(slice(0, length) for length in old.shape)] = old
+            columns[name] = grown
+
+    # Columns. Each is a view of the slots in use.
+
+    _exists: Mask
+    _unschedulable: Mask
+    _taint_set: NDArray[np.intp]
+    _allocatable: Ints
+    _requested: Ints
+    _non_zero_requested: Ints
+    _allowed_pods: Ints
+    _pod_count: Ints
+    _generation: Ints
+
+    @property
+    def exists(self) -> Mask:
+        return self._exists[: self.size]
+
+    @property
+    def unschedulable(self) -> Mask:
+        """``spec.unschedulable``."""
+        return self._unschedulable[: self.size]
+
+    @property
+    def taint_set(self) -> NDArray[np.intp]:
+        """Index of the node's taints in ``taint_sets``."""
+        return self._taint_set[: self.size]
+
+    @property
+    def taint_sets(self) -> Sequence[TaintSet]:
+        """Distinct taint lists, the first being empty, as are those that no node has any more."""
+        return self._taint_sets.values
+
+    @property
+    def allocatable(self) -> Ints:
+        """Shape (resources, slots)."""
+        return self._allocatable[:, : self.size]
+
+    @property
+    def requested(self) -> Ints:
+        """Sum of the effective requests of the pods on each node; shape (resources, slots)."""
+        return self._requested[:, : self.size]
+
+    @property
+    def non_zero_requested(self) -> Ints:
+        """CPU and memory with defaults for pods that request none; shape (2, slots)."""
+        return self._non_zero_requested[:, : self.size]
+
+    @property
+    def allowed_pods(self) -> Ints:
+        return self._allowed_pods[: self.size]
+
+    @property
+    def pod_count(self) -> Ints:
+        return self._pod_count[: self.size]
+
+    @property
+    def generation(self) -> Ints:
+        """Bumped on every change of a row; values are unique over the life of the table."""
+        return self._generation[: self.size]
+
+    def __len__(self) -> int:
+        """The number of nodes, not of slots."""
+        return len(self.row_of)
+
+    def name(self, row: int) -> str:
+        node = self.nodes[row]
+        assert node is not None, f"row {row} is empty"
+        return node.metadata.name
+
+    def names(self, rows: Iterable[int]) -> Iterator[str]:
+        return (self.name(int(row)) for row in rows)
+
+    def no_rows(self) -> Mask:
+        return np.zeros(self.size, bool)
+
+    def rows_named(self, names: Iterable[str]) -> Mask:
+        """Return a mask of the nodes with these names; unknown names are ignored."""
+        mask = self.no_rows()
+        mask[[self.row_of[name] for name in names if name in self.row_of]] = True
+        return mask
+
+    def kept(self, key: Hashable, build: Callable[[], T]) -> T:
+        """Return what *build* made for *key*, until a node comes, goes or changes.
+
+        For what follows from nodes alone, whatever pods they run: most of what a pod's demands on
+        nodes come to is the same for pod after pod. Not to be changed by anybody; an array cannot
+        be. *key* must say all that the answer depends on beside the nodes.
+        """
+        try:
+            found: T = self._kept[key]
+        except KeyError:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            found = self._kept[key] = build()
+            if isinstance(found, np.ndarray):
+                found.setflags(write=False)
+        return found
+
+    # Changes. Only the owner of the table calls these.
+
+    def add_node(self, node: Node, pods: dict[str, PodInfo] | None = None) -> int:
+        """Give *node* a row, with *pods* (by uid) already on it; return the row."""
+        if self._free:
+            row = self._free.pop()
+        else:
+            row = self.size
+            if row == self._capacity:
+                self._allocate(2 * self._capacity)
+            self.size += 1
+            self.nodes.append(None)
+            self.pods.append({})
+            self.labels.add_slot()
+        self._kept.clear()
+        self.row_of[node.metadata.name] = row
+        self.pods[row] = {} if pods is None else pods
+        self._exists[row] = True
+        self.set_node(row, node)
+        for pod in self.pods[row].values():
+            self._count(row, pod, 1)
+        return row
+
+    def set_node(self, row: int, node: Node) -> None:
+        """Take over a new version of the node in *row*."""
+        old = self.nodes[row]
+        self.nodes[row] = node
+        if old is not None and _same_facts(old, node):
+            return
+        self._kept.clear()
+        capacity = node_allocatable(node)
+        self._unschedulable[row] = node.spec.unschedulable
+        self._set_taints(row, node.spec.taints)
+        self._allowed_pods[row] = capacity.allowed_pods
+        self._allocatable[:, row] = 0
+        self._allocatable[CPU, row] = capacity.milli_cpu
+        self._allocatable[MEMORY, row] = capacity.memory
+        self._allocatable[EPHEMERAL_STORAGE, row] = capacity.ephemeral_storage
+        for name, amount in capacity.scalars.items():
+            index = self._resource_index(name)  # may replace the column
+            self._allocatable[index, row] = amount
+        self.labels.set_row(row, node.metadata.labels)
+        self.images.set_row(row, old.status.images if old else (), node.status.images)
+        self._touch(row)
+
+    def remove_node(self, row: int) -> None:
+        """Free *row*; its pods go with it."""
+        node = self.nodes[row]
+        assert node is not None, f"row {row} is empty"
+        for pod in self.pods[row].values():
+            self.ports.remove(row, pod.template.host_ports)
+            self.pod_counters.remove(row, pod)
+        self._kept.clear()
+        self.images.set_row(row, node.status.images, ())
+        self.labels.set_row(row, {})
+        self._set_taints(row, ())
+        del self.row_of[node.metadata.name]
+        self.nodes[row] = None
+        self.pods[row] = {}
+        for column in (self._exists, self._unschedulable, self._allowed_pods):
+            column[row] = 0
+        for matrix in (self._allocatable, self._requested, self._non_zero_requested):
+            matrix[:, row] = 0
+        self._pod_count[row] = 0
+        self._touch(row)
+        self._free.append(row)
+
+    def add_pod(self, row: int, pod: PodInfo) -> None:
+        """Count *pod* on the node in *row*."""
+        self.pods[row][pod.uid] = pod
+        self._count(row, pod, 1)
+
+    def update_pod(self, row: int, pod: PodInfo) -> None:
+        """Take over a new version of a pod on the node in *row*; KeyError if it is not there.
+
+        Most updates are of the status, or say what was assumed; then nothing is counted again. An
+        API server gives labels to a pod as it binds it (KEP-4742): then only these are.
+        """
+        known = self.pods[row][pod.uid]
+        self.pods[row][pod.uid] = pod
+        self._touch(row)
+        if known.template is pod.template and known.is_terminating == pod.is_terminating:
+            return
+        if known.template.load == pod.template.load:
+            self.pod_counters.remove(row, known)
+            self.pod_counters.add(row, pod)
+            return
+        self._count(row, known, -1)
+        self._count(row, pod, 1)
+
+    def remove_pod(self, row: int, pod: PodInfo) -> None:
+        """Take *pod* off the node in *row*; KeyError if it is not there."""
+        known = self.pods[row].pop(pod.uid)
+        self._count(row, known, -1)
+
+    def add_pods(self, rows: Sequence[int], pods: Sequence[PodInfo]) -> None:
+        """Count each of *pods* on its row, as :meth:`add_pod` would one after the other."""
+        for row, pod in zip(rows, pods, strict=True):
+            self.pods[row][pod.uid] = pod
+        self._count_all(rows, pods, 1)
+
+    def remove_pods(self, rows: Sequence[int], pods: Sequence[PodInfo]) -> None:
+        """Take pods off their rows, as :meth:`remove_pod` would; KeyError if one is not there."""
+        on = self.pods
+        self._count_all(rows, [on[r].pop(p.uid) for r, p in zip(rows, pods, strict=True)], -1)
+
+    def _count_all(self, rows: Sequence[int], pods: Sequence[PodInfo], sign: int) -> None:
+        """Count each pod as :meth:`_count` does, at a fraction of its cost when they are many."""
+        if len(pods) < _MANY:
+            for row, pod in zip(rows, pods, strict=True):
+                self._count(row, pod, sign)
+            return
+        which: dict[PodTemplate, int] = {}
+        of_pod = [which.setdefault(pod.template, len(which)) for pod in pods]
+        index = np.array(rows, np.intp)
+        columns = [template.columns for template in which]
+        native = np.array([native for native, _ in columns]) * sign
+        non_zero = np.array([non_zero for _, non_zero in columns]) * sign
+        np.add.at(self._requested[:3].T, index, native[of_pod])
+        np.add.at(self._non_zero_requested.T, index, non_zero[of_pod])
+        np.add.at(self._pod_count, index, sign)
+        special = {t for t in which if t.requested.scalars or t.host_ports}
+        if special:
+            for row, pod in zip(rows, pods, strict=True):
+                if pod.template in special:
+                    self._count_special(row, pod.template, sign)
+        if self.pod_counters.is_counting:
+            count = self.pod_counters.add if sign > 0 else self.pod_counters.remove
+            for row, pod in zip(rows, pods, strict=True):
+                count(row, pod)
+        self._generation[index] = np.arange(len(rows)) + (self.last_generation + 1)
+        self.last_generation += len(rows)
+
+    def _count(self, row: int, pod: PodInfo, sign: int) -> None:
+        template = pod.template
+        native, non_zero = template.columns
+        if sign > 0:
+            # Whole-array arithmetic: it wraps silently, where NumPy's scalars would warn.
+            self._requested[:3, row] += native
+            self._non_zero_requested[:, row] += non_zero
+        else:
+            self._requested[:3, row] -= native
+            self._non_zero_requested[:, row] -= non_zero
+        self._pod_count[row] += sign
+        self._count_special(row, template, sign)
+        if sign > 0:
+            self.pod_counters.add(row, pod)
+        else:
+            self.pod_counters.remove(row, pod)
+        self._touch(row)
+
+    def _count_special(self, row: int, template: PodTemplate, sign: int) -> None:
+        """Count what few pods have: other resources than the native ones, and host ports."""
+        for name, amount in template.requested.scalars.items():
+            index = self._resource_index(name)
+            self._requested[index : index + 1, row] += sign * amount
+        if template.host_ports:
+            change = self.ports.add if sign > 0 else self.ports.remove
+            change(row, template.host_ports)
+
+    def _touch(self, row: int) -> None:
+        self.last_generation += 1
+        self._generation[row] = self.last_generation
+
+    def _resource_index(self, name: str) -> int:
+        index = self.resources.get(name)
+        if index is None:
+            index = self.resources[name] = len(self.resources)
+        if index >= len(self._allocatable):
+            self._allocate(self._capacity)
+        return index
+
+    def _set_taints(self, row: int, taints: TaintSet) -> None:
+        if self._shares_taint_sets:
+            self._taint_sets, self._shares_taint_sets = self._taint_sets.copy(), False
+        self._taint_set[row] = self._taint_sets.exchange(int(self._taint_set[row]), taints)
+
+    def per_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
+        """Return one value per slot, of which only those of changed rows are computed again.
+
+        See :meth:`berth.framework.row_memo.RowMemo.column`.
+        """
+        return self._row_memo.column(key, self.generation, self.last_generation, compute)
+
+    # Parts of the table.
+
+    def take(self, rows: Iterable[int]) -> "NodeTable":
+        """Return a table of *rows* of this one, whose pods may be added and removed freely.
+
+        Preemption and nominated pods ask their "what if" of such tables. What nodes are (labels,
+        taints, capacity) is shared or copied; what pods take is copied. Valid within the attempt.
+        """
+        index = np.fromiter(rows, np.intp)
+        part = object.__new__(NodeTable)
+        part.size = part._capacity = len(index)
+        part.order = np.arange(part.size)
+        part.nodes = [self.nodes[row] for row in index]
+        part.pods = [dict(self.pods[row]) for row in index]
+        part.row_of = {n.metadata.name: i for i, n in enumerate(part.nodes) if n is not None}
+        part.resources = dict(self.resources)
+        part._taint_sets, part._shares_taint_sets = self._taint_sets, True
+        part.last_generation = self.last_generation
+        part.labels = self.labels.take(index, part.nodes)
+        part.ports = self.ports.take(index)
+        part.images = self.images.take(index)
+        part.pod_counters = PodCounters(part.pods)
+        part._free = []
+        part._kept = {}
+        part._row_memo = RowMemo()
+        for name in ("_exists", "_unschedulable", "_taint_set", "_allowed_pods", "_pod_count"):
+            setattr(part, name, getattr(self, name)[index])
+        for name in ("_allocatable", "_requested", "_non_zero_requested"):
+            setattr(part, name, getattr(self, name)[:, index])
+        part._generation = self._generation[index]
+        return part
+
+    def detached(self) -> "NodeTable":
+        """Return a copy of all nodes that stays as it is when this table changes.
+
+        But for the sizes of images, and without a row for what does not exist.
+        """
+        whole = self.take(self.row_of.values())
+        whole.labels = LabelColumns(whole.nodes)
+        whole._taint_sets, whole._shares_taint_sets = self._taint_sets.copy(), False
+        return whole
+
+    def resource_rows(self, name: str) -> tuple[Ints, Ints] | None:
+        """Return (allocatable, requested) of one resource, or None if no node or pod names it."""
+        index = self.resources.get(name)
+        if index is None or index >= len(self._allocatable):
+            return None
+        return self._allocatable[index, : self.size], self._requested[index, : self.size]
+
+
+def _same_facts(old: Node, new: Node) -> bool:
+    """Whether two versions of a node are the same to the table; heartbeats change conditions."""
+    return (
+        old.spec == new.spec
+        and old.metadata.labels == new.metadata.labels
+        and old.status.allocatable == new.status.allocatable
+        and old.status.images == new.status.images
+    )

@@ -1,0 +1,57 @@
+"""Which pods are so much alike that what was found out about one holds for all of them."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from berth.framework.interface import (
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PostFilterPlugin,
+    PreFilterPlugin,
+    ReservePlugin,
+)
+from berth.framework.pod_info import PodInfo, PodTemplate
+
+_JUDGES = (PreFilterPlugin, FilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin)
+
+
+class PodClass(NamedTuple):
+    """All that plugins which judge templates look at. Namespace and labels are in the template."""
+
+    template: PodTemplate
+    profile: str
+    priority: int
+    preemption_policy: str | None
+    owner: str
+    """UID of its controller, on which default topology spread constraints may depend."""
+
+
+def class_of(pod: PodInfo) -> PodClass | None:
+    """Return the class of *pod*; None if something of its own has a part in where it may go.
+
+    That is a nomination, a resource claim, a volume that a plugin looks at, or a group.
+    """
+    spec, status, template = pod.pod.spec, pod.pod.status, pod.template
+    if (
+        status.nominated_node_name
+        or status.extended_resource_claim_status is not None
+        or spec.scheduling_group is not None
+        or not template.memo(class_of, lambda: _has_nothing_of_its_own(pod))
+    ):
+        return None
+    owner = ""
+    for reference in pod.pod.metadata.owner_references:
+        if reference.controller:
+            owner = reference.uid
+    return PodClass(template, spec.scheduler_name, pod.priority, spec.preemption_policy, owner)
+
+
+def judge_templates(plugins: Iterable[Plugin]) -> bool:
+    """Whether all of *plugins* that may reject a pod give replicas the same answers."""
+    return all(plugin.JUDGES_TEMPLATES for plugin in plugins if isinstance(plugin, _JUDGES))
+
+
+def _has_nothing_of_its_own(pod: PodInfo) -> bool:
+    spec = pod.pod.spec
+    return not spec.resource_claims and all(v == type(v)(name=v.name) for v in spec.volumes)

@@ -1,0 +1,219 @@
+"""Pods as the scheduler handles them: compiled once per template, queued with a history."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.objects import resources
+from berth.objects.host_ports import HostPort, host_ports
+from berth.objects.pod import Pod
+from berth.objects.resources import Resources
+from berth.objects.selectors import RequiredNodeAffinity, required_node_affinity
+
+T = TypeVar("T")
+
+
+class PodTemplate:
+    """All that follows from what replicas share: spec, labels, namespace, allocated resources.
+
+    Interned by signature, so that a thousand replicas are compiled once. Everything is computed on
+    first use. ``pod`` is one of the pods of this template; only what is part of the signature may
+    be read from it here.
+    """
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self._memo: dict[object, Any] = {}
+
+    @cached_property
+    def requested(self) -> Resources:
+        """What the pod takes from a node: ``NodeInfo.Requested`` (spec §4.4)."""
+        return resources.requested(self.pod)
+
+    @cached_property
+    def non_zero_requested(self) -> tuple[int, int]:
+        """Milli-CPU and bytes with defaults for what is not requested (spec §4.4)."""
+        if self._is_plain:
+            return self.fit_score_requests.milli_cpu, self.fit_score_requests.memory
+        return resources.non_zero_requested(self.pod)
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Nothing is resized and nothing requested for the pod as a whole.
+
+        Then the views of spec §4.4 that differ only in these are one.
+        """
+        spec, status = self.pod.spec, self.pod.status
+        return spec.resources is None and not (
+            status.container_statuses or status.init_container_statuses
+        )
+
+    @cached_property
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What the pod adds to a table's columns: cpu, memory, storage; then non-zero cpu, memory.
+
+        Not to be changed.
+        """
+        amounts = self.requested
+        native = (amounts.milli_cpu, amounts.memory, amounts.ephemeral_storage)
+        return np.array(native, np.int64), np.array(self.non_zero_requested, np.int64)
+
+    @cached_property
+    def load(self) -> tuple[object, ...]:
+        """All that the pod takes from a node, whatever its labels; to be compared."""
+        return self.requested, self.non_zero_requested, self.host_ports
+
+    @cached_property
+    def incoming_requested(self) -> Resources:
+        """What the pod needs to fit: NodeResourcesFit's Filter (spec §4.4)."""
+        return self.requested if self._is_plain else resources.incoming_requested(self.pod)
+
+    @cached_property
+    def fit_score_requests(self) -> Resources:
+        """What NodeResourcesFit's Score counts (spec §4.4, the quirk)."""
+        return resources.fit_score_requests(self.pod)
+
+    @cached_property
+    def host_ports(self) -> tuple[HostPort, ...]:
+        return host_ports(self.pod)
+
+    @cached_property
+    def required_node_affinity(self) -> RequiredNodeAffinity | None:
+        """nodeSelector and required node affinity together; None: any node will do."""
+        return required_node_affinity(self.pod.spec)
+
+    def memo(self, key: object, build: Callable[[], T]) -> T:
+        """Return what *build* made for *key* the first time; plugins keep compiled terms here.
+
+        *key* must identify the plugin instance and the thing, for two profiles may compile the
+        same template differently: ``(self, "thing")``. What depends on the template alone goes by
+        a name.
+        """
+        try:
+            found: T = self._memo[key]
+        except KeyError:
+            found = self._memo[key] = build()
+        return found
+
+    def forget_plugins(self) -> None:
+        """Drop what plugin instances keep here, and with it the instances."""
+        for key in [key for key in self._memo if isinstance(key, tuple)]:
+            del self._memo[key]
+
+
+_templates: WeakValueDictionary[bytes, PodTemplate] = WeakValueDictionary()
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def forget_plugins() -> None:
+    """Drop what plugin instances keep with templates: those in use make theirs anew."""
+    for template in [*_templates.values()]:
+        template.forget_plugins()
+
+
+def _template_of(pod: Pod) -> PodTemplate:
+    spec, status = pod.spec, pod.status
+    signature = _encode(
+        (
+            pod.metadata.namespace,
+            pod.metadata.labels,
+            spec.containers,
+            spec.init_containers,
+            spec.overhead,
+            spec.resources,
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            # Projected token volumes have random names and no source that we read.
+            [v for v in spec.volumes if v != type(v)(name=v.name)] if spec.volumes else (),
+            spec.resource_claims,
+            (spec.host_network, spec.host_users),
+            [(c.name, c.resources, c.allocated_resources) for c in status.container_statuses],
+            [(c.name, c.resources, c.allocated_resources) for c in status.init_container_statuses],
+            (status.resources, status.allocated_resources),
+            [c.reason for c in status.conditions if c.type == "PodResizePending"],
+        )
+    )
+    template = _templates.get(signature)
+    if template is None:
+        template = _templates[signature] = PodTemplate(pod)
+    return template
+
+
+class PodInfo:
+    """A pod and what was compiled from it. Immutable; a changed pod gets a new PodInfo."""
+
+    __slots__ = ("key", "node_name", "pod", "priority", "template", "uid")
+
+    def __init__(self, pod: Pod, *, node_name: str | None = None) -> None:
+        self.pod = pod
+        self.key = pod.metadata.key
+        self.uid = pod.metadata.uid
+        self.priority = pod.spec.priority or 0
+        self.node_name = pod.spec.node_name if node_name is None else node_name
+        """Where the pod is bound, or assumed to be; empty while it waits."""
+        self.template = _template_of(pod)
+
+    @property
+    def name(self) -> str:
+        return self.pod.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        return self.pod.metadata.namespace
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.pod.metadata.labels
+
+    @property
+    def is_terminating(self) -> bool:
+        return self.pod.metadata.deletion_timestamp is not None
+
+    def on_node(self, node_name: str) -> "PodInfo":
+        """Return this pod as if it were bound to *node_name*; nothing is compiled again."""
+        twin = object.__new__(PodInfo)
+        twin.pod, twin.key, twin.uid = self.pod, self.key, self.uid
+        twin.priority, twin.template, twin.node_name = self.priority, self.template, node_name
+        return twin
+
+    def __repr__(self) -> str:
+        return f"PodInfo({self.key!r})"
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPodInfo:
+    """A waiting pod with its history in the queue (spec §3.1). Times are of the queue's clock."""
+
+    pod_info: PodInfo
+    timestamp: float
+    """When it was last put into a sub-queue."""
+    initial_attempt_timestamp: float | None = None
+    """When it first entered the active queue; None while it never did."""
+    attempts: int = 0
+    unschedulable_count: int = 0
+    consecutive_errors_count: int = 0
+    backoff_expiration: float | None = None
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
+    gating_plugin: str = ""
+    was_flushed_from_unschedulable: bool = False
+
+    @property
+    def pod(self) -> Pod:
+        return self.pod_info.pod
+
+    @property
+    def uid(self) -> str:
+        return self.pod_info.uid
+
+    @property
+    def key(self) -> str:
+        return self.pod_info.key

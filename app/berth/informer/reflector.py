@@ -1,0 +1,374 @@
+"""Keeps a store equal to what an API server has, by listing and watching for ever."""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from berth.client.api import Api
+from berth.client.contact import Contact
+from berth.client.errors import (
+    ApiError,
+    GoneError,
+    InvalidError,
+    TooManyRequestsError,
+    from_status,
+)
+from berth.clock import Clock
+from berth.informer.identity import Identify, Identity, identity_in, identity_of, is_older
+from berth.informer.store import Handler, Store
+from berth.informer.watch_event import (
+    WatchEvent,
+    decode_bookmark,
+    decode_list,
+    decode_watch_event,
+)
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+BATCH: Final = 200
+"""Events handled before others on the event loop get a turn."""
+
+WATCH_SECONDS: Final = 300
+"""A watch is asked to last this long, and up to twice as long: client-go's spread, so that the
+watches of a fleet do not come back at the same moment."""
+
+FIRST_PAUSE: Final = 0.25
+LONGEST_PAUSE: Final = 30.0
+"""Seconds between connections that fail: doubled each time, and up to doubled again by chance."""
+
+SHORT_WATCH: Final = 1.0
+"""A watch that the server ends sooner, without having said anything, counts as failed."""
+
+
+MOST_REASONS: Final = 5
+LONGEST_REASON: Final = 300
+"""Parts told of an object that cannot be read, and characters of an error about all of it."""
+
+DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]]
+"""Makes an object of what can be read of its JSON and of the last known state, if there is one;
+returns also what could not be read, for people. Raises if too little can be read."""
+
+
+@dataclass(slots=True)
+class Incoming(Generic[T]):
+    """A list while it arrives. ``unreadable`` are the keys of objects that did not decode."""
+
+    objects: dict[str, tuple[Identity, T]] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object of the API server that did not decode as a whole."""
+
+    reasons: tuple[str, ...]
+    """What could not be read and why; the first few."""
+    counts: bool
+    """Whether the rest of it was taken in; otherwise the state known before stays."""
+
+
+class Reflector(Generic[T]):
+    """Lists and watches one kind of object at *path* and tells *handler* what changes.
+
+    *decode* makes an object of its JSON. When it raises, *decode_partly* may make one of what can
+    be read, given the state known before. When that raises as well, or is not there, *on_malformed*
+    is told the object's key (``""`` if even that cannot be read), its bytes and the error, and the
+    state known before stays. *params* select what is listed and watched, such as ``fieldSelector``.
+    ``synced`` is set when the handler has been told the whole initial state. ``store`` is for
+    reading only, and so is ``unreadable``: by key, the objects that did not decode when last heard
+    of.
+    """
+
+    def __init__(
+        self,
+        client: Api,
+        path: str,
+        *,
+        decode: Callable[[bytes], T],
+        handler: Handler[T],
+        clock: Clock,
+        rng: random.Random,
+        on_malformed: Callable[[str, bytes, Exception], None],
+        params: Mapping[str, str] | None = None,
+        page_size: int = 500,
+        identify: Identify[T] = identity_of,
+        decode_partly: DecodePartly[T] | None = None,
+        contact: Contact | None = None,
+    ) -> None:
+        """*contact* ends a pause when the server is back, as others have noticed."""
+        self.synced = asyncio.Event()
+        self.cut_off_since: float | None = None
+        """Since when, monotonic, what happens is not heard of; None while a watch is open."""
+        self.lists = 0
+        self.malformed = 0
+        self._client = client
+        self._path = path
+        self._params = dict(params or {})
+        self.unreadable: dict[str, Unreadable] = {}
+        self._decode = decode
+        self._decode_partly = decode_partly
+        self._identify = identify
+        self._on_malformed = on_malformed
+        self._clock = clock
+        self._rng = rng
+        self._page_size = page_size
+        self._contact = contact
+        self._store = Store(handler, identify=identify)
+        self.store = self._store.objects
+        self._version = ""  # of the last thing heard; "" when a list is needed
+        self._streams_lists = True  # until the server turns out not to know how
+        self._next_pause = FIRST_PAUSE
+
+    @property
+    def handler_failures(self) -> int:
+        """How many calls of the handler raised."""
+        return self._store.handler_failures
+
+    async def run(self) -> None:
+        """Reconnect for ever; ends only by cancellation."""
+        while True:
+            heard_before, started = self._version, self._clock.monotonic()
+            asked_to_wait = 0.0
+            try:
+                await self._list_and_watch()
+            except ApiError as exc:
+                self._note_failure(exc)
+                if not self._version and heard_before:
+                    self._next_pause = FIRST_PAUSE
+                    continue  # the server is there, and has what it takes to go on
+                if isinstance(exc, TooManyRequestsError):
+                    asked_to_wait = exc.retry_after or 0.0
+            except (msgspec.DecodeError, RecursionError) as exc:
+                self._cut_off()
+                log.warning("watch is garbled", extra={"path": self._path, "error": str(exc)})
+            else:
+                lasted = self._clock.monotonic() - started
+                if lasted >= SHORT_WATCH or self._version != heard_before:
+                    continue  # the usual end of a watch
+                self._cut_off()
+            if self._clock.monotonic() - started >= LONGEST_PAUSE:
+                self._next_pause = FIRST_PAUSE
+            await self._pause(at_least=asked_to_wait)
+
+    def _note_failure(self, error: ApiError) -> None:
+        """Forget the version if the server cannot go on from it."""
+        self._cut_off()
+        if isinstance(error, GoneError) or is_from_the_future(error):
+            self._version = ""
+            log.info("listing again", extra={"path": self._path, "cause": error.message})
+        else:
+            log.warning("watch failed", extra={"path": self._path, "error": str(error)})
+
+    def _cut_off(self) -> None:
+        if self.cut_off_since is None:
+            self.cut_off_since = self._clock.monotonic()
+
+    async def _list_and_watch(self) -> None:
+        """Make the store equal to the server's state, and follow it until the server ends that."""
+        if not self._version:
+            if self._streams_lists and await self._streamed_list_and_watch():
+                return
+            await self._paged_list()
+        await self._watch()
+
+    async def _streamed_list_and_watch(self) -> bool:
+        """Let one watch send the current state, then what happens (``sendInitialEvents``).
+
+        Servers before 1.27 refuse its parameters. Then this returns False, and does not come again.
+        """
+        initial = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with aclosing(self._events(initial)) as events:
+            try:
+                self._version = await self._receive_initial(events)
+            except ApiError as exc:
+                if exc.status != 400 and not isinstance(exc, InvalidError):
+                    raise
+            if not self._version:
+                log.info("server does not stream lists", extra={"path": self._path})
+                self._streams_lists = False
+                return False
+            await self._follow(events)
+            return True
+
+    async def _receive_initial(self, events: AsyncGenerator[WatchEvent, None]) -> str:
+        """Take in the initial state; return its version, "" if the watch ended before it did.
+
+        The store changes only when all is there: before, nobody can tell what is missing.
+        """
+        incoming: Incoming[T] = Incoming()
+        async for event in events:
+            if event.type != "BOOKMARK":
+                self._collect(event, incoming)
+                continue
+            bookmark = decode_bookmark(event.object)
+            if bookmark.ends_initial_state:
+                await self._replace(incoming)
+                return bookmark.metadata.resource_version
+        return ""
+
+    async def _paged_list(self) -> None:
+        """List all pages, the newest state that the server has."""
+        incoming: Incoming[T] = Incoming()
+        params = {**self._params, "limit": str(self._page_size)}
+        while True:
+            page = decode_list(await self._client.request("GET", self._path, params=params))
+            for item in page.items:
+                self._collect(WatchEvent("ADDED", item), incoming)
+            if not page.metadata.continue_:
+                break
+            params["continue"] = page.metadata.continue_
+        await self._replace(incoming)
+        self._version = page.metadata.resource_version
+
+    async def _watch(self) -> None:
+        """Follow what happens after the last version heard of."""
+        async with aclosing(self._events({"resourceVersion": self._version})) as events:
+            await self._follow(events)
+
+    async def _events(self, params: Mapping[str, str]) -> AsyncGenerator[WatchEvent, None]:
+        """Yield the events of one watch; an ERROR is raised. Lets others run after each batch."""
+        seconds = WATCH_SECONDS + int(self._rng.random() * WATCH_SECONDS)
+        asked = {
+            **self._params,
+            **params,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(seconds),
+        }
+        left = BATCH
+        async with aclosing(self._client.watch(self._path, asked)) as lines:
+            async for line in lines:
+                if self._version:
+                    self.cut_off_since = None
+                if not line:
+                    continue  # the watch is open
+                event = decode_watch_event(line)
+                if event.type == "ERROR":
+                    raise from_status(bytes(event.object))
+                yield event
+                left -= 1
+                if not left:
+                    left = BATCH
+                    await asyncio.sleep(0)
+
+    async def _follow(self, events: AsyncGenerator[WatchEvent, None]) -> None:
+        async for event in events:
+            self._apply(event)
+            self._next_pause = FIRST_PAUSE
+
+    def _apply(self, event: WatchEvent) -> None:
+        """Do what one event says. The version moves on also when the object is unreadable.
+
+        A server sends changes in the order of their versions, so an older one is a repetition: it
+        would bring a deleted object back, or take away its successor of the same name.
+        """
+        if event.type == "BOOKMARK":
+            self._version = decode_bookmark(event.object).metadata.resource_version
+            return
+        identity, obj = self._decoded(event)
+        if is_older(identity.resource_version, self._version):
+            return
+        if identity.resource_version:
+            self._version = identity.resource_version
+        if event.type == "DELETED":
+            self.unreadable.pop(identity.key, None)
+            self._store.remove(identity.key, obj)
+        elif obj is not None:
+            self._store.put(identity, obj)
+
+    def _collect(self, event: WatchEvent, incoming: Incoming[T]) -> None:
+        identity, obj = self._decoded(event)
+        if event.type == "DELETED":
+            self.unreadable.pop(identity.key, None)
+            incoming.objects.pop(identity.key, None)
+            incoming.unreadable.discard(identity.key)
+        elif obj is not None:
+            incoming.objects[identity.key] = (identity, obj)
+        else:
+            incoming.unreadable.add(identity.key)
+
+    def _decoded(self, event: WatchEvent) -> tuple[Identity, T | None]:
+        """Return the object with its identity; None after reporting that it cannot be read."""
+        raw = bytes(event.object)
+        try:
+            obj = self._decode(raw)
+            identity = self._identify(obj)
+        except Exception as exc:  # noqa: BLE001 - one bad object must not hide the others
+            return self._decoded_partly(raw, exc)
+        if self.unreadable:
+            self.unreadable.pop(identity.key, None)
+        return identity, obj
+
+    def _decoded_partly(self, raw: bytes, error: Exception) -> tuple[Identity, T | None]:
+        """Return what can be read of an object that raised *error*, as :meth:`_decoded` does."""
+        identity = identity_in(raw)
+        if identity.key and self._decode_partly is not None:
+            try:
+                obj, unread = self._decode_partly(raw, self.store.get(identity.key))
+                identity = self._identify(obj)
+            except Exception as exc:  # noqa: BLE001 - see above
+                error = exc
+            else:
+                self._note_unread(identity.key, unread)
+                return identity, obj
+        self.malformed += 1
+        if identity.key:
+            reason = str(error)[:LONGEST_REASON]
+            self.unreadable[identity.key] = Unreadable((reason,), counts=False)
+        self._on_malformed(identity.key, raw, error)
+        return identity, None
+
+    def _note_unread(self, key: str, unread: Sequence[object]) -> None:
+        """Keep, and tell once, what could not be read of an object."""
+        if not unread:
+            self.unreadable.pop(key, None)
+            return
+        self.malformed += 1
+        found = Unreadable(tuple(map(str, unread[:MOST_REASONS])), counts=True)
+        if self.unreadable.get(key) != found:
+            self.unreadable[key] = found
+            extra = {"path": self._path, "object": key, "unread": "; ".join(found.reasons)}
+            log.error("only parts of an object can be read, and count", extra=extra)
+
+    async def _replace(self, incoming: Incoming[T]) -> None:
+        """Make the store equal to a list, and say so."""
+        for key in self.unreadable.keys() - incoming.objects.keys() - incoming.unreadable:
+            del self.unreadable[key]
+        steps = self._store.replace(incoming.objects, keep=incoming.unreadable)
+        for number, _ in enumerate(steps, 1):
+            if number % BATCH == 0:
+                await asyncio.sleep(0)
+        self.lists += 1
+        self.cut_off_since = None
+        self.synced.set()
+
+    async def _pause(self, *, at_least: float) -> None:
+        pause = self._next_pause * (1.0 + self._rng.random())
+        self._next_pause = min(self._next_pause * 2.0, LONGEST_PAUSE)
+        if self._contact is None or at_least:
+            await self._clock.sleep(max(pause, at_least))
+            return
+        sleeping = asyncio.create_task(self._clock.sleep(pause), name="pause")
+        recovered = asyncio.create_task(self._contact.recovered(), name="server is back")
+        try:
+            await asyncio.wait((sleeping, recovered), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            is_back = recovered.done()
+            for task in (sleeping, recovered):
+                task.cancel()
+            await asyncio.gather(sleeping, recovered, return_exceptions=True)
+        if is_back:
+            self._next_pause = FIRST_PAUSE
+            await self._clock.sleep(FIRST_PAUSE * self._rng.random())  # not all at the same moment
+
+
+def is_from_the_future(error: ApiError) -> bool:
+    """Say whether the server has not yet come to our version, as after a restored backup."""
+    return error.status == 504 and "Too large resource version" in error.message

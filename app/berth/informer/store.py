@@ -1,0 +1,98 @@
+"""Objects by key, and telling a handler how they change."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Generic, Protocol, TypeVar
+
+from berth.informer.identity import Identify, Identity, is_older
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Handler(Protocol[T_contra]):
+    """Told of every change, in order. Synchronous; an error is logged and stops nothing."""
+
+    def on_add(self, obj: T_contra, /) -> None: ...
+
+    def on_update(self, old: T_contra, new: T_contra, /) -> None: ...
+
+    def on_delete(self, obj: T_contra, /) -> None:
+        """*obj* is the last known state; the deletion itself may have been missed."""
+
+
+class Store(Generic[T]):
+    """Objects by key; the only writer is its reflector."""
+
+    def __init__(self, handler: Handler[T], *, identify: Identify[T]) -> None:
+        self.objects: dict[str, T] = {}
+        self.handler_failures = 0
+        self._handler = handler
+        self._identify = identify
+
+    def put(self, identity: Identity, obj: T) -> None:
+        """Take in what a watch says of an object: new, changed, or known already.
+
+        Repeated and outrun events change nothing. An object of another uid is another object, so
+        the old one is deleted first.
+        """
+        key, version, uid = identity
+        old = self.objects.get(key)
+        if old is not None:
+            _, old_version, old_uid = self._identify(old)
+            if version == old_version or is_older(version, old_version):
+                return
+            if uid != old_uid:
+                self.remove(key)
+                old = None
+        self._set(key, obj, old)
+
+    def remove(self, key: str, last_state: T | None = None) -> None:
+        """Take out an object; nothing happens when it is not there.
+
+        *last_state* is handed on when it is the object's, else the one that was stored is.
+        """
+        old = self.objects.pop(key, None)
+        if old is None:
+            return
+        if last_state is None or self._identify(last_state).uid != self._identify(old).uid:
+            last_state = old
+        self._tell(key, self._handler.on_delete, last_state)
+
+    def replace(
+        self, listed: Mapping[str, tuple[Identity, T]], *, keep: Set[str]
+    ) -> Iterator[None]:
+        """Become what was *listed*, step by step, telling the handler the difference.
+
+        What is stored and not listed goes, unless it is in *keep*. The list is believed also where
+        its versions are older, as after a restored backup. Yields after each object, so that the
+        caller can let others run; in between, the store is partly the old one.
+        """
+        for key, (identity, obj) in listed.items():
+            old = self.objects.get(key)
+            known = None if old is None else self._identify(old)
+            if known is not None and known.uid != identity.uid:
+                self.remove(key)
+                old = known = None
+            if known != identity:
+                self._set(key, obj, old)
+            yield
+        for key in [key for key in self.objects if key not in listed and key not in keep]:
+            self.remove(key)
+            yield
+
+    def _set(self, key: str, obj: T, old: T | None) -> None:
+        self.objects[key] = obj
+        if old is None:
+            self._tell(key, self._handler.on_add, obj)
+        else:
+            self._tell(key, self._handler.on_update, old, obj)
+
+    def _tell(self, key: str, method: Callable[..., None], *objects: T) -> None:
+        try:
+            method(*objects)
+        except Exception:
+            self.handler_failures += 1
+            log.exception("event handler failed", extra={"key": key, "handler": method.__name__})

@@ -1,0 +1,123 @@
+"""The Lease on the API server: read, created, updated, and told about in events (spec §10.1)."""
+
+from typing import Any, Final
+
+import msgspec
+
+from berth.client.api import Api
+from berth.client.errors import ApiError, NotFoundError
+from berth.clock import Clock, rfc3339
+from berth.duration import Duration
+from berth.errors import UNREADABLE
+from berth.leaderelection.candidate import Lease
+from berth.objects.cluster import LeaseSpec
+
+API_VERSION: Final = "coordination.k8s.io/v1"
+
+
+class LeaseLock:
+    """One Lease. All methods raise :class:`~berth.client.errors.ApiError`.
+
+    *timeout* of each request is in seconds. Events are recorded in the name of *component*.
+    """
+
+    def __init__(
+        self,
+        client: Api,
+        *,
+        namespace: str,
+        name: str,
+        timeout: float,
+        component: str,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._timeout = timeout
+        self._component = component
+        self._clock = clock
+        self._collection = f"/apis/{API_VERSION}/namespaces/{namespace}/leases"
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self._namespace}/{self._name}"
+
+    async def get(self) -> Lease | None:
+        """Return the Lease, None when there is none."""
+        try:
+            return await self._request("GET", f"{self._collection}/{self._name}")
+        except NotFoundError:
+            return None
+
+    async def create(self, spec: LeaseSpec) -> Lease:
+        """Create the Lease; AlreadyExistsError when somebody was quicker."""
+        metadata = {"name": self._name, "namespace": self._namespace}
+        body = {"kind": "Lease", "apiVersion": API_VERSION, "metadata": metadata, "spec": spec}
+        return await self._request("POST", self._collection, body)
+
+    async def update(self, lease: Lease, spec: LeaseSpec) -> Lease:
+        """Replace the spec of *lease*; ConflictError when it changed since it was read.
+
+        Everything else of the object stays as it was read.
+        """
+        path = f"{self._collection}/{self._name}"
+        return await self._request("PUT", path, lease.with_spec(spec))
+
+    async def event(self, lease: Lease, message: str) -> None:
+        """Record a Normal ``LeaderElection`` event on *lease*: core/v1, as client-go does."""
+        metadata = lease.raw.get("metadata", {})
+        now = self._clock.now()
+        body = {
+            "kind": "Event",
+            "apiVersion": "v1",
+            "metadata": {
+                "name": f"{self._name}.{int(now * 1e9):x}",
+                "namespace": self._namespace,
+            },
+            "involvedObject": {
+                "kind": "Lease",
+                "namespace": self._namespace,
+                "name": self._name,
+                "uid": metadata.get("uid", ""),
+                "apiVersion": API_VERSION,
+                "resourceVersion": metadata.get("resourceVersion", ""),
+            },
+            "reason": "LeaderElection",
+            "message": message,
+            "source": {"component": self._component},
+            "firstTimestamp": rfc3339(now),
+            "lastTimestamp": rfc3339(now),
+            "count": 1,
+            "type": "Normal",
+            "eventTime": None,
+            "reportingComponent": self._component,
+            "reportingInstance": "",
+        }
+        await self._client.request(
+            "POST",
+            f"/api/v1/namespaces/{self._namespace}/events",
+            body=msgspec.json.encode(body),
+            timeout=self._timeout,
+        )
+
+    async def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Lease:
+        answer = await self._client.request(
+            method,
+            path,
+            # told to the server as well, so that it does not work on what nobody waits for
+            params={"timeout": str(Duration.of(self._timeout))},
+            body=None if body is None else msgspec.json.encode(body),
+            timeout=self._timeout,
+        )
+        return decode(answer)
+
+
+def decode(answer: bytes) -> Lease:
+    """Read a Lease. An answer that is none raises ApiError: it tells no more than no answer."""
+    try:
+        raw = msgspec.json.decode(answer, type=dict[str, Any])
+        return Lease(raw, spec=msgspec.convert(raw.get("spec") or {}, LeaseSpec))
+    except UNREADABLE as exc:
+        raise ApiError(0, "Malformed", f"not a Lease: {exc}") from exc

@@ -1,0 +1,183 @@
+"""What happens while pods are scheduled, recorded at the moments that kube-scheduler does (§8)."""
+
+import random
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from berth.clock import Clock
+from berth.metrics import families, own_families
+from berth.metrics.family import Counters, Histograms
+from berth.metrics.plugin_metrics import PluginMetrics
+from berth.metrics.request_metrics import RequestMetrics
+
+MOST_ATTEMPTS_TOLD_APART: Final = 14
+"""Pods that needed more attempts than these share a label (spec §8)."""
+
+FailureResult = Literal["unschedulable", "error"]
+
+
+class SchedulerMetrics(Collector):
+    """The instruments of one scheduler; each method is told of one kind of moment.
+
+    All durations are in seconds. Registers itself with *registry*.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._attempts = Counters(families.SCHEDULE_ATTEMPTS)
+        self._attempt_duration = Histograms(families.ATTEMPT_DURATION)
+        self._algorithm_duration = Histograms(families.ALGORITHM_DURATION)
+        self._sli_duration = Histograms(families.POD_SCHEDULING_SLI_DURATION)
+        self._attempts_needed = Histograms(families.POD_SCHEDULING_ATTEMPTS)
+        self._after_flush = Counters(families.POD_SCHEDULED_AFTER_FLUSH)
+        self._batch_attempts = Counters(families.BATCH_ATTEMPTS)
+        self._batch_flushed = Counters(families.BATCH_CACHE_FLUSHED)
+        self._victims = Histograms(families.PREEMPTION_VICTIMS)
+        self._preemption_duration = Histograms(families.PREEMPTION_TASK_DURATION)
+        self._preemptions = Counters(families.PREEMPTION_TASK_EXECUTIONS)
+        self._surplus_victims = Counters(own_families.SURPLUS_VICTIMS)
+        self._permit_wait = Histograms(families.PERMIT_WAIT_DURATION)
+        self._event_handling = Histograms(families.EVENT_HANDLING_DURATION)
+        self._hint_duration = Histograms(families.QUEUEING_HINT_DURATION)
+        self._points = Histograms(families.EXTENSION_POINT_DURATION)
+        self._plugins = Histograms(families.PLUGIN_DURATION)
+        self._claims_created = Counters(families.RESOURCE_CLAIM_CREATES)
+        self._volume_errors = Counters(families.VOLUME_STAGE_ERRORS)
+        self._device_waits = Counters(families.DEVICE_WAITS)
+        self._device_wait_duration = Histograms(families.DEVICE_WAIT_DURATION)
+        self._requests = RequestMetrics()
+        self._rejecting_attempts = Counters(own_families.REJECTING_ATTEMPTS)
+        self._rejected_nodes = Counters(own_families.REJECTED_NODES)
+        self._plugin_errors = Counters(own_families.PLUGIN_ERRORS)
+        self._plugin_seconds = Counters(own_families.PLUGIN_SECONDS)
+        self._loop_lag = Histograms(own_families.LOOP_LAG)
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        for instrument in vars(self).values():
+            if isinstance(instrument, Counters | Histograms):
+                yield instrument.collect()
+        yield from self._requests.collect()
+
+    def reset(self) -> None:
+        """Forget what was measured so far, for all families with labels."""
+        for instrument in vars(self).values():
+            if isinstance(instrument, Counters | Histograms | RequestMetrics):
+                instrument.reset()
+
+    # Attempts.
+
+    def decided(self, profile: str, *, seconds: float, found: bool, scored: bool) -> None:
+        """An attempt *found* a node, having *scored* several, or found that there is none.
+
+        Hints from one pod to the next alike do not exist here, as in kube-scheduler with default
+        settings (spec §2.12), where these counters move nevertheless.
+        """
+        self._algorithm_duration.observe(seconds)
+        self._batch_attempts.add(profile, "no_hint")
+        if found:
+            self._batch_flushed.add(profile, "pod_not_batchable" if scored else "empty_list")
+
+    def scheduled(
+        self, profile: str, *, seconds: float, attempts: int, waited: float, after_flush: bool
+    ) -> None:
+        """A pod was bound, *seconds* after the start of the attempt.
+
+        *waited* is the time since it could first be tried; *after_flush*: it was tried only because
+        it had waited for long. kube-scheduler forgets that on the way (spec §8, the quirk) and
+        counts none.
+        """
+        self._attempts.add(profile, "scheduled")
+        self._attempt_duration.observe(seconds, profile, "scheduled")
+        few = attempts <= MOST_ATTEMPTS_TOLD_APART
+        self._sli_duration.observe(
+            waited, str(attempts) if few else f"{MOST_ATTEMPTS_TOLD_APART + 1}+"
+        )
+        self._attempts_needed.observe(attempts)
+        if after_flush:
+            self._after_flush.add()
+
+    def failed(
+        self, profile: str, result: FailureResult, *, seconds: float, plugins: Iterable[str]
+    ) -> None:
+        """An attempt failed, or the binding it led to; *plugins* have rejected the pod."""
+        self._attempts.add(profile, result)
+        self._attempt_duration.observe(seconds, profile, result)
+        for plugin in plugins:
+            self._rejecting_attempts.add(plugin, profile)
+
+    def rejected_nodes(self, profile: str, plugin: str, count: int) -> None:
+        """A Filter plugin ruled *count* nodes out that had passed so far."""
+        self._rejected_nodes.add(plugin, profile, amount=count)
+
+    def waited_on_permit(self, status: str, *, seconds: float) -> None:
+        """A pod that had to wait for Permit plugins got its answer."""
+        self._permit_wait.observe(seconds, status)
+
+    # Preemption.
+
+    def victims_chosen(self, count: int) -> None:
+        """Preemption is carried out on a node where *count* pods have to go."""
+        self._victims.observe(count)
+
+    def preempted(self, *, seconds: float, failed: bool) -> None:
+        """The victims are evicted, or that *failed*.
+
+        kube-scheduler looks at the clock and at the outcome too early: always 0 and success.
+        """
+        result = "error" if failed else "success"
+        self._preemption_duration.observe(seconds, result)
+        self._preemptions.add(result)
+
+    def evicted_for_nothing(self, count: int) -> None:
+        """A preemption was given up after *count* victims had been evicted for it."""
+        self._surplus_victims.add(amount=count)
+
+    # Around it.
+
+    def handled_event(self, label: str, seconds: float) -> None:
+        """A change of the cluster was taken in; *label* is its event's."""
+        self._event_handling.observe(seconds, label)
+
+    def ran_hint(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
+        """A plugin said whether an event is worth another attempt: the queue's ``ObserveHint``."""
+        self._hint_duration.observe(seconds, event, outcome, plugin)
+
+    def created_claim(self, status: str) -> None:
+        """A claim for extended resources was created (success), or was not (failure)."""
+        self._claims_created.add(status)
+
+    # What plugins tell: the framework's Outcomes.
+
+    def volume_stage_failed(self, stage: str) -> None:
+        """An error, not a refusal, came of a pod's volumes: predicate, assume or bind."""
+        self._volume_errors.add(stage)
+
+    def waited_for_devices(self, profile: str, driver: str, status: str, *, seconds: float) -> None:
+        """A pod's binding waited for devices of *driver*: success, failure, timeout or error."""
+        self._device_waits.add(profile, driver, status)
+        self._device_wait_duration.observe(seconds, profile, driver, status)
+
+    def loop_lagged(self, seconds: float) -> None:
+        """The event loop came back to a timer *seconds* late."""
+        self._loop_lag.observe(seconds)
+
+    def of_profile(self, name: str, *, clock: Clock, rng: random.Random) -> PluginMetrics:
+        """Return what watches the plugins of a profile; *rng* picks the cycles it samples."""
+        return PluginMetrics(
+            name,
+            self._points,
+            self._plugins,
+            seconds=self._plugin_seconds,
+            errors=self._plugin_errors,
+            clock=clock,
+            rng=rng,
+        )
+
+    @property
+    def requests(self) -> RequestMetrics:
+        """What is told of requests to the API server."""
+        return self._requests

@@ -1,0 +1,220 @@
+"""A cluster read from plain API objects, and the profiles that decide on it."""
+
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from berth.cache.cache import Cache
+from berth.clock import Clock, FakeClock
+from berth.framework.devices.commitment import ClaimWriter
+from berth.framework.listers import Listers
+from berth.framework.node_table import NodeTable
+from berth.framework.outcomes import NOBODY, Outcomes
+from berth.framework.pod_info import PodInfo
+from berth.informer.store import Handler
+from berth.objects.cluster import (
+    Namespace,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.objects.policy import PodDisruptionBudget
+from berth.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+
+KINDS: Mapping[str, type[msgspec.Struct]] = {
+    "CSIDriver": CSIDriver,
+    "CSINode": CSINode,
+    "CSIStorageCapacity": CSIStorageCapacity,
+    "DeviceClass": DeviceClass,
+    "Namespace": Namespace,
+    "Node": Node,
+    "PersistentVolume": PersistentVolume,
+    "PersistentVolumeClaim": PersistentVolumeClaim,
+    "Pod": Pod,
+    "PodDisruptionBudget": PodDisruptionBudget,
+    "ReplicaSet": ReplicaSet,
+    "ReplicationController": ReplicationController,
+    "ResourceClaim": ResourceClaim,
+    "ResourceSlice": ResourceSlice,
+    "Service": Service,
+    "StatefulSet": StatefulSet,
+    "StorageClass": StorageClass,
+    "VolumeAttachment": VolumeAttachment,
+}
+"""The kinds that decide something; objects of others are not read."""
+
+
+class ScenarioError(Exception):
+    """A file does not hold what it should; names the field and the value."""
+
+
+@dataclass(slots=True)
+class Scenario:
+    """A cluster at one moment. Bound pods are in ``cache``; of waiting ones, the nominated."""
+
+    cache: Cache = field(default_factory=Cache)
+    listers: Listers = field(default_factory=Listers)
+    nominated: dict[str, list[PodInfo]] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    """All pods by namespace/name, also those that are done."""
+
+    def add(self, raw: Mapping[str, Any]) -> None:
+        """Take in one API object as JSON gives it; ScenarioError if it is malformed."""
+        kind = raw.get("kind", "")
+        if kind not in KINDS:
+            return
+        self.take_in(read(raw, KINDS[kind]))
+
+    def take_in(self, obj: msgspec.Struct) -> None:
+        """Take in one object of ``KINDS``; CacheError if a pod is bound that has no uid."""
+        if isinstance(obj, Node):
+            self.cache.add_node(obj)
+        elif isinstance(obj, Pod):
+            self._add_pod(obj)
+        else:
+            self._lister(type(obj).__name__).on_add(obj)
+
+    def _add_pod(self, pod: Pod) -> None:
+        self.pods[pod.key] = pod
+        if pod.is_terminated:
+            return
+        if pod.spec.node_name:
+            self.cache.add_pod(PodInfo(pod))
+        else:
+            self.nominate(PodInfo(pod))
+
+    def nominate(self, pod: PodInfo) -> None:
+        """Leave room to a waiting pod on the node that its status names, if it names one."""
+        if name := pod.pod.status.nominated_node_name:
+            self.nominated.setdefault(name, []).append(pod)
+
+    def end_nomination(self, pod: PodInfo) -> None:
+        """Leave no room to the pod any more; nothing happens if none was left to it."""
+        nominated = self.nominated.get(pod.pod.status.nominated_node_name)
+        if nominated is not None:
+            nominated[:] = [other for other in nominated if other.uid != pod.uid]
+
+    def _lister(self, kind: str) -> Handler[Any]:
+        by_kind: Mapping[str, Handler[Any]] = {
+            "CSIDriver": self.listers.csi_drivers,
+            "CSINode": self.listers.csi_nodes,
+            "CSIStorageCapacity": self.listers.csi_storage_capacities,
+            "DeviceClass": self.listers.device_classes,
+            "Namespace": self.listers.namespaces,
+            "PersistentVolume": self.listers.persistent_volumes,
+            "PersistentVolumeClaim": self.listers.persistent_volume_claims,
+            "PodDisruptionBudget": self.listers.pod_disruption_budgets,
+            "ReplicaSet": self.listers.replica_sets,
+            "ReplicationController": self.listers.replication_controllers,
+            "ResourceClaim": self.listers.resource_claims,
+            "ResourceSlice": self.listers.resource_slices,
+            "Service": self.listers.services,
+            "StatefulSet": self.listers.stateful_sets,
+            "StorageClass": self.listers.storage_classes,
+            "VolumeAttachment": self.listers.volume_attachments,
+        }
+        return by_kind[kind]
+
+    @classmethod
+    def of(cls, objects: Iterable[Mapping[str, Any]]) -> "Scenario":
+        """Take in *objects* as an API server would list them: by namespace and name.
+
+        The order in which pods came decides where nothing else does, as between victims that are
+        equally important.
+        """
+        scenario = cls()
+        for raw in sorted(objects, key=_key):
+            scenario.add(raw)
+        scenario.cache.refresh_order()
+        return scenario
+
+
+def _key(raw: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what an object is listed by; what is malformed is complained of when it is read."""
+    meta = raw.get("metadata")
+    if not isinstance(meta, Mapping):
+        return "", ""
+    return str(meta.get("namespace", "")), str(meta.get("name", ""))
+
+
+def read(raw: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
+    """Decode one object; ScenarioError names it and the field that is wrong."""
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as exc:
+        meta = raw.get("metadata")
+        name = meta.get("name", "") if isinstance(meta, Mapping) else ""
+        raise ScenarioError(f"{raw.get('kind', kind.__name__)} {name!r}: {exc}") from exc
+
+
+@dataclass(slots=True)
+class OfflineHandle:
+    """What plugins get when there is no cluster behind them; nothing can be written."""
+
+    nodes: NodeTable
+    clock: Clock = field(default_factory=FakeClock)
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
+    listers: Listers = field(default_factory=Listers)
+    pods: Mapping[str, Pod] = field(default_factory=dict)
+    """All pods by namespace/name, the pending one among them."""
+    outcomes: Outcomes = NOBODY
+
+    def pod(self, key: str) -> Pod | None:
+        return self.pods.get(key)
+
+    def is_preempting(self, uid: str) -> bool:
+        return False
+
+    def nominated_node(self, uid: str) -> str:
+        return ""
+
+    async def bind(self, pod: PodInfo, node_name: str) -> None:
+        raise ScenarioError(f"pod {pod.key} cannot be bound to {node_name}: there is no cluster")
+
+    @property
+    def claim_writer(self) -> ClaimWriter:
+        raise ScenarioError("resource claims cannot be written: there is no cluster")
+
+    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        raise ScenarioError(f"pod {pod.key} cannot be changed: there is no cluster")
+
+    def event(self, pod: Pod, *, type: str, reason: str, action: str, note: str) -> None:
+        """Nobody reads events here."""
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """What follows from a decision is not carried out."""
+
+    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
+        raise ScenarioError(f"volume {volume.metadata.key} cannot be bound: there is no cluster")
+
+    async def update_persistent_volume_claim(
+        self, claim: PersistentVolumeClaim
+    ) -> PersistentVolumeClaim:
+        raise ScenarioError(f"claim {claim.metadata.key} cannot be bound: there is no cluster")
+
+
+def smallest_name(nodes: NodeTable) -> Callable[[Iterable[int]], int]:
+    """Return the tie rule of recordings: of equally good rows the smallest node name."""
+
+    def ranks() -> list[int]:
+        found = [0] * nodes.size
+        for rank, name in enumerate(sorted(nodes.row_of)):
+            found[nodes.row_of[name]] = rank
+        return found
+
+    return lambda rows: min(rows, key=nodes.kept(smallest_name, ranks).__getitem__)

@@ -1,0 +1,240 @@
+"""Where plugins come from: in-tree, entry points of installed packages, files, ``module:Class``.
+
+Whatever the source, a plugin is known by its ``NAME``: in the configuration, in messages and in
+metrics. Importing a plugin runs its code, so only what the operator names is imported: references
+are read from configuration files, never from what is sent over HTTP.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from berth.config import errors
+from berth.config.errors import ConfigError
+from berth.config.plugin_references import references
+from berth.config.types import ExtensionPoint, KubeSchedulerConfiguration
+from berth.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
+
+GROUP: Final = "berth.plugins"
+"""The entry-point group; an entry's name is the plugin's ``NAME``."""
+IN_TREE_ORIGIN: Final = "in-tree"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlugins:
+    """All plugins that a configuration may enable, by name."""
+
+    registry: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))
+    origins: Mapping[str, str] = field(
+        default_factory=lambda: dict.fromkeys(IN_TREE, IN_TREE_ORIGIN)
+    )
+    """By name: where the plugin comes from, in words."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """By ``module:Class``, as a configuration may name a plugin: its NAME."""
+    directories: tuple[Path, ...] = ()
+    """Where files were looked for."""
+
+    @classmethod
+    def find(
+        cls, *, directories: Iterable[Path] = (), references: Iterable[str] = ()
+    ) -> "KnownPlugins":
+        """Import the plugins of installed packages, of the files in *directories*, and more.
+
+        *references* are ``module:Class``. Raises ConfigError, which names the file or entry point,
+        for a plugin that cannot be imported or used, and for two of the same name.
+        """
+        directories = tuple(directories)
+        found = [*_installed(), *_in_files(directories)]
+        known = cls(directories=directories).with_plugins(found)
+        return known.with_references(dict.fromkeys(references, "--plugin"))
+
+    def with_references(self, references: Mapping[str, str]) -> "KnownPlugins":
+        """Import ``module:Class`` references too; each with the place that names it, for errors."""
+        found, aliases = [], dict(self.aliases)
+        for reference, place in references.items():
+            if reference in aliases:
+                continue
+            kind = _referred(reference, place)
+            aliases[reference] = kind.NAME
+            found.append((kind, reference))
+        known = self.with_plugins(found)
+        return KnownPlugins(known.registry, known.origins, aliases, self.directories)
+
+    def referred_in(self, document: object, *, source: str) -> "KnownPlugins":
+        """Import the references that a configuration, decoded but not checked, has for plugins."""
+        return self.with_references(
+            {found.text: f"{source}: {found.path}" for found in references(document)}
+        )
+
+    @property
+    def args_models(self) -> dict[str, type[PluginArgs]]:
+        return args_models(self.registry)
+
+    @property
+    def as_flags(self) -> tuple[str, ...]:
+        """Return the flags by which another process of berth knows the same plugins."""
+        return (
+            *(f"--plugin-dir={directory}" for directory in self.directories),
+            *(f"--plugin={reference}" for reference in self.aliases),
+        )
+
+    def check_args(self, config: KubeSchedulerConfiguration, *, source: str) -> None:
+        """Raise ConfigError if *config* has args for a plugin by others that takes none.
+
+        Those of in-tree plugins are ignored, as kube-scheduler does.
+        """
+        problems = [
+            errors.forbidden(
+                errors.join("profiles", i, "pluginConfig", j, "args"),
+                f"plugin {given.name} ({self.origins[given.name]}) takes no args",
+            )
+            for i, profile in enumerate(config.profiles)
+            for j, given in enumerate(profile.plugin_config)
+            if given.args
+            and given.name in self.registry
+            and self.origins[given.name] != IN_TREE_ORIGIN
+            and self.registry[given.name].ARGS is None
+        ]
+        if problems:
+            raise ConfigError(source, problems)
+
+    def with_plugins(self, found: Iterable[tuple[type[Plugin], str]]) -> "KnownPlugins":
+        """Add classes, each with where it comes from. Raises ConfigError as :meth:`find` does."""
+        registry, origins = dict(self.registry), dict(self.origins)
+        for kind, origin in found:
+            _check(kind, origin)
+            other = registry.setdefault(kind.NAME, kind)
+            if other is not kind:
+                raise ConfigError(
+                    origin,
+                    [f"plugin {kind.NAME!r}: there is one of that name: {origins[kind.NAME]}"],
+                )
+            origins.setdefault(kind.NAME, origin)
+        return KnownPlugins(registry, origins, self.aliases, self.directories)
+
+
+def files_in(directories: Iterable[Path]) -> list[Path]:
+    """List the files that plugins are looked for in; names that begin with ``_`` are left out.
+
+    Raises ConfigError when a directory cannot be read.
+    """
+    files: list[Path] = []
+    for directory in directories:
+        try:
+            inside = sorted(directory.iterdir())
+        except OSError as exc:
+            raise ConfigError(str(directory), [f"plugin directory: {exc.strerror}"]) from exc
+        files += [p for p in inside if p.suffix == ".py" and p.name[0] not in "._" and p.is_file()]
+    return files
+
+
+def points_of(kind: type[Plugin]) -> list[str]:
+    """Name the extension points that a plugin implements, as the configuration spells them."""
+    points = [point for point, base in EXTENSION_POINTS.items() if issubclass(kind, base)]
+    return [ExtensionPoint(point).field for point in points]
+
+
+def _installed() -> Iterator[tuple[type[Plugin], str]]:
+    for entry in entry_points(group=GROUP):
+        package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+        origin = f"entry point {entry.name} = {entry.value}{package}"
+        try:
+            kind = entry.load()
+        except Exception as exc:
+            raise _not_imported(origin, exc) from exc
+        _check(kind, origin)
+        if entry.name != kind.NAME:
+            raise ConfigError(origin, [f"an entry is called as its plugin, {kind.NAME!r}"])
+        yield kind, origin
+
+
+def _in_files(directories: Iterable[Path]) -> Iterator[tuple[type[Plugin], str]]:
+    for path in files_in(directories):
+        module = _module_of(path)
+        kinds = [
+            kind
+            for kind in vars(module).values()
+            if isinstance(kind, type)
+            and issubclass(kind, Plugin)
+            and kind.__module__ == module.__name__
+            and hasattr(kind, "NAME")
+        ]
+        if not kinds:
+            raise ConfigError(str(path), ["defines no plugin: a subclass of Plugin with a NAME"])
+        yield from ((kind, str(path)) for kind in kinds)
+
+
+def _module_of(path: Path) -> ModuleType:
+    """Import a file under a name that tells its content.
+
+    So a file that has changed becomes another module beside the old one, whose instances go on
+    until they are replaced, and one that has not changed is not run again.
+    """
+    try:
+        source = path.read_bytes()
+    except OSError as exc:
+        raise ConfigError(str(path), [str(exc.strerror)]) from exc
+    digest = sha256(bytes(path) + b"\0" + source).hexdigest()[:12]
+    name = "_".join(("berth_plugin", re.sub(r"\W", "_", path.stem), digest))
+    if name in sys.modules:
+        return sys.modules[name]
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module  # pydantic and dataclasses look themselves up there
+    try:
+        # Not by importlib's loader, whose cached byte code is told apart by whole seconds.
+        exec(compile(source, str(path), "exec"), vars(module))
+    except Exception as exc:
+        del sys.modules[name]
+        raise _not_imported(str(path), exc) from exc
+    return module
+
+
+def _referred(reference: str, place: str) -> type[Plugin]:
+    module, _, name = reference.partition(":")
+    where = f"{place}: {reference!r}"
+    try:
+        kind = getattr(import_module(module), name)
+    except Exception as exc:
+        raise _not_imported(where, exc) from exc
+    _check(kind, where)
+    checked: type[Plugin] = kind
+    return checked
+
+
+def _not_imported(origin: str, exc: Exception) -> ConfigError:
+    return ConfigError(origin, [f"cannot be imported: {type(exc).__name__}: {exc}"])
+
+
+def _check(kind: Any, origin: str) -> None:
+    """Raise ConfigError, naming *origin*, unless *kind* is a class that profiles can use."""
+    problem = _problem(kind)
+    if problem:
+        raise ConfigError(origin, [problem])
+
+
+def _problem(kind: Any) -> str:
+    if not (isinstance(kind, type) and issubclass(kind, Plugin)):
+        return f"{kind!r} is no subclass of berth.framework.interface.Plugin"
+    name = getattr(kind, "NAME", None)
+    if not isinstance(name, str) or not name or ":" in name:
+        return f"{kind.__qualname__}.NAME: {name!r} must be a name without a colon"
+    if not any(issubclass(kind, base) for base in EXTENSION_POINTS.values()):
+        return f"plugin {name!r} implements no extension point"
+    if inspect.isabstract(kind):
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        return f"plugin {name!r} does not implement {missing}"
+    args: Any = kind.ARGS
+    if args is not None and not (isinstance(args, type) and issubclass(args, PluginArgs)):
+        return f"plugin {name!r}: ARGS must be a subclass of PluginArgs, not {args!r}"
+    return ""

@@ -1,0 +1,120 @@
+"""From configuration to profiles: which plugins exist, in which order, with which args."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from berth.config.defaults import read_args
+from berth.config.errors import ConfigError
+from berth.config.plugin_sets import Implements, expand_profiles
+from berth.config.types import (
+    ExtensionPoint,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+)
+from berth.framework.handle import Handle
+from berth.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
+from berth.framework.plugin_observer import NOBODY, PluginObserver
+from berth.profile.guard import Complaints, Guard, is_in_tree
+from berth.profile.observed import ObservedProfile
+from berth.profile.profile import Profile
+
+RESOURCES_PLUGIN: Final = "NodeResourcesFit"
+"""Whose ``ignoredResources`` give way to what extenders manage alone, if there is any (§9.1)."""
+
+
+Registry = Mapping[str, type[Plugin]]
+"""Plugin name to class: all plugins there are."""
+
+
+def args_models(registry: Registry) -> dict[str, type[PluginArgs]]:
+    """Return the args model of each plugin that takes args, for loading a configuration."""
+    return {name: kind.ARGS for name, kind in registry.items() if kind.ARGS is not None}
+
+
+def build_profiles(
+    config: KubeSchedulerConfiguration,
+    registry: Registry,
+    handle: Handle,
+    *,
+    observers: Mapping[str, PluginObserver] | None = None,
+) -> dict[str, Profile]:
+    """Make every profile of *config*, by scheduler name, with plugins of its own.
+
+    *observers* look on, each at the profile of that name; nobody does by default.
+    Raises ConfigError for plugins that *registry* does not have, that are enabled where they do
+    nothing, or that do not fit together.
+    """
+    expanded = expand_profiles(config.profiles, _implements(registry))
+    profiles = {}
+    ignored = _ignored_resources(config)
+    complaints = Complaints(handle.clock)
+    for profile in config.profiles:
+        points = expanded[profile.scheduler_name]
+        names = dict.fromkeys(name for entries in points.values() for name, _ in entries)
+        observer = (observers or {}).get(profile.scheduler_name)
+        guard = Guard(observer or NOBODY, complaints)
+        made = {n: _make(registry[n], profile, handle, ignored, guard) for n in names}
+        make = Profile if observer is None else partial(ObservedProfile, observer=observer)
+        profiles[profile.scheduler_name] = make(
+            profile.scheduler_name,
+            {p.value: [made[n] for n, _ in points[p]] for p in points if p in EXTENSION_POINTS},
+            weights=dict(points[ExtensionPoint.SCORE]),
+            percentage_of_nodes_to_score=(
+                config.percentage_of_nodes_to_score
+                if profile.percentage_of_nodes_to_score is None
+                else profile.percentage_of_nodes_to_score
+            ),
+        )
+    return profiles
+
+
+def check_profiles(
+    config: KubeSchedulerConfiguration, registry: Registry, *, source: str = "profiles"
+) -> None:
+    """Raise the ConfigError that :func:`build_profiles` would, without making anything.
+
+    *source* names the configuration in it.
+    """
+    expand_profiles(config.profiles, _implements(registry), source=source)
+
+
+def _make(
+    kind: type[Plugin],
+    profile: KubeSchedulerProfile,
+    handle: Handle,
+    ignored: list[str],
+    guard: Guard,
+) -> Plugin:
+    args: PluginArgs | None = None
+    if kind.ARGS is not None:
+        given = profile.args(kind.NAME)
+        if ignored and kind.NAME == RESOURCES_PLUGIN:
+            given = {**given, "ignoredResources": ignored}
+        args = read_args(given, kind.ARGS)
+    if is_in_tree(kind):
+        return kind(args, handle)
+    try:
+        plugin = kind(args, handle)
+        guard.hold(plugin)
+    except Exception as exc:
+        problem = f"plugin {kind.NAME!r} cannot be made: {exc!r}"
+        raise ConfigError(f"profile {profile.scheduler_name}", [problem]) from exc
+    return plugin
+
+
+def _ignored_resources(config: KubeSchedulerConfiguration) -> list[str]:
+    """Return the resources that extenders alone look after."""
+    return [
+        resource.name
+        for extender in config.extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
+    ]
+
+
+def _implements(registry: Registry) -> Implements:
+    return {
+        ExtensionPoint(point): [name for name, kind in registry.items() if issubclass(kind, base)]
+        for point, base in EXTENSION_POINTS.items()
+    }

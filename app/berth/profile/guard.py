@@ -1,0 +1,330 @@
+"""Holds plugins by others so that what is wrong with one fails an attempt, not the scheduler.
+
+In-tree plugins are held to account by tests instead: a look at every answer costs more than many of
+them take. A plugin that never returns cannot be helped; the liveness probe sees it.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from berth.clock import Clock
+from berth.framework.cycle_state import Gang
+from berth.framework.events import ClusterEventWithHint, Hint, QueueingHint
+from berth.framework.interface import (
+    EnqueueExtensions,
+    Plugin,
+    PostFilterResult,
+    PreFilterResult,
+)
+from berth.framework.plugin_observer import PluginObserver
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.preemption.candidate import Preemption
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Rejection, Verdict
+from berth.profile.statuses import bug_in
+
+log = logging.getLogger(__name__)
+
+IN_TREE: Final = "berth_plugins"
+"""The package whose plugins need no guard; those of all others do."""
+
+LOG_EVERY: Final = 60.0
+"""Seconds; a plugin that fails again and again at one point is logged so often."""
+
+_REJECTING: Final = frozenset(
+    {
+        Code.UNSCHEDULABLE,
+        Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        Code.PENDING,
+        Code.ERROR,
+    }
+)
+
+Read = Callable[[Any, tuple[Any, ...]], Any]
+"""Returns an answer, to a call with these arguments, in the form that the interface promises.
+
+Raises TypeError or ValueError that says what is wrong with it.
+"""
+
+
+def is_in_tree(kind: type[Plugin]) -> bool:
+    return kind.__module__.partition(".")[0] == IN_TREE
+
+
+class Complaints:
+    """Logs what plugins do wrong: the first time, then at most once per :data:`LOG_EVERY`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._logged: dict[tuple[str, str], float] = {}
+        self._kept_back: dict[tuple[str, str], int] = {}
+
+    def add(self, plugin: str, point: str, *, pod: str, error: Exception) -> None:
+        kind, now = (plugin, point), self._clock.monotonic()
+        if now - self._logged.get(kind, -math.inf) < LOG_EVERY:
+            self._kept_back[kind] = self._kept_back.get(kind, 0) + 1
+            return
+        self._logged[kind] = now
+        log.error(
+            "plugin failed",
+            exc_info=error,
+            extra={
+                "plugin": plugin,
+                "extension_point": point,
+                "pod": pod,
+                "not_logged": self._kept_back.pop(kind, 0),
+            },
+        )
+
+
+class Guard:
+    """Stands between one profile and its plugins by others."""
+
+    def __init__(self, observer: PluginObserver, complaints: Complaints) -> None:
+        """*observer* is told of every call, sampled or not."""
+        self._observer = observer
+        self._complaints = complaints
+
+    def hold(self, plugin: Plugin) -> None:
+        """Have every extension point of *plugin* called through the guard from now on.
+
+        A plugin that raises, or answers with something else than the interface has, is taken to
+        have answered an error; a hint to have answered Queue. Raises what the plugin raises when it
+        is asked which events it registers, which happens here and only once.
+        """
+        if isinstance(plugin, EnqueueExtensions):
+            registered = [self._held(plugin, each) for each in plugin.events_to_register()]
+            self._put(plugin, "events_to_register", lambda: registered)
+        for method, point in _SYNC.items():
+            if hasattr(plugin, method):
+                self._put(plugin, method, self._sync(plugin, getattr(plugin, method), point))
+        for method, point in _ASYNC.items():
+            if hasattr(plugin, method):
+                self._put(plugin, method, self._async(plugin, getattr(plugin, method), point))
+        if hasattr(plugin, "sort_key"):
+            self._put(plugin, "sort_key", self._sort_key(plugin, plugin.sort_key))
+
+    @staticmethod
+    def _put(plugin: Plugin, method: str, call: Callable[..., Any]) -> None:
+        """Shadow a method on the instance: whoever calls it needs to know nothing of the guard."""
+        setattr(plugin, method, call)
+
+    def _sync(
+        self, plugin: Plugin, call: Callable[..., Any], point: "_Point"
+    ) -> Callable[..., Any]:
+        now, took = self._observer.now, self._observer.plugin_took
+
+        def guarded(*args: Any) -> Any:
+            started = now()
+            try:
+                answer = point.read(call(*args), args)
+            except Exception as exc:  # noqa: BLE001 - whatever it is, it is the plugin's
+                answer = self._failed(plugin, point, args, exc)
+            took(point.name, plugin.NAME, now() - started)
+            return answer
+
+        return guarded
+
+    def _async(
+        self, plugin: Plugin, call: Callable[..., Any], point: "_Point"
+    ) -> Callable[..., Any]:
+        now, took = self._observer.now, self._observer.plugin_took
+
+        async def guarded(*args: Any) -> Any:
+            started = now()
+            try:
+                answer = point.read(await call(*args), args)
+            except Exception as exc:  # noqa: BLE001 - whatever it is, it is the plugin's
+                answer = self._failed(plugin, point, args, exc)
+            took(point.name, plugin.NAME, now() - started)
+            return answer
+
+        return guarded
+
+    def _failed(
+        self, plugin: Plugin, point: "_Point", args: tuple[Any, ...], error: Exception
+    ) -> Status | None:
+        pod = next((arg.key for arg in args if isinstance(arg, PodInfo)), "")
+        self._note(plugin, point.name, pod=pod, error=error)
+        return bug_in(plugin, error) if point.is_asked else None
+
+    def _note(self, plugin: Plugin, point: str, *, pod: str, error: Exception) -> None:
+        self._observer.plugin_failed(point, plugin.NAME)
+        self._complaints.add(plugin.NAME, point, pod=pod, error=error)
+
+    def _held(self, plugin: Plugin, registered: ClusterEventWithHint) -> ClusterEventWithHint:
+        if not isinstance(registered, ClusterEventWithHint):
+            raise _wrong(registered, "a ClusterEventWithHint")
+        hint = registered.hint
+        if hint is None:
+            return registered
+        return ClusterEventWithHint(registered.event, self._hint(plugin, hint))
+
+    def _hint(self, plugin: Plugin, hint: QueueingHint) -> QueueingHint:
+        def guarded(pod: Any, old: Any, new: Any) -> Hint:
+            try:
+                answer = hint(pod, old, new)
+                if isinstance(answer, Hint):
+                    return answer
+                raise _wrong(answer, "a Hint")
+            except Exception as exc:  # noqa: BLE001 - trying in vain is better than a forgotten pod
+                self._note(plugin, "QueueingHint", pod=pod.key, error=exc)
+                return Hint.QUEUE
+
+        return guarded
+
+    def _sort_key(
+        self, plugin: Plugin, call: Callable[[QueuedPodInfo], Any]
+    ) -> Callable[[QueuedPodInfo], "SortKey"]:
+        def guarded(queued: QueuedPodInfo) -> SortKey:
+            try:
+                return SortKey(call(queued), queued.timestamp)
+            except Exception as exc:  # noqa: BLE001 - a pod without a place must not be lost
+                self._note(plugin, "QueueSort", pod=queued.key, error=exc)
+                return SortKey(None, queued.timestamp)
+
+        return guarded
+
+
+class SortKey:
+    """What a QueueSort plugin said; where it said nothing comparable, the older pod comes first."""
+
+    __slots__ = ("_key", "_since")
+
+    def __init__(self, key: Any, since: float) -> None:
+        self._key = key
+        self._since = since
+
+    def __lt__(self, other: "SortKey") -> bool:
+        try:
+            return bool(self._key < other._key)
+        except Exception:  # noqa: BLE001 - keys of any kind, compared as they like
+            return self._since < other._since
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SortKey):
+            return NotImplemented
+        try:
+            return bool(self._key == other._key)
+        except Exception:  # noqa: BLE001 - keys of any kind, compared as they like
+            return self._since == other._since
+
+
+# What each extension point may answer.
+
+
+def _status(answer: Any, _args: tuple[Any, ...]) -> Status | None:
+    if answer is None:
+        return None
+    if not isinstance(answer, Status):
+        raise _wrong(answer, "a Status or None")
+    if not isinstance(answer.code, Code):
+        raise _wrong(answer.code, "a Code in the Status")
+    reasons: Any = answer.reasons
+    if not (isinstance(reasons, tuple) and all(isinstance(reason, str) for reason in reasons)):
+        raise _wrong(reasons, "a tuple of strings as the reasons of the Status")
+    return None if answer.code is Code.SUCCESS else answer
+
+
+def _pre_filter(answer: Any, args: tuple[Any, ...]) -> Status | PreFilterResult | None:
+    gang = args[0].gang
+    if not isinstance(gang, Gang | None):
+        args[0].gang = None
+        raise _wrong(gang, "a Gang or None as the gang of the state")
+    if not isinstance(answer, PreFilterResult):
+        return _status(answer, args)
+    if not isinstance(answer.node_names, frozenset | set):
+        raise _wrong(answer.node_names, "a frozenset of node names")
+    return PreFilterResult(frozenset(answer.node_names))
+
+
+def _verdict(answer: Any, args: tuple[Any, ...]) -> Verdict:
+    if not isinstance(answer, Verdict):
+        raise _wrong(answer, "a Verdict")
+    rows = args[2].size
+    rejections: tuple[Any, ...] = answer.rejections
+    for rejection in rejections:
+        if not isinstance(rejection, Rejection) or not isinstance(rejection.reason, str):
+            raise _wrong(rejection, "a Rejection with a reason")
+        if rejection.code not in _REJECTING:
+            raise ValueError(f"{rejection.code!r} is no rejection")
+        _check_column(rejection.where, rows, "b", "a mask")
+    return answer
+
+
+def _scores(answer: Any, args: tuple[Any, ...]) -> Any:
+    """Of Score, args[2] is the table; of Normalize, the scores."""
+    if isinstance(answer, Status):
+        return _status(answer, args) or Status.error("a Status of success is no score")
+    _check_column(answer, args[2].size, "i", "scores")
+    return answer.astype(np.int64, copy=False)
+
+
+def _check_column(column: Any, rows: int, kind: str, what: str) -> None:
+    needed = f"{what}: an array of {'bool' if kind == 'b' else 'int64'}, {rows} long"
+    if not isinstance(column, np.ndarray):
+        raise _wrong(column, needed)
+    if column.dtype.kind != kind or column.shape != (rows,):
+        raise ValueError(f"{needed} is needed, got {column.dtype} of shape {column.shape}")
+
+
+def _post_filter(answer: Any, args: tuple[Any, ...]) -> PostFilterResult:
+    if not isinstance(answer, PostFilterResult):
+        raise _wrong(answer, "a PostFilterResult")
+    if not isinstance(answer.nominated_node, str | None):
+        raise _wrong(answer.nominated_node, "the name of the nominated node, or None")
+    if not isinstance(answer.preemption, Preemption | None):
+        raise _wrong(answer.preemption, "a Preemption or None")
+    answer.status = _status(answer.status, args)
+    return answer
+
+
+def _permit(answer: Any, args: tuple[Any, ...]) -> tuple[Status | None, float]:
+    match answer:
+        case (status, int() | float() as seconds) if math.isfinite(seconds):
+            return _status(status, args), float(seconds)
+        case _:
+            raise _wrong(answer, "a Status or None and a number of seconds")
+
+
+def _ignored(_answer: Any, _args: tuple[Any, ...]) -> None:
+    return None
+
+
+def _wrong(answer: Any, needed: str) -> TypeError:
+    return TypeError(f"{needed} is needed, got {type(answer).__name__}")
+
+
+class _Point(NamedTuple):
+    name: str
+    """As in metrics (spec §8)."""
+    read: Read
+    is_asked: bool = True
+    """Whether it answers at all; else it is only told."""
+
+
+_SYNC: Final = {
+    "pre_enqueue": _Point("PreEnqueue", _status),
+    "pre_filter": _Point("PreFilter", _pre_filter),
+    "add_pod": _Point("PreFilterExtensionAddPod", _status),
+    "remove_pod": _Point("PreFilterExtensionRemovePod", _status),
+    "filter": _Point("Filter", _verdict),
+    "post_filter": _Point("PostFilter", _post_filter),
+    "pre_score": _Point("PreScore", _status),
+    "score": _Point("Score", _scores),
+    "normalize": _Point("ScoreExtensionNormalize", _scores),
+    "reserve": _Point("Reserve", _status),
+    "unreserve": _Point("Unreserve", _ignored, is_asked=False),
+    "permit": _Point("Permit", _permit),
+    "pre_bind_pre_flight": _Point("PreBindPreFlight", _status),
+}
+_ASYNC: Final = {
+    "pre_bind": _Point("PreBind", _status),
+    "bind": _Point("Bind", _status),
+    "post_bind": _Point("PostBind", _ignored, is_asked=False),
+}
+"""By method: where plugins are called."""

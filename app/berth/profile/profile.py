@@ -1,0 +1,483 @@
+"""One profile: its plugins by extension point, and what their answers mean together."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.diagnosis import Diagnosis, PluginVerdict
+from berth.framework.events import ALL_EVENTS, ClusterEventWithHint
+from berth.framework.interface import (
+    EXTENSION_POINTS,
+    MAX_NODE_SCORE,
+    BindPlugin,
+    EnqueueExtensions,
+    FilterPlugin,
+    FilterRunner,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Ints, Mask, everywhere, is_everywhere
+from berth.profile.failures import first_failure, first_failure_together
+from berth.profile.guard import is_in_tree
+from berth.profile.statuses import (
+    bug_in,
+    failed,
+    filter_error,
+    invalid_score,
+    no_common_nodes,
+    refused,
+    with_worded_errors,
+)
+
+log = logging.getLogger(__name__)
+
+P = TypeVar("P", bound=Plugin)
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class PreFilterOutcome:
+    """What all PreFilter plugins together said (spec §2.3)."""
+
+    status: Status | None = None
+    """None: go on. Its plugin is empty when the sets of several plugins have nothing in common."""
+    node_names: frozenset[str] | None = None
+    """The nodes left in question; None: all."""
+    plugins_with_nodes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ScoreTable:
+    """Scores of the nodes that passed, one column per plugin that scored."""
+
+    rows: NDArray[np.intp]
+    raw: dict[str, Ints] = field(default_factory=dict)
+    """As the plugin gave them."""
+    weighted: dict[str, Ints] = field(default_factory=dict)
+    """Normalised to 0..100 and times the plugin's weight."""
+    total: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    weights: Mapping[str, int] = field(default_factory=dict)
+    """By plugin, those that applied."""
+    best: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    """Where in ``rows`` those with the highest total are, once a node is chosen."""
+
+
+class Profile:
+    """The plugins of one schedulerName, sorted by extension point once, at start.
+
+    *points* gives, per extension point of ``EXTENSION_POINTS``, its plugins in order; *weights*
+    the weight of each score plugin.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        points: Mapping[str, Sequence[Plugin]],
+        *,
+        weights: Mapping[str, int],
+        percentage_of_nodes_to_score: int = 0,
+    ) -> None:
+        self.name = name
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self.weights = dict(weights)
+
+        def at(point: str, kind: type[P]) -> list[P]:
+            assert EXTENSION_POINTS[point] is kind
+            return cast("list[P]", list(points.get(point, ())))
+
+        self.pre_enqueue = at("pre_enqueue", PreEnqueuePlugin)
+        (self.queue_sort,) = at("queue_sort", QueueSortPlugin)
+        self._pre_filters = at("pre_filter", PreFilterPlugin)
+        self.filters = at("filter", FilterPlugin)
+        self.post_filters = at("post_filter", PostFilterPlugin)
+        self._pre_scores = at("pre_score", PreScorePlugin)
+        self.scores = at("score", ScorePlugin)
+        self.reserves = at("reserve", ReservePlugin)
+        self.permits = at("permit", PermitPlugin)
+        self.pre_binds = at("pre_bind", PreBindPlugin)
+        self.binds = at("bind", BindPlugin)
+        self.post_binds = at("post_bind", PostBindPlugin)
+        self._extensions = [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)]
+        self.evaluations = {
+            point: dict.fromkeys((p.NAME for p in plugins), 0)
+            for point, plugins in (
+                ("PreFilter", self._pre_filters),
+                ("Filter", self.filters),
+                ("PostFilter", self.post_filters),
+                ("PreScore", self._pre_scores),
+                ("Score", self.scores),
+            )
+        }
+        """How often each plugin had a say; PreFilter and PreScore that said Skip had none, Filter
+        and Score have one for each node (spec §8, ``plugin_evaluation_total``)."""
+        self.plugins = list({id(p): p for group in points.values() for p in group}.values())
+        self.plugins_by_others = frozenset(p.NAME for p in self.plugins if not is_in_tree(type(p)))
+
+    def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
+        """List, per plugin that can reject a pod, the events that may change its mind."""
+        rejecting = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+        found: list[tuple[str, ClusterEventWithHint]] = []
+        for plugin in self.plugins:
+            if not isinstance(plugin, EnqueueExtensions):
+                if isinstance(plugin, rejecting):
+                    found.append((plugin.NAME, ClusterEventWithHint(ALL_EVENTS)))
+                continue
+            found.extend((plugin.NAME, r) for r in plugin.events_to_register())
+        return found
+
+    # Filtering.
+
+    def run_pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> PreFilterOutcome:
+        """Run PreFilter plugins in order; what their answers mean is told in spec §2.3."""
+        outcome = PreFilterOutcome()
+        remembered: Status | None = None
+        evaluations = self.evaluations["PreFilter"]
+        for plugin in self._pre_filters:
+            answer = self._ask("PreFilter", plugin, plugin.pre_filter, state, pod, nodes)
+            if isinstance(answer, Status) and answer.code is Code.SKIP:
+                state.skip_filter.add(plugin.NAME)
+                continue
+            evaluations[plugin.NAME] += 1
+            if answer is None:
+                continue
+            if isinstance(answer, PreFilterResult):
+                outcome.plugins_with_nodes.append(plugin.NAME)
+                known = outcome.node_names
+                outcome.node_names = (
+                    answer.node_names if known is None else known & answer.node_names
+                )
+                if not outcome.node_names:
+                    outcome.status = no_common_nodes(outcome.plugins_with_nodes)
+                    return outcome
+            elif answer.code is Code.UNSCHEDULABLE:
+                remembered = answer.of(plugin.NAME)
+            elif answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                outcome.status = answer.of(plugin.NAME)
+                return outcome
+            else:
+                outcome.status = failed(answer, "PreFilter", plugin)
+                return outcome
+        outcome.status = remembered
+        return outcome
+
+    def run_filters(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
+    ) -> None:
+        """Judge the rows in ``state.feasible``, leaving there those that pass.
+
+        Each row is charged in *diagnosis* to the first plugin, in order, that rejects it.
+        """
+        evaluations = self.evaluations["Filter"]
+        left = int(np.count_nonzero(state.feasible))
+        for plugin in self.filters:
+            if plugin.NAME in state.skip_filter:
+                continue
+            evaluations[plugin.NAME] += left
+            verdict = self._ask("Filter", plugin, plugin.filter, state, pod, nodes)
+            if isinstance(verdict, Status):
+                diagnosis.statuses[int(np.argmax(state.feasible))] = Status(
+                    Code.ERROR, (filter_error(plugin, verdict.message),), plugin.NAME
+                )
+                return
+            if not verdict:
+                continue
+            charged = with_worded_errors(verdict.within(state.feasible), plugin)
+            rejected = charged.rejected()
+            if rejected is None:
+                continue
+            diagnosis.verdicts.append(PluginVerdict(plugin.NAME, charged))
+            state.feasible = state.feasible & ~rejected
+            left = int(np.count_nonzero(state.feasible))
+            if not left:
+                return
+
+    def filtering(self, _diagnosis: Diagnosis) -> AbstractContextManager[None]:
+        """Enclose all that is done in one attempt to find out which nodes fit, for who looks on."""
+        return nullcontext()
+
+    def follows_pods(self, state: CycleState) -> bool:
+        """Whether a PreFilter extension takes part, which must hear of pods that come and go."""
+        return any(plugin.NAME not in state.skip_filter for plugin in self._extensions)
+
+    def run_add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        """Tell the PreFilter extensions that *added* was put on the one row of *nodes*."""
+        for plugin in self._extensions:
+            if plugin.NAME not in state.skip_filter:
+                status: Status | None = self._ask(
+                    "PreFilterExtensionAddPod", plugin, plugin.add_pod, state, pod, added, nodes
+                )
+                if status is not None:
+                    return status.of(plugin.NAME)
+        return None
+
+    def run_remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        """Tell the PreFilter extensions that *removed* was taken off the one row of *nodes*."""
+        for plugin in self._extensions:
+            if plugin.NAME not in state.skip_filter:
+                status: Status | None = self._ask(
+                    "PreFilterExtensionRemovePod",
+                    plugin,
+                    plugin.remove_pod,
+                    state,
+                    pod,
+                    removed,
+                    nodes,
+                )
+                if status is not None:
+                    return status.of(plugin.NAME)
+        return None
+
+    def run_post_filters(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        filters: FilterRunner,
+    ) -> PostFilterResult | None:
+        """Run PostFilter plugins in order (spec §2.8); None when the profile has none."""
+        reasons: list[str] = []
+        last = PostFilterResult(None)
+        for plugin in self.post_filters:
+            self.evaluations["PostFilter"][plugin.NAME] += 1
+            result = self._ask(
+                "PostFilter", plugin, plugin.post_filter, state, pod, nodes, diagnosis, filters
+            )
+            if isinstance(result, Status):
+                return PostFilterResult(result)
+            status = result.status
+            if status is None or status.code is not Code.UNSCHEDULABLE:
+                result.reasons_before = tuple(reasons)
+                return cast("PostFilterResult", result)
+            reasons.extend(status.reasons)
+            if result.nominated_node is not None:
+                last.nominated_node = result.nominated_node
+            if result.preemption is not None:
+                last.preemption = result.preemption
+        if not self.post_filters:
+            return None
+        last.status = Status.unschedulable(*reasons)
+        return last
+
+    # Scoring.
+
+    def run_scores(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: NDArray[np.intp]
+    ) -> ScoreTable | Status:
+        """Score *rows*, which ``state.feasible`` marks, with every plugin (spec §2.6).
+
+        Without score plugins every node gets 1.
+        """
+        return self.run_pre_score(state, pod, nodes) or self.run_score(state, pod, nodes, rows)
+
+    def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Run PreScore plugins; return the error of the first that fails."""
+        evaluations = self.evaluations["PreScore"]
+        for plugin in self._pre_scores:
+            status: Status | None = self._ask(
+                "PreScore", plugin, plugin.pre_score, state, pod, nodes
+            )
+            if status is not None and status.code is Code.SKIP:
+                state.skip_score.add(plugin.NAME)
+                continue
+            evaluations[plugin.NAME] += 1
+            if status is not None:
+                return failed(status, "PreScore", plugin)
+        return None
+
+    def run_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: NDArray[np.intp]
+    ) -> ScoreTable | Status:
+        """Run those Score plugins whose PreScore did not say Skip."""
+        evaluations = self.evaluations["Score"]
+        table = ScoreTable(rows, weights=self.weights)
+        table.total = np.zeros(len(rows), np.int64)
+        of_all = 0 if self.scores else 1
+        # Copying a whole column takes a fraction of the time of picking all its values.
+        is_everybody = len(rows) == nodes.size and np.array_equal(rows, np.arange(nodes.size))
+        for plugin in self.scores:
+            if plugin.NAME in state.skip_score:
+                continue
+            evaluations[plugin.NAME] += len(rows)
+            raw = self._ask("Score", plugin, plugin.score, state, pod, nodes)
+            if isinstance(raw, Status):
+                return failed(raw, "Score", plugin)
+            is_one = is_everywhere(raw)
+            of_rows = raw[:1] if is_one else raw.copy() if is_everybody else raw.take(rows)
+            normal = of_rows
+            if type(plugin).normalize is not ScorePlugin.normalize:
+                normal = self._ask(
+                    "ScoreExtensionNormalize", plugin, plugin.normalize, state, pod, of_rows
+                )
+                if isinstance(normal, Status):
+                    return failed(normal, "Score", plugin)
+            # As unsigned numbers the negative ones are large: one look finds both.
+            worst = int(normal.view(np.uint64).max(initial=0))
+            if worst > MAX_NODE_SCORE:
+                return invalid_score(plugin, int(np.uint64(worst).astype(np.int64)))
+            weight = self.weights[plugin.NAME]
+            if is_one:
+                weighted = everywhere(worst * weight, len(rows))
+                of_rows = everywhere(int(of_rows[0]), len(rows))
+                of_all += worst * weight
+            else:
+                weighted = normal if weight == 1 else normal * weight
+                table.total += weighted
+            table.raw[plugin.NAME] = of_rows
+            table.weighted[plugin.NAME] = weighted
+        table.total += of_all
+        return table
+
+    # Claiming.
+
+    def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Run Reserve plugins in order; the caller unreserves all of them on failure."""
+        for plugin in self.reserves:
+            status: Status | None = self._ask(
+                "Reserve", plugin, plugin.reserve, state, pod, node_name
+            )
+            if status is not None:
+                return refused(status, "Reserve", plugin)
+        return None
+
+    def run_unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Undo Reserve, last plugin first; one that fails does not keep the others from it."""
+        for plugin in reversed(self.reserves):
+            try:
+                plugin.unreserve(state, pod, node_name)
+            except Exception:  # the pod has failed already, and others need its room
+                log.exception("Unreserve failed", extra={"plugin": plugin.NAME, "pod": pod.key})
+
+    def run_permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> Status | dict[str, float] | None:
+        """Return a refusal, the plugins to wait for with their time-outs in seconds, or None."""
+        waits: dict[str, float] = {}
+        for plugin in self.permits:
+            answer = self._ask("Permit", plugin, plugin.permit, state, pod, node_name)
+            status, timeout = (answer, 0.0) if isinstance(answer, Status) else answer
+            if status is None:
+                continue
+            if status.code is Code.WAIT:
+                waits[plugin.NAME] = timeout
+            else:
+                return refused(status, "Permit", plugin)
+        return waits or None
+
+    # Binding.
+
+    def run_pre_bind_pre_flight(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> list[PreBindPlugin] | Status:
+        """Return the PreBind plugins that have work to do, or the error of the first that fails.
+
+        Any answer but None and SKIP is an error (spec §2.9).
+        """
+        plugins = []
+        for plugin in self.pre_binds:
+            status: Status | None = self._ask(
+                "PreBindPreFlight", plugin, plugin.pre_bind_pre_flight, state, pod, node_name
+            )
+            if status is None:
+                plugins.append(plugin)
+            elif status.code is not Code.SKIP:
+                return failed(status, "PreBindPreFlight", plugin)
+        return plugins
+
+    async def run_pre_binds(
+        self,
+        plugins: Iterable[PreBindPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        node_name: str,
+        *,
+        running: list[PreBindPlugin],
+    ) -> Status | None:
+        """Run *plugins*, which have work to do, in order; return the first failure.
+
+        Neighbours that allow it run side by side; when one of them fails the others are cancelled.
+        *running* has those that run at the moment, or that a cancellation has met.
+        """
+
+        async def run(plugin: PreBindPlugin) -> Status | None:
+            running.append(plugin)
+            status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
+            running.remove(plugin)
+            return None if status is None else refused(status, "PreBind", plugin)
+
+        for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):
+            runs = [partial(run, plugin) for plugin in group]
+            status = await (first_failure_together if together else first_failure)(runs)
+            if status is not None:
+                return status
+        return None
+
+    async def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Run Bind plugins until one takes the pod (spec §2.9)."""
+        for plugin in self.binds:
+            status = await self._await("Bind", plugin, plugin.bind, state, pod, node_name)
+            if status is None:
+                return None
+            if status.code is not Code.SKIP:
+                return refused(status, "Bind", plugin)
+        return Status.error(f"no Bind plugin of profile {self.name!r} took the pod")
+
+    async def run_post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        for plugin in self.post_binds:
+            await self._await("PostBind", plugin, plugin.post_bind, state, pod, node_name)
+
+    # Plugins are called here only, so that a subclass can look on.
+
+    def _ask(self, _point: str, plugin: Plugin, call: Any, state: CycleState, *args: Any) -> Any:
+        """Call a plugin; its bug becomes an error of this attempt, naming the plugin."""
+        try:
+            return call(state, *args)
+        except Exception as exc:  # noqa: BLE001 - a plugin's bug fails this attempt only
+            return bug_in(plugin, exc)
+
+    async def _await(
+        self,
+        _point: str,
+        _plugin: Plugin,
+        call: Callable[..., Awaitable[T]],
+        state: CycleState,
+        *args: Any,
+    ) -> T:
+        """Call a plugin that waits; what it raises is for whoever runs the binding."""
+        return await call(state, *args)
+
+
+def eligible_rows(outcome: PreFilterOutcome, nodes: NodeTable) -> tuple[Mask, Status | None]:
+    """Return the rows PreFilter left, and the status that counts for all others (spec §2.3)."""
+    if outcome.node_names is None:
+        return nodes.exists.copy(), None
+    names = " ".join(sorted(outcome.plugins_with_nodes))
+    absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{names}]")
+    return nodes.rows_named(outcome.node_names), absent

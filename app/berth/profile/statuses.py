@@ -1,0 +1,56 @@
+"""What a profile says when plugins refuse or fail, in kube-scheduler's words (spec §2.3-2.9)."""
+
+from collections.abc import Iterable
+
+from berth.framework.interface import MAX_NODE_SCORE, Plugin
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Verdict
+
+
+def bug_in(plugin: Plugin, exc: Exception) -> Status:
+    """Return what a plugin that raised *exc* is taken to have answered."""
+    return Status(Code.ERROR, (repr(exc),), plugin.NAME)
+
+
+def refused(status: Status, point: str, plugin: Plugin) -> Status:
+    """Name the author of a rejection, word anything else as a failure."""
+    return status.of(plugin.NAME) if status.is_rejected else failed(status, point, plugin)
+
+
+def failed(status: Status, point: str, plugin: Plugin) -> Status:
+    """Word a failure that is no rejection as kube-scheduler does (spec §2.3-2.9)."""
+    text = f'running {point} plugin "{plugin.NAME}": {status.message}'
+    return Status(Code.ERROR, (text,), plugin.NAME)
+
+
+def filter_error(plugin: Plugin, message: str) -> str:
+    """Word an error of Filter, which ends the attempt, as kube-scheduler does (spec §2.5)."""
+    return f'running "{plugin.NAME}" filter plugin: {message}'
+
+
+def with_worded_errors(verdict: Verdict, plugin: Plugin) -> Verdict:
+    if all(rejection.code is not Code.ERROR for rejection in verdict.rejections):
+        return verdict
+    return Verdict(
+        tuple(
+            r._replace(reason=filter_error(plugin, r.reason)) if r.code is Code.ERROR else r
+            for r in verdict.rejections
+        )
+    )
+
+
+def invalid_score(plugin: Plugin, score: int) -> Status:
+    text = (
+        f'plugin "{plugin.NAME}" returns an invalid score {score}, it should in the range of '
+        f"[0, {MAX_NODE_SCORE}] after normalizing"
+    )
+    return Status(Code.ERROR, (text,), plugin.NAME)
+
+
+def no_common_nodes(plugins: Iterable[str]) -> Status:
+    names = sorted(plugins)
+    if len(names) == 1:
+        text = f"node(s) didn't satisfy plugin {names[0]}"
+        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,), names[0])
+    text = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
+    return Status.unresolvable(text)

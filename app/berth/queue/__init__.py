@@ -1,0 +1,28 @@
+"""The scheduling queue: which pod is tried next, and when a rejected one is worth another try.
+
+What lives here: :class:`~berth.queue.scheduling_queue.SchedulingQueue`, the only thing that others
+use, the sub-queues it is made of, the nominator, and the derivation of cluster events from changed
+objects. Every change of state is synchronous and complete when the method returns; the only
+coroutines wait for work or for the next flush, or look at all pods in turns with others. What must
+not: scheduling decisions (``berth.scheduler``), running other plugins than PreEnqueue
+(``berth.profile``), I/O and metrics, which read the counts that are kept here.
+
+A pod is in exactly one of these places::
+
+    add -> PreEnqueue -> active --pop--> in flight --done--> gone
+                |          ^   ^            |
+              gated        |   |  add_unschedulable_if_not_present
+                |          |   |            |
+                +- event --+   +- backoff <-+-> unschedulable
+                                     ^                |
+                                     +---- event -----+
+
+Pods that wait for events are indexed by who rejected them and grouped by class
+(:mod:`berth.framework.pod_class`), so that an event asks one pod of many that are alike. An attempt
+that failed answers for its class as long as one of it waits and nothing has happened that may help
+(:mod:`berth.queue.known_classes`). The hint's duration is then observed once for all, where
+kube-scheduler does so for each.
+
+Decision (2026-11): the active queue is a plain heap and has no module of its own, because what
+upstream's active_queue.go adds to the heap is locking; instead of a class that only delegates.
+"""

@@ -1,0 +1,121 @@
+"""Pods that rest after a failure before they are tried again (spec §3.7)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import floor, ldexp
+from typing import Final
+
+from berth.clock import Clock
+from berth.framework.pod_info import QueuedPodInfo
+from berth.queue.heap import PodHeap, SortKey
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long a pod rests after each failure, in seconds; ``maximum`` 0 turns resting off."""
+
+    initial: float = 1.0
+    maximum: float = 10.0
+
+    def duration(self, count: int) -> float:
+        """Return the rest after the *count*-th failure in a row: doubling, capped; 0 for none."""
+        if count == 0:
+            return 0.0
+        # Compared before it is doubled, as upstream does, so that no count can overflow.
+        if self.initial > ldexp(self.maximum, 1 - count):
+            return self.maximum
+        return ldexp(self.initial, count - 1)
+
+    def expiration(self, queued: QueuedPodInfo) -> float:
+        """Return when *queued* has rested enough, a whole second of the clock; 0.0: it need not.
+
+        Remembered in *queued* until its next failure.
+        """
+        if queued.backoff_expiration is None:
+            count = queued.consecutive_errors_count or queued.unschedulable_count
+            rest = self.duration(count)
+            queued.backoff_expiration = floor(queued.timestamp + rest) if rest else 0.0
+        return queued.backoff_expiration
+
+
+DEFAULT_BACKOFF: Final = Backoff()
+
+
+class BackoffQueue:
+    """backoffQ, of pods that were rejected, and errorBackoffQ, of pods whose attempt broke.
+
+    Both are ordered by the end of the rest. Ends are whole seconds, so within a second the rejected
+    pods come out in the order of the active queue.
+    """
+
+    def __init__(self, *, clock: Clock, backoff: Backoff, sort_key: SortKey) -> None:
+        self._clock = clock
+        self._backoff = backoff
+        self._rejected = PodHeap(lambda queued: (self._expiration(queued), sort_key(queued)))
+        self._failed = PodHeap(self._expiration)
+
+    def use(self, backoff: Backoff) -> None:
+        """Let pods rest by *backoff* from now on; rests that have begun are not changed."""
+        self._backoff = backoff
+
+    def _expiration(self, queued: QueuedPodInfo) -> float:
+        return self._backoff.expiration(queued)
+
+    def is_backing_off(self, queued: QueuedPodInfo) -> bool:
+        """Whether *queued* must still rest; the second in which its rest ends counts as rest."""
+        return self._backoff.expiration(queued) >= floor(self._clock.now())
+
+    def add(self, queued: QueuedPodInfo) -> None:
+        rejected = queued.unschedulable_plugins or queued.pending_plugins
+        (self._rejected if rejected else self._failed).add(queued)
+
+    def update(self, queued: QueuedPodInfo) -> None:
+        """Restore the order after the pod in *queued*, which is here, has changed."""
+        if self._rejected.get(queued.key) is queued:
+            self._rejected.reorder(queued)
+
+    def pop_early(self) -> QueuedPodInfo | None:
+        """Take out the first rejected pod though its rest is not over; failed ones never."""
+        return self._rejected.pop()
+
+    def pop_expired(self) -> list[QueuedPodInfo]:
+        """Take out all whose rest is over, the rejected ones first."""
+        expired = []
+        for heap in (self._rejected, self._failed):
+            while (queued := heap.peek()) is not None and not self.is_backing_off(queued):
+                heap.pop()
+                expired.append(queued)
+        return expired
+
+    def has_early(self) -> bool:
+        """Whether :meth:`pop_early` would return a pod."""
+        return len(self._rejected) > 0
+
+    def remove(self, key: str) -> QueuedPodInfo | None:
+        return self._rejected.remove(key) or self._failed.remove(key)
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        return self._rejected.get(key) or self._failed.get(key)
+
+    def __len__(self) -> int:
+        return len(self._rejected) + len(self._failed)
+
+    def __iter__(self) -> Iterator[QueuedPodInfo]:
+        """Yield the pods in no particular order."""
+        yield from self._rejected
+        yield from self._failed
+
+    def in_order(self) -> list[QueuedPodInfo]:
+        """Return the rejected pods, then the failed ones, each by the end of their rest."""
+        return self._rejected.in_order() + self._failed.in_order()
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if a pod is in the wrong heap; for tests and debugging."""
+        self._rejected.check_invariants()
+        self._failed.check_invariants()
+        for queued in self._rejected:
+            assert queued.unschedulable_plugins or queued.pending_plugins, queued.key
+        for queued in self._failed:
+            assert not queued.unschedulable_plugins, queued.key
+            assert not queued.pending_plugins, queued.key
+            assert self._rejected.get(queued.key) is None, queued.key

@@ -1,0 +1,68 @@
+"""PreEnqueue: who may not be tried yet (spec §3.2)."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from berth.framework.interface import PreEnqueuePlugin
+from berth.framework.plugin_observer import NOBODY, PluginObserver
+from berth.framework.pod_info import QueuedPodInfo
+from berth.framework.status import Code, Status
+
+log = logging.getLogger(__name__)
+
+
+class Gates:
+    """Runs the PreEnqueue plugins of a pod's profile and notes in the pod who gates it."""
+
+    def __init__(
+        self,
+        plugins: Mapping[str, Sequence[PreEnqueuePlugin]],
+        *,
+        observers: Mapping[str, PluginObserver],
+    ) -> None:
+        """*plugins* and *observers*, who need not be there, are by profile."""
+        self._plugins = plugins
+        self._observers = observers
+
+    def admits(self, queued: QueuedPodInfo) -> bool:
+        """Ask the plugins until one refuses, the one that refused last time first.
+
+        Must be called while *queued* is in no sub-queue, for it changes who rejects the pod.
+        """
+        profile = queued.pod.spec.scheduler_name
+        plugins: Sequence[PreEnqueuePlugin] = self._plugins.get(profile, ())
+        if queued.gating_plugin:
+            plugins = sorted(plugins, key=lambda plugin: queued.gating_plugin != plugin.NAME)
+        refused_by = _first_to_refuse(plugins, queued, self._observers.get(profile, NOBODY))
+        if refused_by:
+            queued.unschedulable_plugins.add(refused_by)
+        queued.gating_plugin = refused_by
+        return not refused_by
+
+
+def _first_to_refuse(
+    plugins: Iterable[PreEnqueuePlugin], queued: QueuedPodInfo, observer: PluginObserver
+) -> str:
+    """Return the name of the first plugin that does not let the pod in; empty if all do."""
+    is_sampled, started = observer.is_sampled(), observer.now()
+    refused_by = ""
+    for plugin in plugins:
+        asked = observer.now() if is_sampled else 0.0
+        status = _ask(plugin, queued)
+        if is_sampled:
+            label = Code.SUCCESS.label if status is None else status.code.label
+            observer.ran_plugin("PreEnqueue", plugin.NAME, label, asked)
+        if status is not None and status.code is not Code.SUCCESS:
+            refused_by = plugin.NAME
+            break
+    # Also when the pod was refused: so it is counted by kube-scheduler (spec §8).
+    observer.ran_point("PreEnqueue", Code.SUCCESS.label, started)
+    return refused_by
+
+
+def _ask(plugin: PreEnqueuePlugin, queued: QueuedPodInfo) -> Status | None:
+    try:
+        return plugin.pre_enqueue(queued.pod_info)
+    except Exception as exc:  # a plugin's bug must not lose the pod: it is gated
+        log.exception("PreEnqueue failed", extra={"plugin": plugin.NAME, "pod": queued.key})
+        return Status.error(str(exc))

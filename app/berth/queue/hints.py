@@ -1,0 +1,148 @@
+"""Which events are worth another try for which pod (spec §3.6)."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from berth.clock import Clock
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+    QueueingHint,
+)
+from berth.framework.pod_info import QueuedPodInfo
+from berth.queue.unschedulable import Rejector
+
+log = logging.getLogger(__name__)
+
+Registration = tuple[str, ClusterEventWithHint]
+"""A plugin's name and one event that it registered."""
+
+ObserveHint = Callable[[str, str, str, float], None]
+"""Told of each call of a hint: plugin, label of the event, ``Queue``/``QueueSkip``/``Error``, and
+seconds it took."""
+
+
+class QueueingStrategy(IntEnum):
+    """What is to become of a waiting pod; of several opinions the largest wins."""
+
+    SKIP = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventHints:
+    """An event with everything that registrations say about it, looked up once per kind."""
+
+    event: ClusterEvent
+    label: str
+    by_profile: Mapping[str, Sequence[tuple[str, QueueingHint | None]]]
+    """Per profile, in order of registration, the plugins that listen, each with its hint."""
+    rejectors: tuple[Rejector, ...]
+    """All who listen, which is where to look for pods that the event may help."""
+
+    @property
+    def is_of_interest(self) -> bool:
+        """Whether anybody listens; the wildcard event concerns every pod."""
+        return self.event.is_wildcard or bool(self.rejectors)
+
+
+class HintMap:
+    """What the plugins of all profiles registered, by event."""
+
+    def __init__(
+        self,
+        registrations: Mapping[str, Sequence[Registration]],
+        *,
+        clock: Clock,
+        observe: ObserveHint,
+    ) -> None:
+        self._registrations = {
+            profile: (*registered, *_taint_updates(registered))
+            for profile, registered in registrations.items()
+        }
+        self._clock = clock
+        self._observe = observe
+        self._known: dict[ClusterEvent, EventHints] = {}
+
+    def of(self, event: ClusterEvent) -> EventHints:
+        """Return what is registered for *event*; remembered, for there are few kinds of events."""
+        found = self._known.get(event)
+        if found is None:
+            by_profile = {
+                profile: [
+                    (plugin, with_hint.hint)
+                    for plugin, with_hint in registered
+                    if with_hint.event.matches(event)
+                ]
+                for profile, registered in self._registrations.items()
+            }
+            rejectors = dict.fromkeys(
+                (profile, plugin) for profile, hints in by_profile.items() for plugin, _ in hints
+            )
+            found = EventHints(event, event.label, by_profile, tuple(rejectors))
+            self._known[event] = found
+        return found
+
+    def strategy(
+        self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any
+    ) -> QueueingStrategy:
+        """Say whether the event behind *hints*, on *old* and *new*, is worth trying *queued* again.
+
+        A hint that raises counts as Queue: trying in vain is cheaper than a forgotten pod.
+        """
+        unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
+        if not unschedulable and not pending:
+            return QueueingStrategy.AFTER_BACKOFF
+        if hints.event.is_wildcard:
+            another = new is not None and new.metadata.uid != queued.uid
+            return QueueingStrategy.SKIP if another else QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.SKIP
+        pod = queued.pod
+        for plugin, hint in hints.by_profile.get(pod.spec.scheduler_name, ()):
+            if plugin not in unschedulable and plugin not in pending:
+                continue
+            if hint is not None:
+                started = self._clock.monotonic()
+                try:
+                    answer = hint(pod, old, new)
+                    outcome = answer.value
+                except Exception:  # a plugin's bug must not lose the pod: it is tried
+                    log.exception(
+                        "queueing hint failed",
+                        extra={"plugin": plugin, "event": hints.label, "pod": queued.key},
+                    )
+                    answer, outcome = Hint.QUEUE, "Error"
+                self._observe(plugin, hints.label, outcome, self._clock.monotonic() - started)
+                if answer is Hint.SKIP:
+                    continue
+            if plugin in pending:
+                return QueueingStrategy.IMMEDIATELY
+            strategy = QueueingStrategy.AFTER_BACKOFF
+            if not pending:
+                break
+        return strategy
+
+
+def _taint_updates(registered: Iterable[Registration]) -> list[Registration]:
+    """Return a Node/UpdateNodeTaint for each plugin that wants Node/Add but no taint updates.
+
+    A node may come with taints that are taken off later, and until then it was no news for the
+    plugin (spec §3.9).
+    """
+    node_actions: dict[str, ActionType] = {}
+    for plugin, with_hint in registered:
+        if with_hint.event.resource is EventResource.NODE:
+            node_actions[plugin] = node_actions.get(plugin, ActionType(0)) | with_hint.event.action
+    taint_update = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
+    return [
+        (plugin, ClusterEventWithHint(taint_update))
+        for plugin, actions in node_actions.items()
+        if actions & ActionType.ADD and not actions & ActionType.UPDATE_NODE_TAINT
+    ]

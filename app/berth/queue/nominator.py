@@ -1,0 +1,76 @@
+"""Pods that wait for room on a node, which others of lower or equal priority must leave to them."""
+
+from collections.abc import Callable, Iterator
+
+from berth.framework.pod_info import PodInfo
+from berth.objects.pod import Pod
+
+PodLookup = Callable[[str], Pod | None]
+"""The pod as the API server has it, by ``namespace/name``; None if there is none."""
+
+
+class Nominator:
+    """Nominated pods by node and by UID (spec §3.10)."""
+
+    def __init__(self, pod_lookup: PodLookup) -> None:
+        self._pod_lookup = pod_lookup
+        self._node_of: dict[str, str] = {}
+        self._by_node: dict[str, dict[str, PodInfo]] = {}
+
+    def add(self, pod: PodInfo, *, node_name: str | None = None) -> None:
+        """Nominate *pod* to *node_name*; None: to what its status says, "": to no node.
+
+        An older nomination is forgotten in any case. Nothing is nominated that does not exist any
+        more or has a node already.
+        """
+        self.delete(pod.uid)
+        node = pod.pod.status.nominated_node_name if node_name is None else node_name
+        if not node:
+            return
+        current = self._pod_lookup(pod.key)
+        if current is None or current.spec.node_name:
+            return
+        self._node_of[pod.uid] = node
+        self._by_node.setdefault(node, {})[pod.uid] = pod
+
+    def update(self, old: Pod, new: PodInfo) -> None:
+        """Follow a changed pod.
+
+        A nomination that neither object mentions was made a moment ago, and its patch is still
+        under way: it is kept. Otherwise the new object wins.
+        """
+        unmentioned = not old.status.nominated_node_name and not new.pod.status.nominated_node_name
+        self.add(new, node_name=self._node_of.get(new.uid) if unmentioned else None)
+
+    def delete(self, uid: str) -> None:
+        """Forget the nomination of a pod, if it has one."""
+        node = self._node_of.pop(uid, None)
+        if node is None:
+            return
+        pods = self._by_node[node]
+        del pods[uid]
+        if not pods:
+            del self._by_node[node]
+
+    def nominated_node(self, uid: str) -> str | None:
+        """Return the node that the pod is nominated to."""
+        return self._node_of.get(uid)
+
+    def nominated_pods(self, node_name: str) -> tuple[PodInfo, ...]:
+        """Return the pods nominated to a node, in order of nomination."""
+        return tuple(self._by_node.get(node_name, {}).values())
+
+    def nodes(self) -> Iterator[str]:
+        """Yield the nodes that have nominated pods."""
+        return iter(tuple(self._by_node))
+
+    def __len__(self) -> int:
+        """The number of nominated pods."""
+        return len(self._node_of)
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the two views disagree; for tests and debugging."""
+        by_node = {uid: node for node, pods in self._by_node.items() for uid in pods}
+        assert by_node == self._node_of
+        assert all(self._by_node.values())
+        assert all(pod.uid == uid for pods in self._by_node.values() for uid, pod in pods.items())

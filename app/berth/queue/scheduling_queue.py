@@ -1,0 +1,455 @@
+"""The facade: where a waiting pod is, and every way from one sub-queue to another (spec §3)."""
+
+import asyncio
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from math import floor
+from typing import Any, Final
+
+from berth.clock import Clock
+from berth.framework.events import (
+    ASSIGNED_POD_ADD,
+    CONFIG_RELOAD,
+    FORCE_ACTIVATE,
+    UNSCHEDULABLE_TIMEOUT,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+)
+from berth.framework.interface import PreEnqueuePlugin
+from berth.framework.plugin_observer import PluginObserver
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.objects.pod import Pod
+from berth.queue.backoff import DEFAULT_BACKOFF, Backoff
+from berth.queue.events_from_update import pod_events
+from berth.queue.gating import Gates
+from berth.queue.heap import SortKey
+from berth.queue.hints import EventHints, HintMap, ObserveHint, QueueingStrategy, Registration
+from berth.queue.known_classes import KnownClasses
+from berth.queue.nominator import PodLookup
+from berth.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueues
+from berth.queue.unschedulable import Alike, UnschedulablePods
+
+LEFTOVERS_PERIOD: Final = 30.0
+"""Seconds between two looks for pods that waited too long (spec §3.7)."""
+
+SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE: Final = "BackoffComplete"
+POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
+
+_POD_ADD = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD).label
+_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE).label
+
+PreCheck = Callable[[Pod], bool]
+
+
+class SchedulingQueue(SubQueues):
+    """All pods that wait for a node, written by event handlers and the scheduler only.
+
+    Pods are known by ``namespace/name`` while they wait and by UID while they are in flight. A pod
+    that was popped stays in flight until :meth:`done` or :meth:`add_unschedulable_if_not_present`.
+
+    SchedulerPopFromBackoffQ and SchedulerQueueingHints are always on.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        sort_key: SortKey,
+        pre_enqueue: Mapping[str, Sequence[PreEnqueuePlugin]],
+        hints: Mapping[str, Sequence[Registration]],
+        pod_lookup: PodLookup,
+        backoff: Backoff = DEFAULT_BACKOFF,
+        max_in_unschedulable: float = 300.0,
+        observe_hint: ObserveHint = lambda _plugin, _event, _outcome, _seconds: None,
+        observers: Mapping[str, PluginObserver] | None = None,
+        alike: Container[str] = (),
+    ) -> None:
+        """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
+
+        *hints* has an entry for ALL_EVENTS for each plugin that can reject but registers nothing.
+        *observers* look on, by profile name, while PreEnqueue plugins are asked. *alike* are the
+        profiles for which pods of one class are alike (:mod:`berth.framework.pod_class`).
+        """
+        super().__init__(
+            clock=clock,
+            sort_key=sort_key,
+            pod_lookup=pod_lookup,
+            backoff=backoff,
+            max_in_unschedulable=max_in_unschedulable,
+            alike=alike,
+        )
+        self._observe_hint = observe_hint
+        self._hints = HintMap(hints, clock=clock, observe=observe_hint)
+        self._gates = Gates(pre_enqueue, observers=observers or {})
+        self._wake = asyncio.Event()
+        self._closed = False
+
+    def reconfigure(
+        self,
+        *,
+        pre_enqueue: Mapping[str, Sequence[PreEnqueuePlugin]],
+        hints: Mapping[str, Sequence[Registration]],
+        backoff: Backoff,
+        observers: Mapping[str, PluginObserver],
+        alike: Container[str] = (),
+    ) -> None:
+        """Go on with other profiles: what they say of pods that wait already counts from now on.
+
+        PreEnqueue is asked again. Rejected pods may be tried again, as may those in flight should
+        they be rejected; rests that have begun are served out. Pods of profiles that are gone are
+        forgotten, but for those in flight. The order of pods is the old one. Linear in the pods.
+        """
+        active = self._active.in_order()
+        others = [*self._backoff, *self._unschedulable]
+        for queued in (*active, *others):
+            self._remove(queued.key)
+        self._hints = HintMap(hints, clock=self._clock, observe=self._observe_hint)
+        self._gates = Gates(pre_enqueue, observers=observers)
+        self._backoff.use(backoff)
+        self._known = KnownClasses(alike)
+        self._unschedulable = UnschedulablePods(self._known.class_of)
+        event = self._hints.of(CONFIG_RELOAD)
+        for strategy, pods in (
+            (QueueingStrategy.IMMEDIATELY, active),
+            (QueueingStrategy.AFTER_BACKOFF, others),
+        ):
+            for queued in pods:
+                if queued.pod.spec.scheduler_name in pre_enqueue:
+                    self._requeue(queued, strategy, event.label)
+                else:
+                    self.nominator.delete(queued.uid)
+        self._in_flight.record(event, old=None, new=None)
+
+    # What happens to pods
+
+    def add(self, pod: Pod) -> None:
+        """Let a new pod wait: in the active queue, or gated. A pod of the same key is replaced."""
+        self._add(pod, _POD_ADD)
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """Follow a changed pod, which may be what it waited for.
+
+        While the pod is in flight only the events are kept: the failure handler reads the pod anew.
+        """
+        if old.metadata.uid != new.metadata.uid:
+            self.delete(old)
+            self.add(new)
+            return
+        if new.metadata.uid in self._in_flight:
+            for event in pod_events(old, new):
+                self._in_flight.record(self._hints.of(event), old=old, new=new)
+            return
+        key = new.key
+        if queued := self._active.get(key):
+            self._replace_pod(queued, old, new)
+            self._active.reorder(queued)
+        elif queued := self._backoff.get(key):
+            self._replace_pod(queued, old, new)
+            self._backoff.update(queued)
+        elif queued := self._unschedulable.get(key):
+            before = self._known.class_of(queued)
+            self._replace_pod(queued, old, new)
+            if self._known.class_of(queued) != before:
+                self._remove_unschedulable(key)
+                self._unschedulable.add(queued)
+            for event in pod_events(old, new):
+                if self._try_move(queued, self._hints.of(event), old=old, new=new):
+                    return
+        else:
+            self._add(new, _POD_UPDATE)
+
+    def delete(self, pod: Pod) -> None:
+        """Forget a pod that is gone or has a node, wherever it waits; in flight it stays."""
+        self.nominator.delete(pod.metadata.uid)
+        self._remove(pod.key)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Let *pods* be tried at once, without the rest of their backoff; PreEnqueue has its say.
+
+        A pod in flight will be tried again should this attempt fail.
+        """
+        hints = self._hints.of(FORCE_ACTIVATE)
+        for pod in pods:
+            self._known.forget(self.get(pod.key))
+            if queued := self._unschedulable.get(pod.key):
+                self._unschedulable.remove(pod.key)
+                self._requeue(queued, QueueingStrategy.IMMEDIATELY, hints.label)
+            elif queued := self._backoff.remove(pod.key):
+                self._push_active(queued, hints.label)
+            elif pod.metadata.uid in self._in_flight:
+                self._in_flight.record(hints, old=None, new=pod)
+
+    def activate_all(self, pods: dict[str, Pod]) -> None:
+        """Activate what plugins have put into *pods*, by ``namespace/name``, and take it out."""
+        if pods:
+            asked_for = [*pods.values()]
+            pods.clear()
+            self.activate(asked_for)
+
+    # What the scheduler does
+
+    def pop(self) -> QueuedPodInfo | None:
+        """Take out the pod to try next, which is then in flight; None if there is none, or closed.
+
+        With an idle active queue, pods that were rejected need not serve out their backoff. The
+        rejectors of the last attempt are left in place for the failure handler to replace.
+        """
+        while not self._closed:
+            queued = self._active.pop()
+            if queued is None:
+                queued = self._backoff.pop_early()
+                if queued is None:
+                    return None
+                self._incoming[ACTIVE, POP_FROM_BACKOFF] += 1
+            queued.attempts += 1
+            if self._in_flight.start(queued.uid):
+                return queued
+        return None
+
+    def take(self, key: str) -> QueuedPodInfo | None:
+        """Take out a waiting pod before its turn, which is then in flight as if popped.
+
+        None, and it waits on, if it does not wait or PreEnqueue has something against it.
+        """
+        queued = self.get(key)
+        if queued is None:
+            return None
+        self._remove(key)
+        if not self._gates.admits(queued):
+            self._unschedulable.add(queued)
+            return None
+        if queued.initial_attempt_timestamp is None:
+            queued.initial_attempt_timestamp = self._clock.now()
+        queued.attempts += 1
+        return queued if self._in_flight.start(queued.uid) else None
+
+    async def wait_ready(self) -> bool:
+        """Return True once :meth:`pop` has a pod to give, False once the queue is closed."""
+        while not self._closed:
+            if len(self._active) or self._backoff.has_early():
+                return True
+            self._wake.clear()
+            await self._wake.wait()
+        return False
+
+    def done(self, uid: str) -> None:
+        """Say that the pod is no longer in flight and will not come back; unknown ones are fine."""
+        self._in_flight.done(uid)
+
+    def add_unschedulable_if_not_present(
+        self, queued: QueuedPodInfo, *, answer: object | None = None
+    ) -> bool:
+        """Take back a pod whose attempt failed, and decide when it is worth another one.
+
+        *queued* must hold the pod as the API server has it now and, if plugins rejected it, which;
+        no plugins means that the attempt itself broke. The pod is done in any case. Returns False,
+        without taking it, if a pod of that key is already waiting.
+
+        *answer* is what :meth:`answer_for` is to say of pods of the same class, from now until
+        something happens that may help them; not, if that has happened during the attempt.
+        """
+        if self.sub_queue_of(queued.key) is not None:
+            self.done(queued.uid)
+            return False
+        if queued.unschedulable_plugins or queued.pending_plugins:
+            queued.unschedulable_count += 1
+            queued.consecutive_errors_count = 0
+        else:
+            queued.consecutive_errors_count += 1
+        queued.timestamp = self._clock.now()
+        queued.backoff_expiration = None
+        queued.was_flushed_from_unschedulable = False
+        strategy = self._strategy_after_attempt(queued)
+        self._requeue(queued, strategy, SCHEDULE_ATTEMPT_FAILURE)
+        self.done(queued.uid)
+        if answer is not None and strategy is QueueingStrategy.SKIP:
+            self._known.learn(queued, answer)
+        return True
+
+    def answer_for(self, queued: QueuedPodInfo) -> object | None:
+        """Return what an attempt for the popped pod would come to, if another's has shown it.
+
+        That is the answer given with a pod of its class that waits since, while nothing has
+        happened that may help them. None: the pod must be tried.
+        """
+        if self.nominator.nominated_node(queued.uid) is not None:
+            return None
+        return self._known.answer(queued)
+
+    def assumed(self, pod: PodInfo) -> None:
+        """Take note of a pod that was given a node in memory; its event comes when it is bound.
+
+        Until then it wakes nobody, but who is tried finds it there: whose pods it may attract or
+        balance, and who may evict it, is not known to fit nowhere any more.
+        """
+        if not self._known:
+            return
+        self._known.forget_above(pod.priority)
+        hints = self._hints.of(ASSIGNED_POD_ADD)
+        for alike in self._unschedulable.rejected_by(hints.rejectors):
+            if alike.pod_class is not None and alike.pod_class in self._known:
+                new = pod.pod.assigned_to(pod.node_name)
+                first = next(iter(alike.pods.values()))
+                if self._hints.strategy(first, hints, old=None, new=new):
+                    self._known.forget_class(alike.pod_class)
+
+    # What happens in the cluster
+
+    def move_all(
+        self,
+        event: ClusterEvent,
+        *,
+        old: Any = None,
+        new: Any = None,
+        pre_check: PreCheck | None = None,
+    ) -> None:
+        """Try again the unschedulable pods that *event*, on *old* and *new*, may help.
+
+        Only pods for which *pre_check* is true, if it is given. Gated pods are looked at if their
+        gating plugin registered the event, never for the wildcard event. Pods in backoff stay
+        there. Pods in flight are judged by the event should their attempt fail. Of pods that are
+        alike one is asked for all.
+        """
+        if event is ASSIGNED_POD_ADD and new is not None:
+            self._known.forget_above(new.spec.priority or 0)
+        hints = self._hints.of(event)
+        if not hints.is_of_interest:
+            return
+        if event.is_wildcard:
+            for queued in self._unschedulable.not_gated():
+                if pre_check is None or pre_check(queued.pod):
+                    self._try_move(queued, hints, old=old, new=new)
+        else:
+            for alike in self._unschedulable.rejected_by(hints.rejectors):
+                self._try_move_alike(alike, hints, old=old, new=new, pre_check=pre_check)
+        self._in_flight.record(hints, old=old, new=new)
+
+    def flush_backoff(self) -> None:
+        """Let pods be tried that have rested enough."""
+        for queued in self._backoff.pop_expired():
+            self._push_active(queued, BACKOFF_COMPLETE)
+
+    def flush_leftovers(self) -> None:
+        """Try again the pods that waited longer than *max_in_unschedulable*, but no gated ones."""
+        hints = self._hints.of(UNSCHEDULABLE_TIMEOUT)
+        latest = self._clock.now() - self._max_in_unschedulable
+        overdue = [
+            queued for queued in self._unschedulable.not_gated() if queued.timestamp < latest
+        ]
+        for queued in overdue:
+            queued.was_flushed_from_unschedulable = True
+            self._try_move(queued, hints, old=None, new=None)
+        if overdue:
+            self._in_flight.record(hints, old=None, new=None)
+
+    async def run_flushers(self) -> None:
+        """Flush for ever: backoff at every whole second, leftovers every 30 seconds."""
+        leftovers_due = self._clock.monotonic() + LEFTOVERS_PERIOD
+        while True:
+            now = self._clock.now()
+            await self._clock.sleep(floor(now) + 1 - now)
+            self.flush_backoff()
+            if self._clock.monotonic() >= leftovers_due:
+                leftovers_due += LEFTOVERS_PERIOD
+                self.flush_leftovers()
+
+    def close(self) -> None:
+        """Give out no more pods and release whoever waits for one."""
+        self._closed = True
+        self._wake.set()
+
+    # Ways between sub-queues; a pod is in none when it is handed to them
+
+    def _add(self, pod: Pod, label: str) -> None:
+        self._remove(pod.key)
+        queued = QueuedPodInfo(PodInfo(pod), timestamp=self._clock.now())
+        if self._requeue(queued, QueueingStrategy.IMMEDIATELY, label):
+            self.nominator.add(queued.pod_info)
+
+    def _requeue(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
+        """Put *queued* where *strategy* and PreEnqueue want it; False: it waits for events."""
+        if strategy is QueueingStrategy.SKIP or not self._gates.admits(queued):
+            self._unschedulable.add(queued)
+            self._incoming[UNSCHEDULABLE, label] += 1
+            return False
+        if strategy is QueueingStrategy.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
+            self._backoff.add(queued)
+            self._incoming[BACKOFF, label] += 1
+            self._wake.set()
+        else:
+            self._push_active(queued, label)
+        return True
+
+    def _push_active(self, queued: QueuedPodInfo, label: str) -> None:
+        """Make *queued* ready; PreEnqueue was asked here or on the way into backoff (spec §3.2)."""
+        if queued.initial_attempt_timestamp is None:
+            queued.initial_attempt_timestamp = self._clock.now()
+        self._active.add(queued)
+        self._incoming[ACTIVE, label] += 1
+        self._wake.set()
+
+    def _try_move(self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any) -> bool:
+        """Move an unschedulable pod if an event is worth it; False: it waits on."""
+        strategy = self._hints.strategy(queued, hints, old=old, new=new)
+        if strategy is QueueingStrategy.SKIP:
+            return False
+        return self._move(queued, strategy, hints.label)
+
+    def _try_move_alike(
+        self,
+        alike: Alike,
+        hints: EventHints,
+        *,
+        old: Any,
+        new: Any,
+        pre_check: PreCheck | None,
+    ) -> None:
+        """Move unschedulable pods that are alike if an event is worth it."""
+        waiting = alike.pods.values()
+        passing = (queued for queued in waiting if pre_check is None or pre_check(queued.pod))
+        first = next(passing, None)
+        if first is None:
+            return
+        strategy = self._hints.strategy(first, hints, old=old, new=new)
+        if strategy is not QueueingStrategy.SKIP:
+            for queued in [first, *passing]:
+                self._move(queued, strategy, hints.label)
+
+    def _move(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
+        """Move an unschedulable pod, and take it that the others of its class may fit as well."""
+        self._known.forget(queued)
+        self._unschedulable.remove(queued.key)
+        return self._requeue(queued, strategy, label)
+
+    def _strategy_after_attempt(self, queued: QueuedPodInfo) -> QueueingStrategy:
+        events = self._in_flight.events_since_pop(queued.uid)
+        if events is None:
+            # Nobody knows what it missed.
+            return QueueingStrategy.AFTER_BACKOFF
+        if not queued.unschedulable_plugins and not queued.pending_plugins:
+            return QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.SKIP
+        for event in events:
+            wanted = self._hints.strategy(queued, event.hints, old=event.old, new=event.new)
+            strategy = max(strategy, wanted)
+            if strategy is QueueingStrategy.IMMEDIATELY:
+                break
+        return strategy
+
+    def _replace_pod(self, queued: QueuedPodInfo, old: Pod, new: Pod) -> None:
+        queued.pod_info = PodInfo(new)
+        self.nominator.update(old, queued.pod_info)
+
+    def _remove(self, key: str) -> None:
+        if not self._active.remove(key) and not self._backoff.remove(key):
+            self._remove_unschedulable(key)
+
+    def _remove_unschedulable(self, key: str) -> None:
+        """Forget a pod that waits for events, and with the last of its class what is known of it.
+
+        For then nobody would hear of what may help them.
+        """
+        alike = self._unschedulable.remove(key)
+        if alike is not None and not alike.pods and alike.pod_class is not None:
+            self._known.forget_class(alike.pod_class)

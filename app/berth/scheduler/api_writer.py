@@ -1,0 +1,204 @@
+"""How decisions reach the API: bindings, conditions and events, through the write lanes."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from berth.client import pods, volumes
+from berth.client.api import Api, FenceableApi
+from berth.client.errors import (
+    ConflictError,
+    NotFoundError,
+    ServerError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from berth.client.events import EventRecorder
+from berth.client.lanes import Write, WriteLanes
+from berth.client.pod_status import PodStatusWriter
+from berth.clock import Clock
+from berth.framework.pod_info import PodInfo
+from berth.objects.meta import Condition
+from berth.objects.pod import Pod
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+"""Seconds between asking what became of a bind: doubled each time, and up to doubled by chance."""
+
+MOST_BINDS: Final = 16
+"""So many may wait, be made or be in doubt before :attr:`ApiWriter.has_room` says no.
+
+At 5 ms a bind that makes 3,000 a second. What is decided further ahead only grows old: a second
+scheduler on the same nodes takes the room meanwhile.
+"""
+NOT_WANTED: Final = "nobody waits for it any more"
+
+NO_ANSWER: Final = (ServerError, TooManyRequestsError, UnauthorizedError, UnavailableError)
+"""Errors that say nothing of a pod; also while our token is being replaced."""
+
+
+class RecorderOf(Protocol):
+    """Event recorders by scheduler name."""
+
+    def __getitem__(self, name: str, /) -> EventRecorder: ...
+
+
+class ApiWriter:
+    """A real cluster's :class:`~berth.scheduler.reporter.Reporter`, and what binds and evicts."""
+
+    def __init__(
+        self,
+        client: FenceableApi,
+        lanes: WriteLanes,
+        *,
+        recorders: RecorderOf,
+        pod_lookup: Callable[[str], Pod | None],
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        """*recorders* has one event recorder per profile, by scheduler name.
+
+        *pod_lookup* returns the newest known pod of a key.
+        """
+        self._pod_lookup = pod_lookup
+        self._client = client
+        self._lanes = lanes
+        self._recorders = recorders
+        self._clock = clock
+        self._rng = rng
+        self._binds = 0  # that wait, are being made or are in doubt
+        self._some_bind_ended = asyncio.Event()
+        self._status = PodStatusWriter(client, lanes, exists=self._exists, clock=clock, rng=rng)
+
+    async def bind(
+        self, pod: PodInfo, node_name: str, *, is_wanted: Callable[[], bool] | None = None
+    ) -> None:
+        """Bind *pod*, ahead of all other writes; raises ApiError when it is certain that it failed.
+
+        When the answer was lost or says conflict, the pod is read again: if it is on *node_name*
+        already, our own earlier request did it. As long as the server cannot say, this waits: the
+        pod's room must not be given to another while it may be on the node. *is_wanted* is asked
+        right before the request leaves; if it says no, this raises FencedError.
+        """
+        client: Api = self._client
+        if is_wanted is not None:
+            client = self._client.fenced(is_wanted, otherwise=NOT_WANTED)
+        self._binds += 1
+        try:
+            await self._ahead(pod.pod, lambda: pods.bind(client, pod.pod, node_name))
+        except (ConflictError, ServerError, UnavailableError) as exc:
+            if await self.bound_node(pod.pod) != node_name:
+                raise
+            log.info("bind had succeeded", extra={"pod": pod.key, "error": str(exc)})
+        finally:
+            self._binds -= 1
+            self._some_bind_ended.set()
+
+    async def bound_node(self, pod: Pod) -> str | None:
+        """Do as :func:`berth.client.pods.bound_node`, asking until there is an answer."""
+        pause, level = FIRST_PAUSE, logging.INFO
+        while True:
+            try:
+                return await pods.bound_node(self._client, pod)
+            except NO_ANSWER as exc:
+                log.log(level, "bind is in doubt", extra={"pod": pod.key, "error": str(exc)})
+                level = logging.DEBUG  # said once: many binds may be in doubt for long
+            await self._clock.sleep(pause * (1.0 + self._rng.random()))
+            pause = min(pause * 2.0, LONGEST_PAUSE)
+
+    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
+        """Write *volume* as what a binding waits for. Raises ApiError."""
+        return await self._lanes.bind(lambda: volumes.update_volume(self._client, volume))
+
+    async def update_persistent_volume_claim(
+        self, claim: PersistentVolumeClaim
+    ) -> PersistentVolumeClaim:
+        """Write *claim* as what a binding waits for. Raises ApiError."""
+        return await self._lanes.bind(lambda: volumes.update_claim(self._client, claim))
+
+    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        """Write fields of the status of *pod* that a binding waits for. Raises ApiError."""
+        body = msgspec.json.encode({"status": status})
+        path = pods.path_of(pod) + "/status"
+        await self._ahead(
+            pod,
+            lambda: self._client.request(
+                "PATCH", path, body=body, content_type=pods.STRATEGIC_MERGE_PATCH
+            ),
+        )
+
+    async def _ahead(self, pod: Pod, write: Write[object]) -> None:
+        """Write for a binding of *pod* what makes a status that still waits out of date.
+
+        Such as the condition of an earlier attempt, which must not be what is said in the end.
+        """
+        uid = pod.metadata.uid
+        self._status.withdraw(uid)
+        await self._lanes.bind(write, pod_key=uid)
+
+    async def evict(self, pod: Pod, condition: Condition) -> bool:
+        """Give *pod* the condition and delete it; False if it was gone. Raises ApiError."""
+
+        async def write() -> bool:
+            if not self._exists(pod):
+                return False
+            await pods.patch_pod_status(
+                self._client, pod, condition, None, clock=self._clock, rng=self._rng
+            )
+            return await pods.delete_pod(self._client, pod)
+
+        try:
+            return await self._lanes.evict(write)
+        except NotFoundError:
+            return False
+
+    def _exists(self, pod: Pod) -> bool:
+        """Say whether *pod*, for all we know, was not deleted, nor replaced by one of its name.
+
+        Status patches go by names alone, as kube-scheduler's do, and a write may wait so long that
+        a controller has made a successor meanwhile, which it must not hit.
+        """
+        known = self._pod_lookup(pod.key)
+        return known is not None and known.metadata.uid == pod.metadata.uid
+
+    @property
+    def is_binding(self) -> bool:
+        return self._lanes.is_binding
+
+    @property
+    def has_room(self) -> bool:
+        return self._binds < MOST_BINDS
+
+    async def until_room(self) -> None:
+        while not self.has_room:
+            self._some_bind_ended.clear()
+            await self._some_bind_ended.wait()
+
+    @property
+    def is_behind(self) -> bool:
+        return self._lanes.is_behind
+
+    def event(
+        self,
+        pod: Pod,
+        *,
+        profile: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        self._recorders[profile].event(pod, type=type, reason=reason, action=action, note=note)
+
+    def status(
+        self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
+    ) -> None:
+        self._status.submit(pod, condition=condition, nominated_node_name=nominated_node_name)

@@ -1,0 +1,202 @@
+"""The last decisions, kept small enough to keep many."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.verdict import Ints
+from berth.profile.profile import ScoreTable
+from berth.scheduler.decision import Decision
+
+TOP_NODES = 5
+"""How many of the best nodes a record names."""
+_TAKEN: Final = np.iinfo(np.int64).min
+
+
+class Result(StrEnum):
+    """How an attempt ended; the values are those of the ``result`` label in metrics."""
+
+    SCHEDULED = "scheduled"
+    """It has a node. The binding that follows may fail all the same."""
+    UNSCHEDULABLE = "unschedulable"
+    ERROR = "error"
+
+
+class RankedNode(msgspec.Struct, frozen=True):
+    """What the score plugins gave one node."""
+
+    name: str
+    total: int
+    raw: dict[str, int]
+    """By plugin, as it gave them."""
+    weighted: dict[str, int]
+    """By plugin, normalised and times its weight."""
+    extenders: int = 0
+    """What extenders added to the total."""
+
+
+class DecisionRecord(msgspec.Struct, frozen=True):
+    """One attempt, with names instead of table rows, so that it stays true when rows are reused."""
+
+    pod: str
+    uid: str
+    profile: str
+    attempt: int
+    number: int
+    """Counts the records of this process, from 1."""
+    result: Result
+    at: float
+    """When it began, on the scheduler's monotonic clock, in seconds."""
+    took: float
+    """Seconds from begin to end of the attempt."""
+    node: str
+    message: str
+    num_nodes: int
+    num_feasible: int
+    reasons: dict[str, int]
+    """Reason to the number of nodes it holds for."""
+    plugins: tuple[str, ...]
+    """Who rejected the pod, by name."""
+    nominated_node: str
+    """What the pod was nominated to by this attempt; empty: nothing."""
+    equals: int
+    """How many other nodes had the same total as the chosen one."""
+    weights: Mapping[str, int]
+    """By plugin, those that applied to scores."""
+    top: list[RankedNode]
+    """The best nodes, best first; the chosen one is the first of its equals."""
+    gang: str = ""
+    """The name of the gang that the pod was tried with; empty if alone."""
+    answered_by: str = ""
+    """The pod ``namespace/name`` whose attempt answered for this one, which had none."""
+
+
+class Decisions:
+    """A bounded ring of records, newest last."""
+
+    def __init__(self, *, capacity: int, monotonic: Callable[[], float]) -> None:
+        self._records: deque[DecisionRecord] = deque(maxlen=capacity)
+        self._monotonic = monotonic
+        self._added = 0
+
+    def add(
+        self, decision: Decision, *, nodes: NodeTable, attempt: int, at: float
+    ) -> DecisionRecord:
+        """Record a decision that was just made on *nodes*, and return the record."""
+        self._added += 1
+        self._records.append(
+            DecisionRecord(
+                pod=decision.pod.key,
+                uid=decision.pod.uid,
+                profile=decision.profile,
+                attempt=attempt,
+                number=self._added,
+                result=_result(decision),
+                at=at,
+                took=self._monotonic() - at,
+                node=decision.node_name,
+                message=decision.message,
+                num_nodes=decision.diagnosis.num_all_nodes,
+                num_feasible=int(decision.feasible.sum()),
+                reasons=dict(decision.diagnosis.reasons()) if decision.status else {},
+                plugins=tuple(sorted(_rejectors(decision))),
+                nominated_node=decision.nominated_node or "",
+                equals=max(len(decision.best) - 1, 0),
+                weights=decision.scores.weights if decision.scores else {},
+                top=_top(decision, nodes),
+                gang=decision.gang,
+            )
+        )
+        return self._records[-1]
+
+    def add_alike(self, pod: PodInfo, record: DecisionRecord, *, attempt: int, at: float) -> None:
+        """Record that *record* answered for *pod*, which is like the one that it is about."""
+        self._added += 1
+        self._records.append(
+            msgspec.structs.replace(
+                record,
+                pod=pod.key,
+                uid=pod.uid,
+                attempt=attempt,
+                number=self._added,
+                at=at,
+                took=self._monotonic() - at,
+                answered_by=record.pod,
+            )
+        )
+
+    @property
+    def made(self) -> int:
+        """How many were ever made, also those that are no longer kept."""
+        return self._added
+
+    def of(self, pod_key: str) -> list[DecisionRecord]:
+        """Return the records of one pod that are still kept, oldest first."""
+        return [record for record in self._records if record.pod == pod_key]
+
+    def all(self) -> list[DecisionRecord]:
+        """Return all records that are still kept, oldest first."""
+        return list(self._records)
+
+
+def _result(decision: Decision) -> Result:
+    if decision.status is None:
+        return Result.SCHEDULED
+    return Result.UNSCHEDULABLE if decision.status.is_rejected else Result.ERROR
+
+
+def _rejectors(decision: Decision) -> set[str]:
+    if decision.status is None:
+        return set()
+    return decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins
+
+
+def _top(decision: Decision, nodes: NodeTable) -> list[RankedNode]:
+    scores, by_extenders = decision.scores, decision.extender_scores
+    if scores is None:
+        return []
+    best = _best(scores, nodes.row_of.get(decision.node_name, -1))
+    return [
+        RankedNode(nodes.name(row), total, raw, weighted, of_extenders)
+        for row, total, raw, weighted, of_extenders in zip(
+            scores.rows[best].tolist(),
+            scores.total[best].tolist(),
+            _per_node(scores.raw, best),
+            _per_node(scores.weighted, best),
+            [0] * len(best) if by_extenders is None else by_extenders[best].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _best(scores: ScoreTable, chosen: int) -> NDArray[np.intp]:
+    """Return where in *scores* the best nodes are; row *chosen* before its equals."""
+    equals = scores.best
+    if len(equals) >= TOP_NODES:  # the common case, and the cheap one
+        first = equals[scores.rows[equals] == chosen]
+        others = equals[:TOP_NODES]
+        return np.concatenate([first, others[others != first] if len(first) else others])[
+            :TOP_NODES
+        ]
+    # Totals, doubled to make room for "and this one was chosen".
+    rank = 2 * scores.total + (scores.rows == chosen)
+    best = np.empty(min(TOP_NODES, len(rank)), np.intp)
+    for place in range(len(best)):  # a few passes cost less than sorting all
+        best[place] = row = rank.argmax()
+        rank[row] = _TAKEN
+    return best
+
+
+def _per_node(columns: Mapping[str, Ints], rows: NDArray[np.intp]) -> list[dict[str, int]]:
+    """Return what *columns* say of each of *rows*."""
+    if not columns:
+        return [{} for _ in rows]
+    values = zip(*(column.take(rows).tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, of_node, strict=True)) for of_node in values]

@@ -1,0 +1,166 @@
+"""What watch events do to queue and cache (spec §11.2, §11.3). The one place that feeds both."""
+
+import logging
+from collections.abc import Callable, Container
+
+from berth.cache.cache import Cache, CacheError
+from berth.framework.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+)
+from berth.framework.pod_info import PodInfo
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.queue.events_from_update import node_events, pod_events
+from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.claim import Claims
+from berth.scheduler.timed_handler import EventTimer
+
+log = logging.getLogger(__name__)
+
+
+def _waiting_pod(action: ActionType) -> str:
+    return ClusterEvent(EventResource.UNSCHEDULABLE_POD, action).label
+
+
+# Labels of the events, put together once.
+_ASSIGNED_POD_ADD, _ASSIGNED_POD_DELETE = ASSIGNED_POD_ADD.label, ASSIGNED_POD_DELETE.label
+_WAITING_POD_ADD = _waiting_pod(ActionType.ADD)
+_WAITING_POD_UPDATE = _waiting_pod(ActionType.UPDATE)
+_WAITING_POD_DELETE = _waiting_pod(ActionType.DELETE)
+_NODE_ADD, _NODE_DELETE = NODE_ADD.label, NODE_DELETE.label
+
+
+class PodHandler:
+    """Pods: bound ones to the cache, waiting ones of our profiles to the queue."""
+
+    def __init__(
+        self,
+        *,
+        queue: SchedulingQueue,
+        cache: Cache,
+        claims: Claims,
+        scheduler_names: Container[str],
+        timer: EventTimer,
+    ) -> None:
+        self._queue = queue
+        self._cache = cache
+        self._claims = claims
+        self._scheduler_names = scheduler_names
+        self._timer = timer
+
+    def on_add(self, pod: Pod) -> None:
+        started = self._timer.now()
+        if pod.spec.node_name:
+            self._cache.add_pod(PodInfo(pod))
+            self._queue.move_all(ASSIGNED_POD_ADD, new=pod)
+            self._timer.took(_ASSIGNED_POD_ADD, started)
+        elif self._is_ours(pod):
+            self._queue.add(pod)
+            self._timer.took(_WAITING_POD_ADD, started)
+
+    def on_update(self, old: Pod, new: Pod) -> None:
+        started = self._timer.now()
+        if old.spec.node_name and not new.spec.node_name:
+            # Nothing unbinds a pod, but an API server restored from a backup may know no better.
+            self.on_delete(old)
+            self.on_add(new)
+        elif old.spec.node_name:
+            self._cache.update_pod(PodInfo(new))
+            for event in pod_events(old, new):
+                self._queue.move_all(event, old=old, new=new)
+                self._timer.took(event.label, started)
+        elif new.spec.node_name:
+            self._cache.add_pod(PodInfo(new))
+            if self._is_ours(old):
+                self._queue.delete(old)
+            self._queue.move_all(ASSIGNED_POD_ADD, new=new)
+            self._timer.took(_ASSIGNED_POD_ADD, started)
+        elif self._is_ours(old):
+            self._update_waiting(old, new)
+            self._timer.took(_WAITING_POD_UPDATE, started)
+
+    def _update_waiting(self, old: Pod, new: Pod) -> None:
+        if self._cache.is_assumed(new.metadata.uid):
+            if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
+                self._give_up_assumed(new)
+            return
+        self._queue.update(old, new)
+        nominated = old.status.nominated_node_name
+        if nominated and nominated != new.status.nominated_node_name:
+            self._queue.move_all(
+                ASSIGNED_POD_DELETE, old=old, pre_check=_at_most(old.spec.priority or 0)
+            )
+
+    def on_delete(self, pod: Pod) -> None:
+        started = self._timer.now()
+        if pod.spec.node_name:
+            self._cache.remove_pod(pod)
+            self._queue.move_all(ASSIGNED_POD_DELETE, old=pod)
+            self._timer.took(_ASSIGNED_POD_DELETE, started)
+        elif self._is_ours(pod):
+            self._queue.delete(pod)
+            if self._cache.is_assumed(pod.metadata.uid):
+                self._give_up_assumed(pod)
+            elif pod.status.nominated_node_name:
+                self._queue.move_all(
+                    ASSIGNED_POD_DELETE, old=pod, pre_check=_at_most(pod.spec.priority or 0)
+                )
+            self._timer.took(_WAITING_POD_DELETE, started)
+
+    def _give_up_assumed(self, pod: Pod) -> None:
+        """Free the room of a pod that is deleted on its way to a node (spec §11.2).
+
+        A wait for Permit plugins is ended, and gives all back itself; a bind fails by itself.
+        """
+        assumed = self._cache.pod(pod.metadata.uid)
+        if assumed is not None:
+            if self._claims.reject_waiting(pod.metadata.uid, "removed"):
+                return
+            try:
+                self._cache.forget_pod(assumed)
+            except CacheError:
+                log.exception("could not forget a deleted pod", extra={"pod": pod.key})
+            pod = pod.assigned_to(assumed.node_name)
+        self._queue.move_all(ASSIGNED_POD_DELETE, old=pod)
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name in self._scheduler_names
+
+
+class NodeHandler:
+    """Nodes: to the cache, and to the pods that wait for what changed."""
+
+    def __init__(self, *, queue: SchedulingQueue, cache: Cache, timer: EventTimer) -> None:
+        self._queue = queue
+        self._cache = cache
+        self._timer = timer
+
+    def on_add(self, node: Node) -> None:
+        started = self._timer.now()
+        self._cache.add_node(node)
+        self._queue.move_all(NODE_ADD, new=node)
+        self._timer.took(_NODE_ADD, started)
+
+    def on_update(self, old: Node, new: Node) -> None:
+        started = self._timer.now()
+        self._cache.update_node(new)
+        for event in node_events(old, new):
+            self._queue.move_all(event, old=old, new=new)
+            self._timer.took(event.label, started)
+
+    def on_delete(self, node: Node) -> None:
+        started = self._timer.now()
+        self._queue.move_all(NODE_DELETE, old=node)
+        self._cache.remove_node(node.metadata.name)
+        self._timer.took(_NODE_DELETE, started)
+
+
+def _at_most(priority: int) -> Callable[[Pod], bool]:
+    """Match waiting pods that a nomination of this priority held back."""
+    return lambda waiting: waiting.priority <= priority

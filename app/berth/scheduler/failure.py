@@ -1,0 +1,120 @@
+"""What becomes of a pod whose attempt failed (spec §2.10)."""
+
+import logging
+from collections.abc import Mapping
+
+from berth.clock import Clock
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.status import Code, Status
+from berth.metrics.scheduler_metrics import SchedulerMetrics
+from berth.objects.pod import Pod
+from berth.profile.profile import Profile
+from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.alike import Answer
+from berth.scheduler.decision import Decision
+from berth.scheduler.telling import Telling
+
+log = logging.getLogger(__name__)
+
+
+class FailureHandler:
+    """Puts the pod back into the queue, then writes the event, then the condition."""
+
+    def __init__(
+        self,
+        *,
+        queue: SchedulingQueue,
+        pods: Mapping[str, Pod],
+        telling: Telling,
+        metrics: SchedulerMetrics,
+        clock: Clock,
+    ) -> None:
+        """*pods* is the informer's store, by namespace/name: what the API says now."""
+        self._queue = queue
+        self._pods = pods
+        self._telling = telling
+        self._metrics = metrics
+        self._clock = clock
+
+    def fail(
+        self,
+        queued: QueuedPodInfo,
+        profile: Profile,
+        decision: Decision,
+        *,
+        started: float,
+        message: str | None = None,
+        answer: Answer | None = None,
+    ) -> None:
+        """Requeue the pod of an attempt begun at *started*, and tell why.
+
+        The text is that of *decision* unless there is a *message*. To be called when all that the
+        attempt had taken is given back. *answer* is for pods like this one.
+        """
+        status = decision.status
+        assert status is not None, queued.key
+        text = decision.message if message is None else message
+        rejected = status.code is not Code.ERROR
+        self._metrics.failed(
+            profile.name,
+            "unschedulable" if rejected else "error",
+            seconds=self._clock.monotonic() - started,
+            plugins=decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins,
+        )
+        current = self._pods.get(queued.key)
+        is_gone = current is None or current.metadata.uid != queued.uid
+        if rejected:
+            log.debug("pod not scheduled", extra={"pod": queued.key, "why": text})
+        elif is_gone:
+            # deleted meanwhile: whatever broke, it is nothing to look after
+            log.debug("attempt for a pod that is gone", extra={"pod": queued.key, "error": text})
+        else:
+            log.error("attempt broke", extra={"pod": queued.key, "error": text})
+        queued.unschedulable_plugins = set(decision.diagnosis.unschedulable_plugins)
+        queued.pending_plugins = set(decision.diagnosis.pending_plugins)
+        if decision.is_no_nodes or not rejected:
+            queued.unschedulable_plugins.clear()
+            queued.pending_plugins.clear()
+        if current is None or current.spec.node_name:
+            self._queue.done(queued.uid)
+        elif current.metadata.uid != queued.uid:
+            self._queue.done(queued.uid)
+            return
+        else:
+            if current is not queued.pod:
+                queued.pod_info, answer = PodInfo(current), None
+            self._queue.add_unschedulable_if_not_present(queued, answer=answer)
+            self._queue.nominator.add(queued.pod_info, node_name=decision.nominated_node)
+        pod, reason = queued.pod, "Unschedulable" if rejected else "SchedulerError"
+        self._telling.event(pod, profile, text)
+        if current is not None:
+            self._telling.condition(pod, reason, text, nominated_node_name=decision.nominated_node)
+
+    def fail_alike(
+        self, queued: QueuedPodInfo, profile: Profile, answer: Answer, *, started: float
+    ) -> bool:
+        """Do as :meth:`fail` does for a pod that *answer* holds for, but tell it later.
+
+        False, and nothing is done, if the pod is not any more what the queue took it for.
+        """
+        if self._pods.get(queued.key) is not queued.pod:
+            return False
+        queued.unschedulable_plugins = set(answer.rejectors)
+        queued.pending_plugins = set()
+        self._queue.add_unschedulable_if_not_present(queued)
+        self._telling.later(queued.pod, profile, answer.record.message)
+        self._metrics.failed(
+            profile.name,
+            "unschedulable",
+            seconds=self._clock.monotonic() - started,
+            plugins=answer.rejectors,
+        )
+        return True
+
+
+def refused_late(status: Status) -> Diagnosis:
+    """Tell a refusal by Reserve or Permit as if the cluster were one node (spec §2.7, §2.9)."""
+    diagnosis = Diagnosis(1, statuses={0: status})
+    diagnosis.unschedulable_plugins.add(status.plugin)
+    return diagnosis

@@ -1,0 +1,147 @@
+"""Asks a running scheduler, over HTTP."""
+
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from berth.addresses import THIS_MACHINE
+from berth.errors import UserError
+from berth.explain.explanation import Explanation, WorkloadExplanation
+from berth.explain.workload import Workload
+from berth.printable import printable
+from berth.whatif.answer import Answer
+
+TIMEOUT_SECONDS: Final = 30.0
+SIMULATE_SECONDS: Final = 45.0
+"""A scheduler itself gives up a simulation after 30, and says so."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class AskError(UserError):
+    """There is no answer; the message says why, whom was asked, and what may help."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningScheduler:
+    """A scheduler that answers at *url*, and how it and we prove who we are."""
+
+    url: str
+    authorization: str = ""
+    """The header of that name, ``Bearer ...``; told over TLS, or to this machine, only."""
+    tls: ssl.SSLContext | bool = True
+    """Whom to trust, and which certificate to show; True: whom this system trusts."""
+    transport: httpx.BaseTransport | None = None
+    """In place of a connection."""
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        answer: type[Model],
+        *,
+        params: Mapping[str, str] | None = None,
+        body: object = None,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> Model:
+        """Send one request and return its *answer*; *timeout* is in seconds.
+
+        Raises AskError.
+        """
+        try:
+            with httpx.Client(
+                base_url=self.url, timeout=timeout, verify=self.tls, transport=self.transport
+            ) as client:
+                response = client.request(
+                    method, path, params=params, json=body, headers=self._headers()
+                )
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as exc:
+            raise AskError(f"no scheduler answers at {self.url}: {exc}{_help(exc)}") from exc
+        if not response.is_success:
+            raise AskError(self._refusal(response, path))
+        try:
+            return answer.model_validate_json(response.content)
+        except ValidationError as exc:
+            raise AskError(
+                f"{self.url} answers {response.status_code}, but not as berth does"
+            ) from exc
+
+    def _headers(self) -> dict[str, str]:
+        parts = urlsplit(self.url)
+        is_secret_safe = parts.scheme == "https" or parts.hostname in THIS_MACHINE
+        return (
+            {"Authorization": self.authorization} if self.authorization and is_secret_safe else {}
+        )
+
+    def _refusal(self, response: httpx.Response, path: str) -> str:
+        why = printable(_reason(response))
+        match response.status_code:
+            case httpx.codes.UNAUTHORIZED:
+                return (
+                    f"{self.url} does not know who asks (401): name a kubeconfig whose user it"
+                    " knows, with --kubeconfig or $KUBECONFIG"
+                )
+            case httpx.codes.FORBIDDEN:
+                return (
+                    f"{self.url}: {why or 'forbidden'} (403); it takes a ClusterRole with"
+                    f" nonResourceURLs: [{path}]"
+                )
+        return why or f"{self.url} answers {response.status_code}, but not as berth does"
+
+
+def ask_about_pod(scheduler: RunningScheduler, key: str, *, nodes: str) -> Explanation:
+    """Return what *scheduler* tells of the pod ``namespace/name``.
+
+    *nodes*: about how many nodes, or ``all``. Raises AskError.
+    """
+    path = f"/explain/pods/{quote(key)}"
+    return scheduler.ask("GET", path, Explanation, params={"nodes": nodes})
+
+
+def ask_about_workload(
+    scheduler: RunningScheduler, namespace: str, workload: Workload, *, nodes: str
+) -> WorkloadExplanation:
+    """Return what *scheduler* tells of the pending pods of *workload*; otherwise the same."""
+    params = {"workload": str(workload), "nodes": nodes}
+    path = f"/explain/pods/{quote(namespace, safe='')}"
+    return scheduler.ask("GET", path, WorkloadExplanation, params=params)
+
+
+def ask_to_simulate(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:
+    """Return what would be, on the cluster as *scheduler* sees it; AskError if it does not tell."""
+    return scheduler.ask("POST", "/simulate", Answer, body=question, timeout=SIMULATE_SECONDS)
+
+
+def _reason(response: httpx.Response) -> str:
+    """Return what a refusal says, of ours or as API servers word it; empty if it is neither."""
+    with suppress(ValueError):
+        match response.json():
+            case {"detail": str(why)} | {"kind": "Status", "message": str(why)}:
+                return why
+            case {"detail": [*problems]}:
+                return "; ".join(map(_problem, problems))
+    return ""
+
+
+def _problem(problem: Any) -> str:
+    match problem:
+        case {"loc": [_, *where], "msg": why}:
+            return f"{'.'.join(map(str, where))}: {why}"
+    return str(problem)
+
+
+def _help(error: Exception) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return (
+            "; a --kubeconfig or --certificate-authority may vouch for it,"
+            " --insecure-skip-tls-verify trusts anybody"
+        )
+    if "WRONG_VERSION_NUMBER" in str(error):
+        return "; perhaps it speaks plain HTTP"
+    return ""

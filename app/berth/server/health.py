@@ -1,0 +1,191 @@
+"""``/healthz``, ``/livez``, ``/readyz``: what probes ask (spec §7.3)."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, TypeAlias
+
+from fastapi import APIRouter, Query
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CollectorRegistry
+from starlette.responses import Response
+
+from berth.clock import Clock
+from berth.metrics.exposition import metrics_text
+from berth.metrics.health_metrics import HealthMetrics
+from berth.server.refusal import LONGEST_WORD, MOST_PROBLEMS
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[], str]
+"""Returns what is wrong, "" if nothing is. Probes are public: the words are for our log only."""
+
+Probes = Mapping[str, Mapping[str, Check]]
+"""Name of a probe, which is its path, to the checks it consists of."""
+
+PATIENCE: Final = 30.0
+"""Seconds without a decision after which scheduling counts as stuck, if pods could be tried."""
+
+_Verbose: TypeAlias = Annotated[str | None, Query(description="If given at all: name the checks.")]
+_Excluded: TypeAlias = Annotated[list[str] | None, Query(description="Checks to leave out.")]
+_NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
+_TEXT: Final[dict[str, Any]] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+
+
+def ping() -> str:
+    """Say nothing bad: that somebody answers is what is to be known."""
+    return ""
+
+
+class SchedulingProgress:
+    """Fails when no decision was made for long though there are pods to decide about.
+
+    When the event loop itself hangs nobody answers a probe, which fails it as well.
+    """
+
+    def __init__(
+        self,
+        *,
+        is_busy: Callable[[], bool],
+        mark: Callable[[], object],
+        clock: Clock,
+        patience: float = PATIENCE,
+    ) -> None:
+        """*is_busy* says that there is a pod to be tried; *mark* changes with every attempt."""
+        self._is_busy = is_busy
+        self._mark = mark
+        self._clock = clock
+        self._patience = patience
+        self._seen: object = None
+        self._since: float | None = None
+        """Since when every look has found the same mark, and work to do."""
+
+    def __call__(self) -> str:
+        now, mark = self._clock.monotonic(), self._mark()
+        if not self._is_busy():
+            self._since = None
+        elif self._since is None or mark != self._seen:
+            self._since = now
+        self._seen = mark
+        if self._since is None or now - self._since < self._patience:
+            return ""
+        return f"no pod was tried for {now - self._since:.0f} s though some wait for it"
+
+
+def scheduler_probes(
+    *,
+    elects: bool,
+    is_synced: Callable[[], bool],
+    is_terminating: Callable[[], bool],
+    progress: Check,
+    watches: Check,
+) -> Probes:
+    """Return what each probe of a scheduler checks (spec §7.3), in ``livez`` also its *progress*.
+
+    ``readyz`` has *watches* besides: a process that is cut off from the API server is not made
+    better by a restart, but must not count as in order.
+
+    The check of the lease, of one that *elects*, never fails, as in kube-scheduler: who loses the
+    lease exits.
+    """
+    leader_election = {"leaderElection": ping} if elects else {}
+    return {
+        "healthz": leader_election or {"ping": ping},
+        "livez": {"ping": ping, "scheduling-progress": progress},
+        "readyz": {
+            **leader_election,
+            "shutdown": lambda: "process is shutting down" if is_terminating() else "",
+            "sched-handler-sync": lambda: "" if is_synced() else "handlers are not synced",
+            "watches": watches,
+        },
+    }
+
+
+def extender_probes(*, is_synced: Callable[[], bool], is_terminating: Callable[[], bool]) -> Probes:
+    """Return what each probe of the extender port checks: of a scheduler's, what applies."""
+    probes = scheduler_probes(
+        elects=False,
+        is_synced=is_synced,
+        is_terminating=is_terminating,
+        progress=ping,
+        watches=ping,
+    )
+    readyz = {name: check for name, check in probes["readyz"].items() if name != "watches"}
+    return {**probes, "livez": {"ping": ping}, "readyz": readyz}
+
+
+def health_endpoints(probes: Probes) -> APIRouter:
+    """Return the endpoints of *probes*, and ``/metrics/slis`` that tells of them."""
+    router = APIRouter(tags=["health"])
+    metrics = HealthMetrics()
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    for probe, checks in probes.items():
+        _include(router, probe, checks, metrics)
+
+    @router.get("/metrics/slis", summary="How health checks went", response_class=Response)
+    async def slis() -> Response:
+        content, content_type = metrics_text(registry, "")
+        return Response(content, headers={"Content-Type": content_type})
+
+    @router.delete(
+        "/metrics/slis", summary="Forget how health checks went", response_class=PlainTextResponse
+    )
+    async def reset() -> str:
+        metrics.reset()
+        return "metrics reset\n"
+
+    return router
+
+
+def _include(
+    router: APIRouter, probe: str, checks: Mapping[str, Check], metrics: HealthMetrics
+) -> None:
+    @router.get(
+        f"/{probe}",
+        summary=f"Whether all checks of {probe} pass",
+        response_class=PlainTextResponse,
+        responses={500: {"description": "one does not", **_TEXT}},
+        name=probe,
+    )
+    async def all_checks(verbose: _Verbose = None, exclude: _Excluded = None) -> PlainTextResponse:
+        lines, failed, excluded = [], {}, exclude or []
+        for name, check in checks.items():
+            if name in excluded:
+                lines.append(f"[+]{name} excluded: ok")
+                continue
+            problem = check()
+            metrics.answered(name, probe, healthy=not problem)
+            if problem:
+                failed[name] = problem
+            lines.append(f"[-]{name} failed: reason withheld" if problem else f"[+]{name} ok")
+        unknown = sorted(set(excluded) - checks.keys())
+        if unknown:
+            told = [name[:LONGEST_WORD] for name in unknown[:MOST_PROBLEMS]]
+            names = ", ".join(json.dumps(name, ensure_ascii=False) for name in told)
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
+        if failed:
+            log.debug("health check failed", extra={"probe": probe, "failed": failed})
+            text = "\n".join([*lines, f"{probe} check failed", ""])
+            return PlainTextResponse(text, 500, headers=_NOSNIFF)
+        text = "ok" if verbose is None else "\n".join([*lines, f"{probe} check passed", ""])
+        return PlainTextResponse(text, headers=_NOSNIFF)
+
+    for name, check in checks.items():
+        _include_one(router, probe, name, check)
+
+
+def _include_one(router: APIRouter, probe: str, name: str, check: Check) -> None:
+    @router.get(
+        f"/{probe}/{name}",
+        summary=f"Whether {name} passes",
+        response_class=PlainTextResponse,
+        responses={500: {"description": "it does not", **_TEXT}},
+        name=f"{probe} {name}",
+    )
+    async def one_check() -> PlainTextResponse:
+        problem = check()
+        if problem:
+            text = f"internal server error: {problem}\n"
+            return PlainTextResponse(text, 500, headers=_NOSNIFF)
+        return PlainTextResponse("ok", headers=_NOSNIFF)

@@ -1,0 +1,44 @@
+"""``/snapshot``: the state of the cluster as a file."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+from fastapi import APIRouter, HTTPException
+from fastapi.responses import StreamingResponse
+
+from berth.redaction import redacted_object
+from berth.server.refusal import Refusal
+from berth.whatif.snapshot import Snapshot
+
+
+def snapshot_endpoints(take: Callable[[], Snapshot], *, is_synced: Callable[[], bool]) -> APIRouter:
+    """Return the endpoint that tells what *take* takes of a moment."""
+    router = APIRouter(tags=["what if"])
+
+    @router.get(
+        "/snapshot",
+        summary="All that deciding needs, for `berth simulate` and `berth explain`",
+        description="The cluster as the scheduler sees it at one moment: a `berth/v1` Snapshot with"
+        " the configuration, with REDACTED for secrets, and lists of Kubernetes objects, which have"
+        " the fields that berth reads.",
+        response_class=StreamingResponse,
+        responses={
+            200: {"content": {"application/json": {"schema": {"type": "object"}}}},
+            503: {"model": Refusal},
+        },
+    )
+    async def snapshot() -> StreamingResponse:
+        if not is_synced():
+            raise HTTPException(503, "the state of the cluster is not known yet")
+        taken = take()
+        shown = replace(taken, config=redacted_object(taken.config))
+        return StreamingResponse(_in_turns(shown), media_type="application/json")
+
+    return router
+
+
+async def _in_turns(snapshot: Snapshot) -> AsyncIterator[bytes]:
+    for piece in snapshot.encode():
+        yield piece
+        await asyncio.sleep(0)

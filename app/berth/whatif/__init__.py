@@ -1,0 +1,19 @@
+"""What if: the scheduler's answer for a cluster that might be.
+
+What lives here: the snapshot of a cluster as a file, the question that is asked of it, the changes
+that it makes to a private copy, and the answer with its table. What must not: HTTP, the live state,
+and rules of scheduling. Neighbours: ``berth.offline`` (the cluster in memory and the simulation
+that recorded sequences use, too), ``berth.server`` (asks for others, in a process of its own),
+``berth.commands.simulate`` (asks for people).
+
+::
+
+    snapshot --load--> Scenario --changes--> cluster that might be --placing--> answer
+
+Decision (2026-11): a snapshot has what berth reads of an object, not the whole object; because that
+is what decisions follow from and all that the scheduler keeps; instead of raw JSON, which would be
+twenty times as much in memory. Decision (2026-11): a pod that a preemption removes does not come
+back, for nobody can tell whether its owner makes another; it is told among the victims. Decision
+(2026-11): DaemonSets are known by the pods they run, and by their manifests where a list or a
+question brings them; instead of a watch, for which every installation would need one more right.
+"""

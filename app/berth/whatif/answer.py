@@ -1,0 +1,146 @@
+"""What is answered, as JSON has it; documented in the server's OpenAPI.
+
+Amounts are in the units of scheduling: cpu in milli-cores, memory and storage in bytes, all else in
+pieces.
+"""
+
+from pydantic import Field
+
+from berth.explain.explanation import Told
+
+
+class Amount(Told):
+    """One resource of some nodes."""
+
+    allocatable: int
+    requested: int = Field(description="What the pods on the nodes request")
+    share: float = Field(description="requested / allocatable; 0 where nothing can be allocated")
+
+
+class Usage(Told):
+    """What some nodes have to give, and what is taken."""
+
+    nodes: int
+    pods: int
+    resources: dict[str, Amount] = Field(
+        description="cpu in milli-cores, memory and ephemeral-storage in bytes, others in pieces"
+    )
+    imbalance: dict[str, float] = Field(
+        description="Standard deviation over the nodes of the share of cpu and memory; 0 is even"
+    )
+
+
+class Group(Told):
+    """The nodes with one value of a label; empty for those without the label."""
+
+    value: str
+    placed: int = Field(description="How many pods of this question found a node here")
+    before: Usage
+    after: Usage
+
+
+class Unplaced(Told):
+    """Pods that are alike and fit nowhere for the same reason."""
+
+    template: str = Field(description="What they were made from, as in Deployment default/web")
+    message: str = Field(description="As in the FailedScheduling event")
+    pods: tuple[str, ...]
+    asked: bool = Field(description="Whether the question is about them; else they waited before")
+
+
+class Victim(Told):
+    """A pod that would be evicted."""
+
+    pod: str
+    node: str
+    priority: int
+    preemptor: str
+
+
+class Move(Told):
+    """A pod that would run on another node."""
+
+    pod: str
+    source: str
+    target: str
+
+
+class Repacked(Told):
+    """What comes of placing the pods that run anew. Pods of DaemonSets and mirror pods, which go
+    with their node, do not count.
+    """
+
+    nodes_before: int = Field(description="Nodes that run pods")
+    nodes_after: int
+    emptied: tuple[str, ...] = Field(description="Nodes that run none any more")
+    pods: int = Field(description="How many were placed anew")
+    moves: tuple[Move, ...]
+
+
+class Outcome(Told):
+    """What one scheduler makes of it."""
+
+    fits: bool = Field(
+        description="Whether all pods that the question is about have a node: its own and those of"
+        " removed nodes; if there are none, all that wait"
+    )
+    placements: dict[str, str] = Field(description="Node by namespace/name of the pod")
+    unplaced: tuple[Unplaced, ...]
+    victims: tuple[Victim, ...]
+    before: Usage = Field(description="The cluster as it was")
+    after: Usage = Field(description="The cluster with all changes and placements")
+    groups: dict[str, tuple[Group, ...]] = Field(description="By label, then by value")
+    repacked: Repacked | None = None
+
+
+class NodesNeeded(Told):
+    """How many nodes must be added."""
+
+    count: int | None = Field(
+        description="So many are enough and one less is not; null if the most allowed are not."
+        " Where more nodes can make things worse, as with spreading, a smaller number may do too"
+    )
+    most: int
+    tried: dict[int, bool] = Field(description="Numbers of nodes that were simulated: enough?")
+
+
+class RemovableNode(Told):
+    """A node that can go, and where its pods would be."""
+
+    node: str
+    moves: dict[str, str] = Field(description="Node by namespace/name of the pod")
+
+
+class Staying(Told):
+    """Nodes that cannot go for the same reason."""
+
+    why: str
+    nodes: tuple[str, ...]
+
+
+class Removable(Told):
+    """Nodes that can go, all of them at once; found by trying the least used first."""
+
+    nodes: tuple[RemovableNode, ...]
+    stays: tuple[Staying, ...] = Field(description="Why the others of the question stay")
+    after: Usage = Field(description="The cluster without them")
+    without_controller: tuple[str, ...] = Field(
+        description="Pods of theirs that nobody makes again once they are evicted"
+    )
+
+
+class Answer(Outcome):
+    """What would be."""
+
+    snapshot_time: str = Field(description="When the snapshot was taken; empty if it does not say")
+    notes: tuple[str, ...] = Field(
+        default=(), description="What was passed over, assumed or not known"
+    )
+    nodes_needed: NodesNeeded | None = None
+    removable: Removable | None = None
+    compared: Outcome | None = Field(
+        default=None, description="What the other configuration makes of the same question"
+    )
+    moved: int | None = Field(
+        default=None, description="Pods that the two configurations place differently"
+    )

@@ -1,0 +1,82 @@
+"""A snapshot of a running scheduler."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+
+import msgspec
+
+from berth.cache.cache import Cache
+from berth.clock import Clock, rfc3339
+from berth.config.configz import to_object
+from berth.config.types import KubeSchedulerConfiguration
+from berth.framework.pod_info import PodInfo
+from berth.objects.meta import KubeStruct
+from berth.objects.pod import Pod
+from berth.queue.nominator import Nominator
+from berth.whatif.snapshot import Snapshot
+
+
+class LiveSnapshots:
+    """Takes snapshots of a scheduler's state; to be used on its event loop only."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        nominator: Nominator,
+        *,
+        pods: Mapping[str, Pod],
+        others: Callable[[], Iterable[Iterable[KubeStruct]]],
+        config: Callable[[], KubeSchedulerConfiguration],
+        clock: Clock,
+    ) -> None:
+        """*pods* is the informer's store; *others* returns those of kinds but pods and nodes."""
+        self._cache = cache
+        self._nominator = nominator
+        self._pods = pods
+        self._others = others
+        self._config = config
+        self._clock = clock
+
+    def take(self) -> Snapshot:
+        """Return the state of this moment, in one go; objects are shared, for they do not change.
+
+        Takes 40 ms for 50,000 pods, all of which must be looked at.
+
+        A pod that was given a node is told to be there, also while it is being bound; a waiting one
+        is nominated to what the scheduler thinks. Volumes and claims are as the API last told them,
+        without what is being written about them at this moment.
+        """
+        self._cache.refresh_order()
+        table = self._cache.table
+        nodes = [table.nodes[row] for row in table.order.tolist()]
+        unbound = [pod for pod in self._pods.values() if not pod.spec.node_name]
+        objects: dict[str, list[KubeStruct]] = {
+            "Node": [node for node in nodes if node is not None],
+            "Pod": [
+                info.pod if info.pod.spec.node_name else info.pod.assigned_to(info.node_name)
+                for info in self._in_order()
+            ],
+        }
+        objects["Pod"] += (
+            self._nominated(pod) for pod in unbound if self._cache.pod(pod.metadata.uid) is None
+        )
+        for group in self._others():
+            for obj in group:
+                objects.setdefault(type(obj).__name__, []).append(obj)
+        # Extenders are not asked what if.
+        config = to_object(self._config()) | {"extenders": []}
+        return Snapshot(rfc3339(self._clock.now()), config, objects)
+
+    def _in_order(self) -> Iterator[PodInfo]:
+        """Yield the pods that count, those of one node in the order in which they came there."""
+        table = self._cache.table
+        yield from chain.from_iterable(table.pods[row].values() for row in table.order.tolist())
+        if self._cache.counts()["nodes"] > len(table):  # there are nodes that are not known
+            yield from (pod for pod in self._cache.pods() if pod.node_name not in table.row_of)
+
+    def _nominated(self, pod: Pod) -> Pod:
+        node = self._nominator.nominated_node(pod.metadata.uid) or ""
+        if pod.status.nominated_node_name == node:
+            return pod
+        status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+        return msgspec.structs.replace(pod, status=status)

@@ -1,0 +1,46 @@
+"""Why a pod of a snapshot fits, or does not."""
+
+from berth.explain.explanation import Explanation
+from berth.explain.judge import judge
+from berth.explain.summary import Subject, summarize
+from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
+from berth.framework.pod_info import PodInfo
+from berth.offline.explain import configuration
+from berth.offline.scenario import OfflineHandle
+from berth.profile.build import Registry, build_profiles
+from berth.whatif.snapshot import Snapshot, SnapshotError
+
+
+def explain_pod(
+    snapshot: Snapshot, key: str, registry: Registry, *, limit: int | None
+) -> Explanation:
+    """Tell about the pod ``namespace/name`` of *snapshot*, and the *limit* best nodes.
+
+    Nothing is judged for a pod of another scheduler. Raises SnapshotError if there is no such pod,
+    or it has finished, and ConfigError when the configuration cannot be used.
+    """
+    cluster = snapshot.scenario()
+    pod = cluster.pods.get(key)
+    if pod is None or pod.is_terminated:
+        raise SnapshotError(f"pod {key}: there is none, or it has finished")
+    config = configuration({"id": "snapshot", "config": snapshot.config}, registry)
+    nodes, asked, notes = cluster.cache.table, PodInfo(pod), []
+    handle = OfflineHandle(nodes, listers=cluster.listers, pods=cluster.pods)
+    profile = build_profiles(config, registry, handle).get(pod.spec.scheduler_name)
+    placed = cluster.cache.pod(asked.uid)
+    if placed is not None:
+        notes.append(AS_IF_UNPLACED)
+        nodes = nodes.detached()
+        asked = as_if_unplaced(pod, placed, nodes)
+    judgement = None
+    if profile is not None:
+        judgement = judge(
+            profile, asked, nodes, nominated=cluster.nominated, limit=limit, notes=notes
+        )
+    return Explanation(
+        pod=key,
+        uid=asked.uid,
+        profile=pod.spec.scheduler_name,
+        summary=summarize(Subject(key), None, judgement),
+        judgement=judgement,
+    )

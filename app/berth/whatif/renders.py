@@ -1,0 +1,104 @@
+"""What is in a render, such as ``helm template`` prints: who makes pods, what has a part in where
+they go, and what does not matter.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from berth.objects.meta import KubeStruct
+from berth.offline.scenario import KINDS
+from berth.whatif.daemons import DAEMON_SET
+from berth.whatif.manifests import QuestionError, companion, priority_class
+from berth.whatif.question import Replicas
+
+_WORKLOADS: Final[Mapping[str, str]] = {
+    "CronJob": "batch",
+    DAEMON_SET: "apps",
+    "Deployment": "apps",
+    "Job": "batch",
+    "Pod": "",
+    "PodTemplate": "",
+    "ReplicaSet": "apps",
+    "ReplicationController": "",
+    "StatefulSet": "apps",
+}
+"""What has a template of pods, with the group of its API: a Job may also be somebody else's."""
+
+_COMPANIONS: Final = KINDS.keys() - _WORKLOADS.keys() - {"Node"}
+PRIORITY_CLASS: Final = "PriorityClass"
+_HOOK: Final = "helm.sh/hook"
+_TEST: Final = "test"
+"""Hooks that come with no install or upgrade: ``test``, once ``test-success``."""
+_MOST_NAMED: Final = 20
+
+
+@dataclass(slots=True)
+class Render:
+    """The templates of a question, sorted."""
+
+    workloads: list[tuple[str, Replicas]] = field(default_factory=list)
+    """Who makes pods, with the name of the field."""
+    objects: list[KubeStruct] = field(default_factory=list)
+    priorities: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def sort_out(templates: Iterable[Replicas]) -> Render:
+    """Sort what comes as templates; what makes no pods is noted.
+
+    Raises QuestionError for an object without a kind, and if there is nothing but such that do
+    nothing here.
+    """
+    render, taken, skipped = Render(), Counter[str](), Counter[str]()
+    for i, each in enumerate(templates):
+        at, manifest = f"templates[{i}].manifest", each.manifest
+        kind = manifest.get("kind")
+        if not isinstance(kind, str) or not kind:
+            raise QuestionError(f"{at}.kind: {kind!r}: needed")
+        group = _group(manifest)
+        if _is_test(manifest):
+            skipped[f"{kind} of a helm test"] += 1
+        elif group in (None, _WORKLOADS.get(kind)) and kind in _WORKLOADS:
+            render.workloads.append((at, each))
+        elif kind == PRIORITY_CLASS:
+            name, value = priority_class(manifest, at=at)
+            render.priorities[name] = value
+            taken[kind] += 1
+        elif kind in _COMPANIONS and _is_kubernetes(group):
+            render.objects.append(companion(manifest, at=at))
+            taken[kind] += 1
+        else:
+            skipped[kind] += 1
+    if skipped and not render.workloads and not taken:
+        raise QuestionError(f"templates: none of them makes pods: {_counted(skipped)}")
+    if taken:
+        render.notes.append(f"taken into account: {_counted(taken)}")
+    if skipped:
+        render.notes.append(f"passed over, for they make no pods: {_counted(skipped)}")
+    return render
+
+
+def _group(manifest: Mapping[str, Any]) -> str | None:
+    """Return the group of an object's API, empty for the core; None if it does not say."""
+    version = manifest.get("apiVersion")
+    return version.rpartition("/")[0] if isinstance(version, str) and version else None
+
+
+def _is_kubernetes(group: str | None) -> bool:
+    return not group or "." not in group or group.endswith(".k8s.io")
+
+
+def _is_test(manifest: Mapping[str, Any]) -> bool:
+    meta = manifest.get("metadata")
+    annotations = meta.get("annotations") if isinstance(meta, Mapping) else None
+    hooks = annotations.get(_HOOK) if isinstance(annotations, Mapping) else None
+    if not isinstance(hooks, str):
+        return False
+    return all(hook.strip().startswith(_TEST) for hook in hooks.split(","))
+
+
+def _counted(kinds: Counter[str]) -> str:
+    named = [f"{count} {kind:.63}" for kind, count in sorted(kinds.items())[:_MOST_NAMED]]
+    return ", ".join(named) + (", ..." if len(kinds) > _MOST_NAMED else "")

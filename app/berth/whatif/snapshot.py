@@ -1,0 +1,206 @@
+"""A cluster at one moment, as a file: all that deciding needs.
+
+::
+
+    {"apiVersion": "berth/v1", "kind": "Snapshot",
+     "metadata": {"time": "2026-01-01T00:00:00Z"},
+     "config": {"apiVersion": "kubescheduler.config.k8s.io/v1", ...},
+     "items": [{"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": ...}, ...]},
+               {"apiVersion": "v1", "kind": "PodList", "items": [...]}, ...]}
+
+Objects have the fields that berth reads and are told in the order that matters: nodes as scheduling
+goes round them, pods as they came. A kind may come in several lists. What ``kubectl get ... -o
+json`` prints is read as well: a List of whole objects of any kinds, of which others than ours are
+passed over; it has no configuration. DaemonSets are read where a List has them.
+"""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+from types import GenericAlias
+from typing import Any, Final
+
+import msgspec
+
+from berth.cache.cache import CacheError
+from berth.errors import UNREADABLE, UserError
+from berth.objects.meta import KubeStruct
+from berth.offline.scenario import KINDS, Scenario
+from berth.whatif.daemons import DAEMON_SET
+
+API_VERSION: Final = "berth/v1"
+KIND: Final = "Snapshot"
+BATCH: Final = 100
+"""Objects that are written before others get a turn; at most so many are in one list."""
+MOST_BYTES: Final = 1 << 30
+"""Of a compressed file, when it is unpacked."""
+
+_GROUPS: Final[Mapping[str, str]] = {
+    "CSIDriver": "storage.k8s.io/v1",
+    "CSINode": "storage.k8s.io/v1",
+    "CSIStorageCapacity": "storage.k8s.io/v1",
+    DAEMON_SET: "apps/v1",
+    "DeviceClass": "resource.k8s.io/v1",
+    "PodDisruptionBudget": "policy/v1",
+    "ReplicaSet": "apps/v1",
+    "ResourceClaim": "resource.k8s.io/v1",
+    "ResourceSlice": "resource.k8s.io/v1",
+    "StatefulSet": "apps/v1",
+    "StorageClass": "storage.k8s.io/v1",
+    "VolumeAttachment": "storage.k8s.io/v1",
+}
+"""The apiVersion of kinds that are not of ``v1``."""
+
+_WITH_RAW: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "ResourceClaim"})
+"""Kinds that carry what they were decoded from, for writing them back."""
+
+_READ: Final[Mapping[str, Any]] = {**KINDS, DAEMON_SET: dict[str, Any]}
+"""What is decoded of each kind."""
+
+_GZIP: Final = b"\x1f\x8b"
+
+
+class SnapshotError(UserError):
+    """A snapshot that cannot be used; names the source, the kind and the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Objects by kind, and who would decide on them."""
+
+    time: str = ""
+    """When it was taken, in UTC as RFC 3339; empty if nobody says."""
+    config: Mapping[str, Any] | None = None
+    """A KubeSchedulerConfiguration as the API writes it; None: the default one."""
+    objects: Mapping[str, Sequence[KubeStruct]] = field(default_factory=dict)
+    daemon_sets: Sequence[Mapping[str, Any]] = ()
+    """Manifests, where they are known: a scheduler does not watch them."""
+
+    def encode(self) -> Iterator[bytes]:
+        """Yield the JSON in pieces, none of which takes more than some milliseconds to make."""
+        head = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"time": self.time}}
+        if self.config is not None:
+            head["config"] = dict(self.config)
+        yield msgspec.json.encode(head)[:-1] + b',"items":['
+        separator = b""
+        for kind, objects in self.objects.items():
+            for start in range(0, len(objects), BATCH):
+                batch = [_as_read(kind, obj) for obj in objects[start : start + BATCH]]
+                typed = {"apiVersion": api_version(kind), "kind": f"{kind}List"}
+                yield separator + msgspec.json.encode(typed | {"items": batch})
+                separator = b",\n"
+        if self.daemon_sets:
+            typed = {"apiVersion": api_version(DAEMON_SET), "kind": f"{DAEMON_SET}List"}
+            yield separator + msgspec.json.encode(typed | {"items": self.daemon_sets})
+        yield b"]}\n"
+
+    def scenario(self) -> Scenario:
+        """Return a new cluster in memory of all objects, in their order.
+
+        Raises SnapshotError for pods that cannot be told apart.
+        """
+        scenario = Scenario()
+        try:
+            for obj in chain(*self.objects.values()):
+                scenario.take_in(obj)
+        except CacheError as exc:
+            raise SnapshotError(str(exc)) from exc
+        scenario.cache.refresh_order()
+        return scenario
+
+
+def api_version(kind: str) -> str:
+    """Return the apiVersion of a kind that we read."""
+    return _GROUPS.get(kind, "v1")
+
+
+def _as_read(kind: str, obj: KubeStruct) -> KubeStruct:
+    return msgspec.structs.replace(obj, raw=b"") if kind in _WITH_RAW else obj
+
+
+class _Document(msgspec.Struct, rename="camel"):
+    """The outside; what is in it is decoded when its kind is known."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: dict[str, Any] | None = None
+    config: dict[str, Any] | None = None
+    items: tuple[msgspec.Raw, ...] | None = None
+
+
+class _Item(msgspec.Struct):
+    kind: str = ""
+    items: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+_decode_document = msgspec.json.Decoder(_Document).decode
+_decode_item = msgspec.json.Decoder(_Item).decode
+_decode_many: Final[Mapping[str, Callable[[msgspec.Raw], list[KubeStruct] | None]]] = {
+    # null is how Go writes an empty list
+    kind: msgspec.json.Decoder(GenericAlias(list, (of,)) | None).decode
+    for kind, of in _READ.items()
+}
+_decode_one: Final = {kind: msgspec.json.Decoder(of).decode for kind, of in _READ.items()}
+
+
+def load(path: Path) -> Snapshot:
+    """Read a file, compressed or not; SnapshotError if it is no snapshot."""
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise SnapshotError(f"{path}: {exc.strerror}") from exc
+    return decode(data, source=str(path))
+
+
+def decode(data: bytes, *, source: str) -> Snapshot:
+    """Read the bytes of a snapshot, or of a List; *source* names them in errors.
+
+    Raises SnapshotError.
+    """
+    try:
+        document = _decode_document(_unpacked(data))
+    except (OSError, EOFError, zlib.error, *UNREADABLE) as exc:
+        raise SnapshotError(f"{source}: no snapshot: {exc}") from exc
+    is_ours = (document.api_version, document.kind) == (API_VERSION, KIND)
+    if not is_ours and not document.kind.endswith("List"):
+        got = f"apiVersion {document.api_version!r}, kind {document.kind!r}"
+        raise SnapshotError(f"{source}: a {API_VERSION} {KIND} or a List is needed, got {got}")
+    objects: dict[str, list[Any]] = {DAEMON_SET: []}
+    for kind, found in _read_all(document, source):
+        objects.setdefault(kind, []).extend(found)
+    daemon_sets = tuple(objects.pop(DAEMON_SET))
+    time = (document.metadata or {}).get("time", "") if is_ours else ""
+    return Snapshot(str(time), document.config if is_ours else None, objects, daemon_sets)
+
+
+def _unpacked(data: bytes) -> bytes:
+    if not data.startswith(_GZIP):
+        return data
+    with gzip.open(BytesIO(data)) as file:
+        unpacked = file.read(MOST_BYTES + 1)
+    if len(unpacked) > MOST_BYTES:
+        raise OSError(f"more than {MOST_BYTES} bytes when unpacked")
+    return unpacked
+
+
+def _read_all(document: _Document, source: str) -> Iterator[tuple[str, Iterable[Any]]]:
+    """Yield kind and objects, list by list."""
+    of_list = document.kind.removesuffix("List")
+    for index, raw in enumerate(document.items or ()):
+        where = f"{source}: items[{index}]"
+        try:
+            item = _decode_item(raw)
+            kind = item.kind.removesuffix("List") or of_list
+            where = f"{where}, {kind}"
+            if kind not in _READ:
+                continue
+            if item.kind.endswith("List"):
+                yield kind, _decode_many[kind](item.items) or ()
+            else:
+                yield kind, [_decode_one[kind](raw)]
+        except UNREADABLE as exc:
+            raise SnapshotError(f"{where}: {exc}") from exc

@@ -1,7 +1,0 @@
-"""Hollow kubelets: nodes that say they run pods. No container ever starts.
-
-What lives here: how nodes look, which pods they take, how pods go from Pending to Running to gone,
-and the shell that reports it. What must not: deciding where pods go. They are clients of the API
-and work against any API server. Neighbours: ``app.cluster.actions``, ``app.cluster.delay_queue``
-(one queue drives all nodes and pods), ``app.informer`` (one watch for all nodes).
-"""

@@ -1,7 +1,0 @@
-"""A whole cluster in one process: ``berth up`` and ``berth cluster``.
-
-What lives here: the embedded cluster as its users see it (:mod:`app.embedded.cluster`), the run of
-``berth up`` with its progress on a terminal, and what is verified at its end. What must not: the
-API server and the kubelets themselves (``app.cluster``). Neighbours: ``app.commands`` above,
-``app.main`` and ``app.cluster`` below.
-"""

@@ -1,7 +1,0 @@
-"""Deciding without a cluster: recorded scenarios in, decisions out.
-
-What lives here: reading API objects from files into a cache of their own, and putting decisions
-into the shape that people and tools read. What must not: the network, and rules of scheduling
-(``app.scheduler`` and the plugins have those). Neighbours: ``app.scheduler.find_node`` (decides),
-``app.commands`` (call this), ``app.whatif`` (asks other questions of the same cluster in memory).
-"""

@@ -1,0 +1,140 @@
+"""DefaultPreemption: a pod that fits nowhere may have pods of lower priority evicted."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    EnqueueExtensions,
+    FilterRunner,
+    PluginArgs,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreEnqueuePlugin,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.disruption_budgets import DisruptionBudgets
+from berth.framework.preemption.dry_run import DryRun, Rows
+from berth.framework.preemption.eligibility import why_not
+from berth.framework.preemption.pick_node import choose
+from berth.framework.preemption.ranks import Ranks
+from berth.framework.status import Code, Status
+from berth.objects.pod import Pod
+
+STILL_EVICTING: Final = Status.unresolvable(
+    "waiting for the preemption for this pod to be finished"
+)
+
+
+class DefaultPreemptionArgs(PluginArgs):
+    """How many candidates are enough, of the nodes that preemption could help on."""
+
+    min_candidate_nodes_percentage: int = Field(default=10, ge=0, le=100)
+    min_candidate_nodes_absolute: int = Field(default=100, ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> "DefaultPreemptionArgs":
+        if not self.min_candidate_nodes_percentage and not self.min_candidate_nodes_absolute:
+            raise ValueError(
+                "minCandidateNodesPercentage and minCandidateNodesAbsolute cannot both be 0"
+            )
+        return self
+
+
+class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
+    """Nominates a pod to the node where evictions make room for it at the least cost (spec §6).
+
+    While its victims are being evicted the pod is kept out of the queue.
+    """
+
+    NAME = "DefaultPreemption"
+    JUDGES_TEMPLATES = True
+    ARGS = DefaultPreemptionArgs
+
+    def __init__(
+        self, args: DefaultPreemptionArgs | None = None, handle: Handle | None = None
+    ) -> None:
+        super().__init__(args, handle)
+        if handle is None:
+            raise TypeError("DefaultPreemption: needs a handle to look up pods and budgets")
+        args = args or DefaultPreemptionArgs()
+        self._percentage = args.min_candidate_nodes_percentage
+        self._absolute = args.min_candidate_nodes_absolute
+        self._handle = handle
+        self._budgets = DisruptionBudgets(handle.listers.pod_disruption_budgets)
+        self._ranks = Ranks()
+
+    def post_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        filters: FilterRunner,
+    ) -> PostFilterResult:
+        current = self._handle.pod(pod.key)
+        if current is None:
+            return PostFilterResult(Status.error(f'preemption: pod "{pod.name}" not found'))
+        if current is not pod.pod:
+            pod = PodInfo(current)
+        nominated = self._handle.nominated_node(pod.uid)
+        reason = why_not(pod, nodes, diagnosis, nominated=nominated)
+        if reason is not None:
+            return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
+        dry_run = DryRun(pod, nodes, state, filters, self._ranks, self._budgets)
+        rows = self._potential_rows(nodes, diagnosis)
+        found = dry_run.try_nodes(rows, enough=self._num_candidates(len(rows)))
+        if found.candidates:
+            found = choose(found, self._handle.rng)
+            assert found.chosen is not None
+            return PostFilterResult(None, found.chosen.node, found)
+        errors = [s for s in found.rejected.statuses.values() if s.code is Code.ERROR]
+        if errors:
+            status = Status.error(f"preemption: {aggregated(errors)}")
+            return PostFilterResult(status, preemption=found)
+        status = Status.unschedulable(f"preemption: {found.rejected.message()}")
+        return PostFilterResult(status, nominated_node="", preemption=found)
+
+    def _potential_rows(self, nodes: NodeTable, diagnosis: Diagnosis) -> Rows:
+        """Return the nodes that evictions could help on, starting somewhere among them."""
+        rows: Rows = nodes.order[diagnosis.rows_with(Code.UNSCHEDULABLE, nodes)[nodes.order]]
+        offset = self._handle.rng.randrange(len(rows)) if len(rows) else 0
+        return np.roll(rows, -offset)
+
+    def _num_candidates(self, num_nodes: int) -> int:
+        """Return how many candidates are enough among *num_nodes* (spec §6.2)."""
+        wanted = max(num_nodes * self._percentage // 100, self._absolute)
+        return min(num_nodes, wanted)
+
+    # While victims are leaving.
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        return STILL_EVICTING if self._handle.is_preempting(pod.uid) else None
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
+        return [ClusterEventWithHint(pod_gone, after_pod_deletion)]
+
+
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+    """Skip: the event is registered only so that gated pods are looked at again."""
+    return Hint.SKIP
+
+
+def aggregated(errors: Sequence[Status]) -> str:
+    """Return each text once, in brackets if there are several."""
+    texts = list(dict.fromkeys(status.message for status in errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

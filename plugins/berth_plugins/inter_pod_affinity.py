@@ -1,0 +1,432 @@
+"""InterPodAffinity: a pod goes near the pods it likes and keeps away from those it does not."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import Final
+
+import numpy as np
+from pydantic import Field
+
+from berth.framework.affinity_terms import (
+    AffinityTerm,
+    HeldTerm,
+    TermKind,
+    compile_terms,
+    terms_of,
+)
+from berth.framework.cycle_state import CycleState
+from berth.framework.domain_counts import DomainCounts
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.explanation import Change, ChangeKind, Detail, Explains, label_change
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    MAX_NODE_SCORE,
+    EnqueueExtensions,
+    FilterPlugin,
+    PluginArgs,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Scores,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_counters import PodMatcher
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import Mask, Rejection, Verdict
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.objects.selectors import Selector
+
+AFFINITY: Final = Status.unresolvable("node(s) didn't match pod affinity rules")
+ANTI_AFFINITY: Final = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
+EXISTING_ANTI_AFFINITY: Final = Status.unschedulable(
+    "node(s) didn't satisfy existing pods anti-affinity rules"
+)
+
+
+class InterPodAffinityArgs(PluginArgs):
+    """How much the terms of running pods count when a pod is scored."""
+
+    hard_pod_affinity_weight: int = Field(default=1, ge=0, le=100)
+    """What the *required* affinity of a running pod for this one is worth; 0: nothing."""
+    ignore_preferred_terms_of_existing_pods: bool = False
+    """Whether a pod without preferences of its own is left unscored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The required terms of the pod that is being scheduled; a pod must match all of affinity."""
+
+    affinity: PodMatcher | None
+    affinity_keys: frozenset[str]
+    anti_affinity: tuple[tuple[str, PodMatcher], ...]
+    """With topology keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """The pods that decide, per domain: the three counters of PreFilter (spec §5.11)."""
+
+    terms: Terms
+    affinity: DomainCounts
+    """Pods that all affinity terms of the pod match."""
+    anti_affinity: DomainCounts
+    """Pods that an anti-affinity term of the pod matches."""
+    existing_anti_affinity: DomainCounts
+    """Pods with an anti-affinity term that matches the pod."""
+
+    def clone(self) -> "Required":
+        return Required(
+            self.terms,
+            self.affinity.clone(),
+            self.anti_affinity.clone(),
+            self.existing_anti_affinity.clone(),
+        )
+
+
+class InterPodAffinity(
+    PreFilterPlugin,
+    PreFilterExtensions,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    EnqueueExtensions,
+    Explains,
+):
+    """Rejects nodes by required (anti)affinity, of the pod and of running pods (spec §5.11).
+
+    The score of a node is the sum of the weights of all preferences, of the pod and of running
+    pods, that are for or against its domains; normalised so that the best node gets 100 and the
+    worst 0.
+
+    No pod is looked at: ``nodes.pod_counters`` knows how many of which kind are where.
+    """
+
+    NAME = "InterPodAffinity"
+    JUDGES_TEMPLATES = True
+    ARGS = InterPodAffinityArgs
+
+    def __init__(
+        self, args: InterPodAffinityArgs | None = None, handle: Handle | None = None
+    ) -> None:
+        super().__init__(args, handle)
+        if handle is None:
+            raise TypeError("InterPodAffinity: needs a handle to look up namespaces")
+        args = args or InterPodAffinityArgs()
+        self._hard_weight = args.hard_pod_affinity_weight
+        self._scores_preferring_pods_only = args.ignore_preferred_terms_of_existing_pods
+        self._namespaces = handle.listers.namespaces
+        self._names_selected = lru_cache(maxsize=256)(self._select_names)
+
+    # Filtering.
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        written = terms_of(pod.template)
+        if written.error:
+            return Status.unresolvable(f"parsing pod: {written.error}")
+        terms = self._required(written.required_affinity, written.required_anti_affinity)
+        counters, affinity = nodes.pod_counters, terms.affinity
+        repelling = self._terms_about(pod, TermKind.REQUIRED_ANTI_AFFINITY, nodes)
+        required = Required(
+            terms,
+            affinity=DomainCounts.sum_up(
+                nodes,
+                ()
+                if affinity is None
+                else ((key, counters.counts(affinity)) for key in terms.affinity_keys),
+            ),
+            anti_affinity=DomainCounts.sum_up(
+                nodes, ((key, counters.counts(matcher)) for key, matcher in terms.anti_affinity)
+            ),
+            existing_anti_affinity=DomainCounts.sum_up(
+                nodes, ((held.term.topology_key, counters.counts(held)) for held in repelling)
+            ),
+        )
+        if affinity is None and not terms.anti_affinity and not required.existing_anti_affinity:
+            return SKIP
+        state.write(self.NAME, required)
+        return None
+
+    def add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        self._count(state, pod, added, nodes, by=1)
+        return None
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        self._count(state, pod, removed, nodes, by=-1)
+        return None
+
+    def _count(
+        self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable, *, by: int
+    ) -> None:
+        """Count *other* once more or less on the one row of *nodes*."""
+        required: Required = state.read(self.NAME)
+        terms, namespace, labels = required.terms, other.namespace, other.labels
+        if terms.affinity is not None and terms.affinity.matches(namespace, labels):
+            for key in terms.affinity_keys:
+                required.affinity.change(nodes, key, by=by)
+        for key, matcher in terms.anti_affinity:
+            if matcher.matches(namespace, labels):
+                required.anti_affinity.change(nodes, key, by=by)
+        for term in terms_of(other.template).required_anti_affinity:
+            if self._is_about(term, pod.pod):
+                required.existing_anti_affinity.change(nodes, term.topology_key, by=by)
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        required: Required = state.read(self.NAME)
+        unmet: list[tuple[Status, Mask]] = []
+        if required.terms.affinity is not None:
+            unmet.append((AFFINITY, _away_from(required.terms.affinity, required, pod, nodes)))
+        if required.anti_affinity:
+            unmet.append((ANTI_AFFINITY, required.anti_affinity.rows_with_any(nodes)))
+        if required.existing_anti_affinity:
+            where = required.existing_anti_affinity.rows_with_any(nodes)
+            unmet.append((EXISTING_ANTI_AFFINITY, where))
+        rejections: list[Rejection] = []
+        judged = nodes.no_rows()
+        for status, where in unmet:  # a node is told the first reason only
+            (reason,) = status.reasons
+            rejections.append(Rejection(reason, status.code, where & ~judged))
+            judged |= where
+        return Verdict(tuple(rejections))
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        required: Required = state.read(self.NAME)
+        if required.terms.affinity is not None:
+            yield from _too_far(required.terms.affinity, required, pod, nodes, row)
+        yield from _too_near(required.anti_affinity, "pod(s) to keep away from", nodes, row)
+        whom = "pod(s) with anti-affinity to this one"
+        yield from _too_near(required.existing_anti_affinity, whom, nodes, row)
+
+    # Scoring.
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        written = terms_of(pod.template)
+        if written.error:
+            return Status.error(f"parsing pod: {written.error}")
+        if self._scores_preferring_pods_only and not written.preferred:
+            return SKIP
+        counters = nodes.pod_counters
+        found = [
+            (term.topology_key, weight, counters.counts(self._matcher(term)))
+            for weight, term in written.preferred
+        ]
+        for kind, factor in (
+            (TermKind.PREFERRED, 1),
+            (TermKind.REQUIRED_AFFINITY, self._hard_weight),
+        ):
+            if factor:
+                found.extend(
+                    (held.term.topology_key, factor * held.weight, counters.counts(held))
+                    for held in self._terms_about(pod, kind, nodes)
+                )
+        scores = DomainCounts.sum_up(nodes, ((key, weight * pods) for key, weight, pods in found))
+        # Weights may cancel each other out; the pod is scored as long as anybody had a say.
+        if not scores and not DomainCounts.sum_up(nodes, ((key, pods) for key, _, pods in found)):
+            return SKIP
+        state.write(f"{self.NAME}.scores", scores)
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        of_domains: DomainCounts = state.read(f"{self.NAME}.scores")
+        return of_domains.total_of_rows(nodes)
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        return stretched(scores)
+
+    # Terms.
+
+    def _required(
+        self, affinity: Sequence[AffinityTerm], anti_affinity: Sequence[AffinityTerm]
+    ) -> Terms:
+        matchers = [self._matcher(term) for term in affinity]
+        return Terms(
+            affinity=reduce(PodMatcher.and_also, matchers) if matchers else None,
+            affinity_keys=frozenset(term.topology_key for term in affinity),
+            anti_affinity=tuple((term.topology_key, self._matcher(term)) for term in anti_affinity),
+        )
+
+    def _matcher(self, term: AffinityTerm) -> PodMatcher:
+        """Return the pods that a term of the pod to be scheduled is about.
+
+        kube-scheduler lists the namespaces that the selector matches, and then tries the selector
+        again without any labels: one that asks only for the absence of labels matches everywhere.
+        """
+        selector, names = term.namespace_selector, term.namespaces
+        if selector.matches({}):
+            return PodMatcher(None, term.selector, skip_terminating=False)
+        if not selector.is_nothing:
+            names = self._names_selected(names, selector, self._namespaces.version)
+        return PodMatcher(names, term.selector, skip_terminating=False)
+
+    def _select_names(
+        self, names: frozenset[str], selector: Selector, _version: int
+    ) -> frozenset[str]:
+        """Return *names* and those of the namespaces that *selector* matches now."""
+        every = self._namespaces.in_namespace().items()
+        return names.union(name for name, found in every if selector.matches(found.metadata.labels))
+
+    def _terms_about(self, pod: PodInfo, kind: TermKind, nodes: NodeTable) -> list[HeldTerm]:
+        """Return the terms of running pods that match *pod*."""
+        return nodes.pod_counters.terms_about(
+            kind,
+            namespace=pod.namespace,
+            labels=pod.labels,
+            namespace_labels=self._labels_of(pod.namespace),
+        )
+
+    def _is_about(self, term: AffinityTerm, pod: Pod) -> bool:
+        """Whether a term of a running pod matches *pod*."""
+        meta = pod.metadata
+        return term.matches(
+            meta.namespace, meta.labels, namespace_labels=self._labels_of(meta.namespace)
+        )
+
+    def _labels_of(self, namespace: str) -> dict[str, str]:
+        found = self._namespaces.get("", namespace)
+        return found.metadata.labels if found is not None else {}
+
+    # Events.
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        on_pod = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
+        on_node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+        return [
+            ClusterEventWithHint(ClusterEvent(EventResource.POD, on_pod), self.after_pod_change),
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, on_node), after_node_change),
+        ]
+
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> Hint:
+        """Queue if a pod with a place came to match all affinity terms, or ceased to be in the way.
+
+        In the way is, as in kube-scheduler, a pod that all anti-affinity terms match, or whose
+        own anti-affinity terms all match the waiting pod (spec §3.9).
+        """
+        changed = new if new is not None else old
+        assert changed is not None, "an event is about some pod"
+        if new is not None and new.metadata.uid == pod.metadata.uid:
+            return Hint.QUEUE
+        if not (changed.spec.node_name or changed.status.nominated_node_name):
+            return Hint.SKIP
+        written = compile_terms(pod)
+        affinity = [self._matcher(term) for term in written.required_affinity]
+        anti_affinity = [self._matcher(term) for term in written.required_anti_affinity]
+        if new is None:
+            theirs = compile_terms(changed).required_anti_affinity
+            freed = _all_match(anti_affinity, changed) or (
+                bool(theirs) and all(self._is_about(term, pod) for term in theirs)
+            )
+            return Hint.QUEUE if freed else Hint.SKIP
+        attracts = _all_match(affinity, new)
+        if old is None:
+            return Hint.QUEUE if attracts else Hint.SKIP
+        helps = (attracts and not _all_match(affinity, old)) or (
+            _all_match(anti_affinity, old) and not _all_match(anti_affinity, new)
+        )
+        return Hint.QUEUE if helps else Hint.SKIP
+
+
+def _away_from(wanted: PodMatcher, required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
+    """Return the rows that lack, in their domain of some key, a pod that is *wanted*."""
+    is_first = _is_first(wanted, required, pod)
+    unmet = nodes.no_rows()
+    for key in required.terms.affinity_keys:
+        unmet |= (nodes.labels.ids(key) if is_first else required.affinity.of_rows(nodes, key)) <= 0
+    return unmet
+
+
+def _is_first(wanted: PodMatcher, required: Required, pod: PodInfo) -> bool:
+    """Whether *pod* is the first of a series that is to be near its like.
+
+    It may go anywhere that has domains.
+    """
+    return not required.affinity and wanted.matches(pod.namespace, pod.labels)
+
+
+def _too_far(
+    wanted: PodMatcher, required: Required, pod: PodInfo, nodes: NodeTable, row: int
+) -> Iterator[Detail]:
+    """Tell of which keys the domain of *row* has none of the pods that *pod* must be near."""
+    is_first = _is_first(wanted, required, pod)
+    for key in sorted(required.terms.affinity_keys):
+        value = nodes.labels.values(key)[nodes.labels.ids(key)[row]]
+        if value is None:
+            change = label_change(key, f"label it {key}")
+            yield Detail(f"has no label {key} that pods could be near by", change)
+        elif not is_first and required.affinity.of_rows(nodes, key)[row] <= 0:
+            change = Change(
+                kind=ChangeKind.MOVE_PODS,
+                what=f"{key}={value}",
+                amount=1,
+                words=f"have a pod to be near in {key}={value}",
+            )
+            yield Detail(f"{key}={value} has none of the pods to be near", change)
+
+
+def _too_near(found: DomainCounts, whom: str, nodes: NodeTable, row: int) -> Iterator[Detail]:
+    """Tell in which domains of *row* there are pods that must not be near."""
+    for key in found.keys:
+        count = int(found.of_rows(nodes, key)[row])
+        if count > 0:
+            domain = f"{key}={nodes.labels.values(key)[nodes.labels.ids(key)[row]]}"
+            change = Change(
+                kind=ChangeKind.MOVE_PODS,
+                what=domain,
+                amount=count,
+                words=f"take what keeps it away ({count}) out of {domain}",
+            )
+            yield Detail(f"{domain} has {count} {whom}", change)
+
+
+def stretched(scores: Scores) -> Scores:
+    """Spread *scores* over 0..100: ``int(100 * ((score - lowest) / (highest - lowest)))``.
+
+    In floats and in this order, as kube-scheduler; all 0 when all are equal (spec §5.11).
+    """
+    if not len(scores):
+        return scores
+    lowest = scores.min()
+    spread = scores.max() - lowest
+    if not spread:
+        return np.zeros_like(scores)
+    spread_out: Scores = (MAX_NODE_SCORE * ((scores - lowest) / spread)).astype(np.int64)
+    return spread_out
+
+
+def _all_match(matchers: Iterable[PodMatcher], pod: Pod) -> bool:
+    """Whether all match; none at all do not."""
+    matchers = list(matchers)
+    meta = pod.metadata
+    return bool(matchers) and all(m.matches(meta.namespace, meta.labels) for m in matchers)
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+    """Queue if the node came into a domain that affinity wants, or out of one to keep away from."""
+    written = compile_terms(pod)
+    after = new.metadata.labels
+    if old is None:
+        wanted = any(term.topology_key in after for term in written.required_affinity)
+        return Hint.QUEUE if wanted or written.required_anti_affinity else Hint.SKIP
+    before = old.metadata.labels
+
+    def moved(term: AffinityTerm) -> bool:
+        return before.get(term.topology_key) != after.get(term.topology_key)
+
+    helps = any(
+        term.topology_key in after and moved(term) for term in written.required_affinity
+    ) or any(term.topology_key in before and moved(term) for term in written.required_anti_affinity)
+    return Hint.QUEUE if helps else Hint.SKIP

@@ -1,0 +1,328 @@
+"""NodeAffinity: a pod goes where its nodeSelector and node affinity say, or would like."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+import numpy as np
+from pydantic import PlainSerializer, PlainValidator
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, label_change
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PluginArgs,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    Scores,
+)
+from berth.framework.node_rows import rows_of_any_term, rows_of_term, rows_required
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.scoring import default_normalize
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import PASS, Mask, Verdict
+from berth.objects.node import Node
+from berth.objects.pod import NodeAffinity as Affinity
+from berth.objects.pod import NodeSelectorTerm, Pod, PodSpec, PreferredSchedulingTerm
+from berth.objects.selectors import (
+    NAME_FIELD,
+    CompiledTerm,
+    NodeSelectorMatcher,
+    Operator,
+    Requirement,
+    compile_node_selector,
+    compile_node_selector_term,
+    required_node_affinity,
+)
+
+NOT_MATCHING: Final = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
+NOT_MATCHING_ADDED: Final = Status.unresolvable(
+    "node(s) didn't match scheduler-enforced node affinity"
+)
+TERMS_CONFLICT: Final = Status.unresolvable("pod affinity terms conflict")
+
+
+def _added_affinity(written: object) -> Affinity:
+    """Decode and check ``addedAffinity``; ``ValueError`` names the part that cannot be."""
+    try:
+        affinity = msgspec.convert(written, Affinity)
+    except msgspec.ValidationError as exc:
+        raise ValueError(f"addedAffinity: {exc}") from None
+    required = affinity.required.node_selector_terms if affinity.required else ()
+    paths = [
+        (f"requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[{i}]", term)
+        for i, term in enumerate(required)
+    ] + [
+        (f"preferredDuringSchedulingIgnoredDuringExecution[{i}].preference", term.preference)
+        for i, term in enumerate(affinity.preferred)
+    ]
+    for path, term in paths:
+        compiled = compile_node_selector_term(term)
+        if compiled is not None and compiled.error:
+            raise ValueError(f"addedAffinity.{path}: {compiled.error}")
+    return affinity
+
+
+class NodeAffinityArgs(PluginArgs):
+    """Node affinity that every pod of the profile has on top of its own."""
+
+    added_affinity: (
+        Annotated[Affinity, PlainValidator(_added_affinity), PlainSerializer(msgspec.to_builtins)]
+        | None
+    ) = None
+
+
+class Preference(NamedTuple):
+    """A preferred term, compiled."""
+
+    weight: int
+    term: CompiledTerm
+
+
+class NodeAffinity(
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains, SumsUp
+):
+    """Rejects nodes that ``nodeSelector`` or required node affinity rule out (spec §5.6).
+
+    The score is the sum of the weights of the preferred terms that match, normalised so that the
+    best node gets 100.
+    """
+
+    NAME = "NodeAffinity"
+    JUDGES_TEMPLATES = True
+    ARGS = NodeAffinityArgs
+
+    def __init__(self, args: NodeAffinityArgs | None = None, handle: Handle | None = None) -> None:
+        super().__init__(args, handle)
+        added = (args and args.added_affinity) or Affinity()
+        self._added = None if added.required is None else compile_node_selector(added.required)
+        preferences = compile_preferences(added.preferred)
+        assert not isinstance(preferences, Status), "checked with the args"
+        self._added_preferences = preferences
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> Status | PreFilterResult | None:
+        if self._added is None and pod.template.required_node_affinity is None:
+            return SKIP
+        return pod.template.memo("NodeAffinity.pre_filter", lambda: narrowed(pod.pod.spec))
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        required = pod.template.required_node_affinity
+        matching = None if required is None else rows_required(nodes, required)
+        if self._added is None:
+            if matching is None:
+                return PASS
+            return Verdict.reject(NOT_MATCHING, where=~matching)
+        added = rows_of_any_term(nodes, self._added)
+        rejections = Verdict.reject(NOT_MATCHING_ADDED, where=~added).rejections
+        if matching is not None:
+            rejections += Verdict.reject(NOT_MATCHING, where=added & ~matching).rejections
+        return Verdict(rejections)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        node = nodes.nodes[row]
+        assert node is not None, f"row {row} is empty"
+        required = pod.template.required_node_affinity
+        if self._added is not None:
+            yield from _unmet_by_terms(self._added, node)
+        if required is not None:
+            yield from _unmet(required.selector.requirements, node)
+            if required.affinity is not None:
+                yield from _unmet_by_terms(required.affinity, node)
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell which demands no node meets."""
+        required = pod.template.required_node_affinity
+        demands = [] if required is None else [*required.selector.requirements]
+        if required is not None and required.affinity is not None:
+            terms = required.affinity.terms
+            demands += terms[0].labels if len(terms) == 1 else ()
+        clauses = []
+        for demand in dict.fromkeys(demands):
+            if not (nodes.exists & nodes.labels.where(demand.key, demand.matches)).any():
+                clauses.append(_met_nowhere(demand))
+            yield
+        return "; ".join(clauses)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        preferences = _preferences_of(pod)
+        if isinstance(preferences, Status):
+            return preferences
+        affinity = pod.pod.spec.affinity
+        written = affinity and affinity.node_affinity and affinity.node_affinity.preferred
+        return None if written or self._added_preferences else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores | Status:
+        preferences = _preferences_of(pod)
+        if isinstance(preferences, Status):
+            return preferences
+        everything = (*self._added_preferences, *preferences)
+        return nodes.kept(("preferred", everything), lambda: _sum_of_weights(nodes, everything))
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        return default_normalize(scores)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+        return [ClusterEventWithHint(node, self.after_node_change)]
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> Hint:
+        """Queue if the node matches now, and did not match before or was not there."""
+        required = required_node_affinity(pod.spec)
+
+        def matches(node: Node) -> bool:
+            labels, name = node.metadata.labels, node.metadata.name
+            return (self._added is None or self._added.matches(labels, name)) and (
+                required is None or required.matches(labels, name)
+            )
+
+        changed = matches(new) and (old is None or not matches(old))
+        return Hint.QUEUE if changed else Hint.SKIP
+
+
+# Which nodes a pod names.
+
+
+def narrowed(spec: PodSpec) -> PreFilterResult | Status | None:
+    """Return the only nodes that can match, if the required terms name nodes (spec §5.6).
+
+    Each term must name some by ``metadata.name``; TERMS_CONFLICT if no name satisfies any term.
+    """
+    node_affinity = spec.affinity.node_affinity if spec.affinity else None
+    if node_affinity is None or node_affinity.required is None:
+        return None
+    names: set[str] = set()
+    terms = node_affinity.required.node_selector_terms
+    for term in terms:
+        of_term = _names_in(term)
+        if of_term is None:
+            return None
+        names |= of_term
+    if not terms:
+        return None
+    return PreFilterResult(frozenset(names)) if names else TERMS_CONFLICT
+
+
+def _names_in(term: NodeSelectorTerm) -> set[str] | None:
+    """Return the node names that all name requirements of *term* allow; None if it has none."""
+    named = [
+        set(field.values)
+        for field in term.match_fields
+        if field.key == NAME_FIELD and field.operator == Operator.IN
+    ]
+    return set.intersection(*named) if named else None
+
+
+# What a node lacks.
+
+
+def _unmet_by_terms(matcher: NodeSelectorMatcher, node: Node) -> Iterator[Detail]:
+    """Tell what the term that is nearest to matching asks for beyond what *node* is."""
+    if matcher.matches(node.labels, node.name):
+        return
+    unmet = [[*_unmet(t.labels, node), *_misnamed(t, node)] for t in matcher.terms if not t.error]
+    wrong = [Detail(f"a term is wrong: {term.error}") for term in matcher.terms if term.error]
+    yield from min(unmet, key=len, default=wrong or [Detail("there is no term that could match")])
+
+
+def _unmet(requirements: Iterable[Requirement], node: Node) -> Iterator[Detail]:
+    for requirement in requirements:
+        key, value = requirement.key, node.labels.get(requirement.key)
+        if not requirement.matches(value):
+            must, words = _demand(requirement)
+            has = f"has no label {key}" if value is None else f"label {key} is {value!r}"
+            yield Detail(f"{has}, {must}", label_change(key, words))
+
+
+def _met_nowhere(requirement: Requirement) -> str:
+    key, values = requirement.key, " or ".join(requirement.values)
+    match requirement.operator:
+        case Operator.IN:
+            return f"no node has {key}={values}"
+        case Operator.EXISTS:
+            return f"no node has label {key}"
+        case Operator.NOT_IN:
+            return f"every node has {key}={values}"
+        case Operator.DOES_NOT_EXIST:
+            return f"every node has label {key}"
+        case Operator.GT:
+            return f"no node has {key} above {values}"
+        case Operator.LT:
+            return f"no node has {key} below {values}"
+
+
+def _demand(requirement: Requirement) -> tuple[str, str]:
+    """Return what must be, and what to do about it."""
+    key, values = requirement.key, " or ".join(requirement.values)
+    match requirement.operator:
+        case Operator.IN:
+            return f"must be {values}", f"label it {key}={values}"
+        case Operator.NOT_IN:
+            return f"must not be {values}", f"give label {key} another value than {values}"
+        case Operator.EXISTS:
+            return "must have it", f"label it {key}"
+        case Operator.DOES_NOT_EXIST:
+            return "must not have it", f"remove label {key}"
+        case Operator.GT:
+            return f"must be above {values}", f"give label {key} a value above {values}"
+        case Operator.LT:
+            return f"must be below {values}", f"give label {key} a value below {values}"
+
+
+def _misnamed(term: CompiledTerm, node: Node) -> Iterator[Detail]:
+    for field in term.fields:
+        if not field.matches(node.name):
+            must = "must be" if field.operator is Operator.IN else "must not be"
+            yield Detail(f"is named {node.name}, {must} {field.values[0]}")
+
+
+# What a pod prefers.
+
+
+def _sum_of_weights(nodes: NodeTable, preferences: Sequence[Preference]) -> Scores:
+    scores = np.zeros(nodes.size, np.int64)
+    for weight, term in preferences:
+        scores += rows_of_term(nodes, term) * np.int64(weight)
+    return scores
+
+
+def compile_preferences(
+    terms: Iterable[PreferredSchedulingTerm],
+) -> tuple[Preference, ...] | Status:
+    """Compile preferred terms, without those that weigh nothing or prefer nothing.
+
+    A term that cannot be compiled is an error of the attempt.
+    """
+    preferences = []
+    for written in terms:
+        term = compile_node_selector_term(written.preference) if written.weight else None
+        if term is None:
+            continue
+        if term.error:
+            return Status.error(term.error)
+        preferences.append(Preference(written.weight, term))
+    return tuple(preferences)
+
+
+def _preferences_of(pod: PodInfo) -> tuple[Preference, ...] | Status:
+    def build() -> tuple[Preference, ...] | Status:
+        affinity = pod.pod.spec.affinity
+        node_affinity = affinity.node_affinity if affinity else None
+        return compile_preferences(node_affinity.preferred if node_affinity else ())
+
+    return pod.template.memo("NodeAffinity.preferences", build)

@@ -1,0 +1,88 @@
+"""NodeDeclaredFeatures: a pod that needs a feature runs where the kubelet declares it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import Verdict
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+
+NOT_DECLARED: Final = Status.unresolvable("node(s) didn't match Pod's required features")
+
+RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
+USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
+
+
+class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    """Rejects nodes that do not declare every feature the pod needs (spec §5.18)."""
+
+    NAME = "NodeDeclaredFeatures"
+    JUDGES_TEMPLATES = True
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        return None if _required(pod) else SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        required = _required(pod)
+        # Few pods need features and few sets of them are about: no column is kept for that.
+        declared = [node.status.declared_features if node else () for node in nodes.nodes]
+        lacks = {features: not required.issubset(features) for features in set(declared)}
+        where = np.fromiter((lacks[features] for features in declared), bool, nodes.size)
+        return Verdict.reject(NOT_DECLARED, where=where)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        on_node = ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE
+        return [
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, on_node), after_node_change),
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.POD, ActionType.UPDATE), after_pod_update
+            ),
+        ]
+
+
+def _required(pod: PodInfo) -> frozenset[str]:
+    return pod.template.memo("required features", lambda: required_features(pod.pod))
+
+
+def required_features(pod: Pod) -> frozenset[str]:
+    """Return the features a node must declare for *pod*."""
+    return frozenset(_inferred(pod))
+
+
+def _inferred(pod: Pod) -> Iterator[str]:
+    spec = pod.spec
+    if any(
+        rule.action == "RestartAllContainers"
+        for container in (*spec.containers, *spec.init_containers)
+        for rule in container.restart_policy_rules
+    ):
+        yield RESTART_ALL_CONTAINERS
+    if spec.host_network and spec.host_users is False:
+        yield USER_NAMESPACES_HOST_NETWORK
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+    """Queue if the node is new or declares other features than before."""
+    same = old is not None and old.status.declared_features == new.status.declared_features
+    return Hint.SKIP if same else Hint.QUEUE
+
+
+def after_pod_update(pod: Pod, old: Pod, new: Pod) -> Hint:
+    """Queue if it is this pod and it needs other features than before."""
+    if new.metadata.uid != pod.metadata.uid:
+        return Hint.SKIP
+    return Hint.SKIP if required_features(old) == required_features(new) else Hint.QUEUE

@@ -1,0 +1,47 @@
+"""NodeName: a pod that names its node runs only there."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import NODE_ADD, ClusterEventWithHint
+from berth.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.framework.interface import EnqueueExtensions, FilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.framework.verdict import PASS, Verdict
+
+WRONG_NODE: Final = Status.unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName(FilterPlugin, EnqueueExtensions, Explains):
+    """Rejects every node but ``spec.nodeName``, when it is set (spec §5.3)."""
+
+    NAME = "NodeName"
+    JUDGES_TEMPLATES = True
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        name = pod.pod.spec.node_name
+        if not name:
+            return PASS
+        others = np.ones(nodes.size, bool)
+        row = nodes.row_of.get(name)
+        if row is not None:
+            others[row] = False
+        return Verdict.reject(WRONG_NODE, where=others)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        change = Change(
+            kind=ChangeKind.EDIT_POD,
+            what="spec.nodeName",
+            words=f"name {nodes.name(row)} in the pod's spec.nodeName",
+        )
+        yield Detail(f"spec.nodeName names {pod.pod.spec.node_name}", change)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return [ClusterEventWithHint(NODE_ADD)]

@@ -1,0 +1,110 @@
+"""NodePorts: two pods cannot have the same host port of a node."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    NODE_ADD,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.explanation import (
+    Change,
+    ChangeKind,
+    Detail,
+    Explains,
+    SummingUp,
+    SumsUp,
+    counted,
+    listed,
+)
+from berth.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import PASS, Mask, Verdict
+from berth.objects.host_ports import ANY_IP, conflicts, host_ports
+from berth.objects.pod import Pod
+
+PORTS_TAKEN: Final = Status.unschedulable(
+    "node(s) didn't have free ports for the requested pod ports"
+)
+
+
+class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, SumsUp):
+    """Rejects nodes where a host port of the pod is in use (spec §4.5, §5.7).
+
+    The address 0.0.0.0, which an absent hostIP means, conflicts with every other.
+    """
+
+    NAME = "NodePorts"
+    JUDGES_TEMPLATES = True
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        return None if pod.template.host_ports else SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        taken: list[int] = []
+        for ip, protocol, port in pod.template.host_ports:
+            users = nodes.ports.users(protocol, port)
+            if ip == ANY_IP:
+                taken.extend(users)
+            else:
+                taken.extend(row for row, used in users.items() if ip in used or ANY_IP in used)
+        if not taken:
+            return PASS
+        where = nodes.no_rows()
+        where[taken] = True
+        return Verdict.reject(PORTS_TAKEN, where=where)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        for wanted in pod.template.host_ports:
+            name = f"{wanted.port}/{wanted.protocol}"
+            for holder in nodes.pods[row].values():
+                if conflicts([wanted], holder.template.host_ports):
+                    change = Change(
+                        kind=ChangeKind.FREE_PORT,
+                        what=name,
+                        words=f"free port {name}, which {holder.key} has, or use another",
+                    )
+                    yield Detail(f"port {name} is taken by {holder.key}", change)
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell who has the ports."""
+        clauses = []
+        for wanted in pod.template.host_ports:
+            holders: list[str] = []
+            taken = 0
+            for row in sorted(nodes.ports.users(wanted.protocol, wanted.port)):
+                found = [
+                    holder.key
+                    for holder in (nodes.pods[row].values() if where[row] else ())
+                    if conflicts([wanted], holder.template.host_ports)
+                ]
+                holders += found
+                taken += bool(found)
+                yield
+            if taken:
+                port = f"port {wanted.port}/{wanted.protocol}"
+                clauses.append(f"{port} is taken on {counted(taken, 'node')} by {listed(holders)}")
+        return "; ".join(clauses)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
+        return [
+            ClusterEventWithHint(pod_gone, after_pod_deletion),
+            ClusterEventWithHint(NODE_ADD),
+        ]
+
+
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+    """Queue if the deleted pod had a place, and ports that this pod wants."""
+    had_place = old.spec.node_name or old.status.nominated_node_name
+    freed = had_place and conflicts(host_ports(pod), host_ports(old))
+    return Hint.QUEUE if freed else Hint.SKIP

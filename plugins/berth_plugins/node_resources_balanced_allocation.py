@@ -1,0 +1,147 @@
+"""NodeResourcesBalancedAllocation: prefer nodes where no resource runs out long before others."""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import field_validator
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    MAX_NODE_SCORE,
+    PluginArgs,
+    PreScorePlugin,
+    ScorePlugin,
+    Scores,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.row_memo import Rows
+from berth.framework.scoring import (
+    DEFAULT_RESOURCES,
+    ResourceSpec,
+    ScoredResource,
+    scored_resources,
+)
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import Ints
+
+Floats = NDArray[np.float64]
+
+
+class NodeResourcesBalancedAllocationArgs(PluginArgs):
+    """The resources to balance; they all weigh the same."""
+
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+
+    @field_validator("resources")
+    @classmethod
+    def _check_resources(cls, specs: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+        names: set[str] = set()
+        for i, spec in enumerate(specs):
+            if spec.effective_weight != 1:
+                raise ValueError(
+                    f"resources[{i}].weight: Invalid value: {spec.weight}: resource weight of"
+                    f" {spec.name} must be 1"
+                )
+            if spec.name in names:
+                raise ValueError(f"resources[{i}].name: Duplicate value: {spec.name!r}")
+            names.add(spec.name)
+        return specs or DEFAULT_RESOURCES
+
+
+class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
+    """Scores nodes by how much the pod evens out the use of their resources (spec §5.9).
+
+    With ``balance = int((1 - std) * 100)`` over the used fractions of the resources, with and
+    without the pod, the score is ``50 + (50 + balance_with - balance_without) / 2``: 75 where
+    nothing changes.
+    """
+
+    NAME = "NodeResourcesBalancedAllocation"
+    ARGS = NodeResourcesBalancedAllocationArgs
+
+    def __init__(
+        self,
+        args: NodeResourcesBalancedAllocationArgs | None = None,
+        handle: Handle | None = None,
+    ) -> None:
+        super().__init__(args, handle)
+        self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Skip pods that request none of the resources."""
+        requests = pod.template.requested
+        return None if any(requests.amount(r.name) for r in self._resources) else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        requests = pod.template.requested
+
+        def gain(rows: Rows) -> Ints:
+            scored = scored_resources(nodes, self._resources, requests, rows, non_zero=False)
+            of = [resource.capacity.float_divisor for resource in scored]
+            with_pod = [_fraction(r.requested, f) for r, f in zip(scored, of, strict=True)]
+            without = [_fraction(r.used, f) for r, f in zip(scored, of, strict=True)]
+            size = nodes.size if isinstance(rows, slice) else len(rows)
+            gain = _balance(scored, with_pod, size) - _balance(scored, without, size)
+            half = MAX_NODE_SCORE // 2
+            gain += half
+            gain >>= 1  # halves, rounded down; no gain is below -half
+            gain += half
+            return gain
+
+        return nodes.per_row((self, pod.template, len(nodes.resources)), gain)
+
+
+def _fraction(amounts: Ints, divisor: Floats) -> Floats:
+    """Return which part of a resource is used: ``min(amount / allocatable, 1)``.
+
+    Both are converted before they are divided, as in kube-scheduler, so the rounding is the same.
+    """
+    fraction = amounts.astype(np.float64)
+    fraction /= divisor
+    np.minimum(fraction, 1.0, out=fraction)
+    return fraction
+
+
+def _balance(resources: Sequence[ScoredResource], fractions: Sequence[Floats], rows: int) -> Ints:
+    """Return ``int((1 - std) * 100)`` per row, ``std`` over the resources that the row has.
+
+    For one resource ``std`` is 0, for two ``|f0 - f1| / 2``, for more the standard deviation of the
+    population.
+    """
+    match len(fractions):
+        case 0 | 1:
+            std = np.zeros(rows)
+        case 2:
+            std = fractions[0] - fractions[1]
+            np.abs(std, out=std)
+            std /= 2
+            if not all(resource.capacity.is_everywhere for resource in resources):
+                std *= resources[0].capacity.counts & resources[1].capacity.counts
+        case _:
+            std = _deviation(resources, fractions)
+    np.subtract(1.0, std, out=std)
+    std *= MAX_NODE_SCORE
+    return std.astype(np.int64)
+
+
+def _deviation(resources: Sequence[ScoredResource], fractions: Sequence[Floats]) -> Floats:
+    """Return ``std`` for three resources or more, where rows may have fewer of them.
+
+    What a row lacks adds an exact 0 to its sums, so they are those over the others, in order.
+    """
+    counts = [resource.capacity.counts for resource in resources]
+    number = reduce(np.add, (count.astype(np.int64) for count in counts))
+    known = [f * count for f, count in zip(fractions, counts, strict=True)]
+    mean = reduce(np.add, known) / np.maximum(number, 1)
+    squares = [(f - mean) * (f - mean) * count for f, count in zip(known, counts, strict=True)]
+    std = np.sqrt(reduce(np.add, squares) / np.maximum(number, 1))
+    lowest = reduce(
+        np.minimum, (np.where(count, f, 1.0) for f, count in zip(known, counts, strict=True))
+    )
+    two = (reduce(np.maximum, known) - lowest) / 2
+    deviation: Floats = np.where(number > 2, std, np.where(number == 2, two, 0.0))
+    return deviation

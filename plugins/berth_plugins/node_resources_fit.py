@@ -1,0 +1,404 @@
+"""NodeResourcesFit: a pod goes where what it requests is left, rather to the emptier nodes."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, field_validator, model_validator
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.devices.classes import DeviceClasses, resource_names
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.explanation import (
+    Change,
+    ChangeKind,
+    Detail,
+    Explains,
+    SummingUp,
+    SumsUp,
+    amount_in_words,
+    counted,
+    listed,
+)
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PluginArgs,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Scores,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.row_memo import Rows
+from berth.framework.scoring import (
+    DEFAULT_RESOURCES,
+    ResourceSpec,
+    ResourceStrategy,
+    UtilizationShapePoint,
+    check_shape,
+    least_allocated,
+    most_allocated,
+    requested_to_capacity_ratio,
+    scored_resources,
+)
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Mask, Rejection, Verdict
+from berth.objects import resources
+from berth.objects.devices import DeviceClass
+from berth.objects.names import is_qualified_name
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.objects.resources import Resources, is_extended
+
+TOO_MANY_PODS: Final = "Too many pods"
+_EVERYWHERE: Final = ("cpu", "memory", "ephemeral-storage")
+"""What every node has some of."""
+
+LEAST_ALLOCATED: Final = "LeastAllocated"
+MOST_ALLOCATED: Final = "MostAllocated"
+REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
+
+
+class RequestedToCapacityRatioParam(BaseModel):
+    """The scoring curve of strategy RequestedToCapacityRatio."""
+
+    model_config = PluginArgs.model_config
+
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> "RequestedToCapacityRatioParam":
+        check_shape(self.shape)
+        return self
+
+
+class ScoringStrategy(BaseModel):
+    """How nodes are ranked, and by which resources."""
+
+    model_config = PluginArgs.model_config
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = LEAST_ALLOCATED
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+    @field_validator("resources")
+    @classmethod
+    def _check_resources(cls, specs: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+        for i, spec in enumerate(specs):
+            if not 0 <= spec.weight <= 100:
+                raise ValueError(
+                    f"resources[{i}].weight: Invalid value: {spec.weight}: resource weight of"
+                    f" {spec.name} not in valid range [1, 100]"
+                )
+        return specs or DEFAULT_RESOURCES
+
+    @model_validator(mode="after")
+    def _check(self) -> "ScoringStrategy":
+        wanted = self.type == REQUESTED_TO_CAPACITY_RATIO
+        given = self.requested_to_capacity_ratio is not None
+        if wanted and not given:
+            raise ValueError(f"requestedToCapacityRatio: Required value with type {self.type}")
+        if given and not wanted:
+            raise ValueError(f"requestedToCapacityRatio: Forbidden with type {self.type}")
+        return self
+
+    def compiled(self) -> ResourceStrategy:
+        match self.type, self.requested_to_capacity_ratio:
+            case "RequestedToCapacityRatio", RequestedToCapacityRatioParam(shape=shape):
+                return requested_to_capacity_ratio(shape)
+            case "MostAllocated", _:
+                return most_allocated
+            case _:
+                return least_allocated
+
+
+class NodeResourcesFitArgs(PluginArgs):
+    """What the filter leaves to others, and how the score ranks.
+
+    ``ignoredByScheduler`` resources of extenders take the place of ``ignored_resources``; that is
+    up to the caller.
+    """
+
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy = ScoringStrategy()
+
+    @field_validator("ignored_resources")
+    @classmethod
+    def _check_resources(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for i, name in enumerate(names):
+            if not is_qualified_name(name):
+                raise ValueError(
+                    f"ignoredResources[{i}]: Invalid value: {name!r}: not a qualified name"
+                )
+        return names
+
+    @field_validator("ignored_resource_groups")
+    @classmethod
+    def _check_groups(cls, groups: tuple[str, ...]) -> tuple[str, ...]:
+        for i, group in enumerate(groups):
+            if "/" in group:
+                raise ValueError(
+                    f"ignoredResourceGroups[{i}]: Invalid value: {group!r}: must not contain '/'"
+                )
+            if not is_qualified_name(group):
+                raise ValueError(
+                    f"ignoredResourceGroups[{i}]: Invalid value: {group!r}: not a qualified name"
+                )
+        return groups
+
+
+class Need(NamedTuple):
+    """How much of a resource must be left, and what to say where it is not."""
+
+    name: str
+    amount: int
+    reason: str
+
+
+class NodeResourcesFit(
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains, SumsUp
+):
+    """Rejects nodes that lack what the pod requests, telling each lack (spec §5.8).
+
+    A lack is unresolvable where the node could not serve the request even if it were empty.
+    """
+
+    NAME = "NodeResourcesFit"
+    JUDGES_TEMPLATES = True
+    ARGS = NodeResourcesFitArgs
+
+    def __init__(
+        self, args: NodeResourcesFitArgs | None = None, handle: Handle | None = None
+    ) -> None:
+        super().__init__(args, handle)
+        args = args or NodeResourcesFitArgs()
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._resources = args.scoring_strategy.resources
+        self._strategy = args.scoring_strategy.compiled()
+        self._classes = handle.listers.device_classes if handle else DeviceClasses()
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Never skips: every pod needs a place on its node."""
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        rejections = []
+        full = nodes.pod_count >= nodes.allowed_pods
+        if full.any():
+            rejections.append(Rejection(TOO_MANY_PODS, Code.UNSCHEDULABLE, full))
+        for need in self._needs_of(pod):
+            backed = self._is_backed(need)
+            rejections.extend(_lacks(nodes, need, backed_by_devices=backed))
+        return Verdict(tuple(rejections))
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        count, allowed = int(nodes.pod_count[row]), int(nodes.allowed_pods[row])
+        if count >= allowed:
+            yield _too_many_pods(count, allowed)
+        for need in self._needs_of(pod):
+            rows = nodes.resource_rows(need.name)
+            allocatable, requested = (int(rows[0][row]), int(rows[1][row])) if rows else (0, 0)
+            if self._is_backed(need) and not allocatable:
+                continue
+            if allocatable - requested < need.amount:
+                yield _lack(need, allocatable, free=allocatable - requested)
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell of what only some nodes have, such as GPUs, how much there is and who has it."""
+        clauses = []
+        for need in self._needs_of(pod):
+            yield
+            if need.name in _EVERYWHERE or self._is_backed(need):
+                continue
+            rows = nodes.resource_rows(need.name)
+            having = nodes.no_rows() if rows is None else nodes.exists & (rows[0] > 0)
+            if rows is None or not having.any():
+                clauses.append(f"no node has {need.name}")
+                continue
+            if not (having & (rows[0] - rows[1] < need.amount)).any():
+                continue
+            holders: list[str] = []
+            for row in np.flatnonzero(having).tolist():
+                pods = nodes.pods[row].values()
+                holders += [p.key for p in pods if p.template.requested.amount(need.name)]
+                yield
+            total, taken = int(rows[0][having].sum()), int(rows[1][having].sum())
+            clauses.append(_in_all(need.name, total, total - taken, int(having.sum()), holders))
+        return "; ".join(clauses)
+
+    def _needs_of(self, pod: PodInfo) -> tuple[Need, ...]:
+        return pod.template.memo((self, "needs"), lambda: tuple(self._needs(pod)))
+
+    def _needs(self, pod: PodInfo) -> Iterator[Need]:
+        for name, amount in _amounts(pod.template.incoming_requested):
+            if not self._is_ignored(name):
+                yield Need(name, amount, f"Insufficient {name}")
+
+    def _is_backed(self, need: Need) -> bool:
+        """Whether devices stand for the resource on nodes that have none of it (spec §5.8)."""
+        return self._classes.for_resource(need.name) is not None
+
+    def _is_ignored(self, name: str) -> bool:
+        if not is_extended(name):
+            return False
+        return name in self._ignored or name.partition("/")[0] in self._ignored_groups
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Never skips; the requests are part of the pod's template."""
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        requests = pod.template.fit_score_requests
+
+        def of_rows(rows: Rows) -> Scores:
+            scored = scored_resources(nodes, self._resources, requests, rows, non_zero=True)
+            return self._strategy(scored, nodes.size if isinstance(rows, slice) else len(rows))
+
+        return nodes.per_row((self, pod.template, len(nodes.resources)), of_rows)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
+        scaled_down = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
+        node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
+        device_class = ClusterEvent(EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
+        return [
+            ClusterEventWithHint(pod_gone, after_pod_deletion),
+            ClusterEventWithHint(scaled_down, after_scale_down),
+            ClusterEventWithHint(node, partial(after_node_change, classes=self._classes)),
+            ClusterEventWithHint(device_class, after_device_class_change),
+        ]
+
+
+def _lacks(nodes: NodeTable, need: Need, *, backed_by_devices: bool) -> Iterator[Rejection]:
+    """Yield the rows where less than *need* is left: those where evicting pods may help, if any,
+    and those where nothing can.
+
+    A resource *backed_by_devices* is DynamicResources' matter where the node itself has none.
+    """
+    rows = nodes.resource_rows(need.name)
+    if rows is None and backed_by_devices:
+        return
+    if rows is None:  # neither nodes nor their pods know the resource
+        nowhere = np.ones(nodes.size, bool)
+        yield Rejection(need.reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, nowhere)
+        return
+    allocatable, requested = rows
+    short = allocatable - requested < need.amount
+    if backed_by_devices:
+        short &= allocatable > 0
+    if not short.any():
+        return
+    never = short & (allocatable < need.amount)
+    if never.any():
+        yield Rejection(need.reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, never)
+        short = short & ~never
+    yield Rejection(need.reason, Code.UNSCHEDULABLE, short)
+
+
+def _too_many_pods(count: int, allowed: int) -> Detail:
+    missing = count - allowed + 1
+    change = Change(
+        kind=ChangeKind.FREE_POD_SLOT,
+        what="pods",
+        amount=missing,
+        words=f"take {missing} pod(s) away" if allowed else f"let it take {missing} pod(s) more",
+    )
+    return Detail(f"has {count} pods, takes {allowed}", change)
+
+
+def _in_all(name: str, total: int, free: int, nodes: int, holders: Sequence[str]) -> str:
+    there, left = amount_in_words(name, total), amount_in_words(name, free)
+    held = f", {'the others ' * bool(free)}held by {listed(holders)}" if holders else ""
+    have = "has" if nodes == 1 else "have"
+    return f"{counted(nodes, 'node')} {have} {there} {name} in all, {left} free{held}"
+
+
+def _lack(need: Need, allocatable: int, *, free: int) -> Detail:
+    """Tell how much of a resource is missing, and whether other pods could give it back."""
+    name, missing = need.name, need.amount - free
+    needed = amount_in_words(name, need.amount, round_up=True)
+    lacking = amount_in_words(name, missing, round_up=True)
+    if not allocatable and name not in _EVERYWHERE:
+        return Detail(f"has no {name}")
+    is_too_small = allocatable < need.amount
+    change = Change(
+        kind=ChangeKind.REQUEST_LESS if is_too_small else ChangeKind.FREE_RESOURCE,
+        what=name,
+        amount=missing,
+        shortfall=missing / need.amount,
+        words=f"request {lacking} {name} less, or have a larger node"
+        if is_too_small
+        else f"free {lacking} more {name}",
+    )
+    there = f"free {amount_in_words(name, free)} of {amount_in_words(name, allocatable)}"
+    return Detail(f"needs {name} {needed}, {there}", change)
+
+
+def _amounts(requests: Resources) -> Iterator[tuple[str, int]]:
+    """Yield what is requested by name, in the order of the filter's reasons, without zeros."""
+    for name in ("cpu", "memory", "ephemeral-storage", *requests.scalars):
+        amount = requests.amount(name)
+        if amount:
+            yield name, amount
+
+
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+    """Queue if the deleted pod had a place."""
+    had_place = old.spec.node_name or old.status.nominated_node_name
+    return Hint.QUEUE if had_place else Hint.SKIP
+
+
+def after_scale_down(pod: Pod, old: Pod, new: Pod) -> Hint:
+    """Queue if it is this pod, or one on a node that gave back something this pod requests."""
+    if new.metadata.uid == pod.metadata.uid:
+        return Hint.QUEUE
+    if not new.spec.node_name:
+        return Hint.SKIP
+    before, after = resources.requested(old), resources.requested(new)
+    wanted = _amounts(resources.requested(pod))
+    freed = any(before.amount(name) > after.amount(name) for name, _ in wanted)
+    return Hint.QUEUE if freed else Hint.SKIP
+
+
+def after_node_change(
+    pod: Pod, old: Node | None, new: Node, *, classes: DeviceClasses | None = None
+) -> Hint:
+    """Queue if the pod fits the node once it is empty, and the node is new or gained something.
+
+    What counts as gained: room for more pods, or more of a resource that the pod requests. What
+    devices stand for fits where the node itself has none, and always counts as gained.
+    """
+    wanted = dict(_amounts(resources.incoming_requested(pod)))
+    backed = {name for name in wanted if classes and classes.for_resource(name)}
+    after = resources.node_allocatable(new)
+    lacking = [name for name, amount in wanted.items() if after.amount(name) < amount]
+    if after.allowed_pods < 1 or any(name not in backed or after.amount(name) for name in lacking):
+        return Hint.SKIP
+    if old is None or backed:
+        return Hint.QUEUE
+    before = resources.node_allocatable(old)
+    gained = after.allowed_pods > before.allowed_pods or any(
+        after.amount(name) > before.amount(name) for name in wanted
+    )
+    return Hint.QUEUE if gained else Hint.SKIP
+
+
+def after_device_class_change(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> Hint:
+    """Queue if the pod requests an extended resource that the class stands for since now."""
+    before = set() if old is None else set(resource_names(old))
+    wanted = dict(_amounts(resources.incoming_requested(pod)))
+    return Hint.QUEUE if wanted.keys() & (set(resource_names(new)) - before) else Hint.SKIP

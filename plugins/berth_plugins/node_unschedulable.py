@@ -1,0 +1,74 @@
+"""NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.framework.interface import EnqueueExtensions, FilterPlugin
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.framework.verdict import PASS, Verdict
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.objects.taints import UNSCHEDULABLE_TAINT, tolerates
+
+UNSCHEDULABLE: Final = Status.unresolvable("node(s) were unschedulable")
+
+
+class NodeUnschedulable(FilterPlugin, EnqueueExtensions, Explains):
+    """Rejects nodes with ``spec.unschedulable``, unless the pod tolerates that (spec §5.4)."""
+
+    NAME = "NodeUnschedulable"
+    JUDGES_TEMPLATES = True
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        verdict = nodes.kept("cordoned", lambda: _cordoned(nodes))
+        return PASS if verdict is PASS or _tolerates_unschedulable(pod.pod) else verdict
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        change = Change(
+            kind=ChangeKind.UNCORDON,
+            what="spec.unschedulable",
+            words=f"uncordon it, or tolerate {UNSCHEDULABLE_TAINT.key}",
+        )
+        yield Detail("is cordoned: spec.unschedulable is true", change)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
+        toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
+        return [
+            ClusterEventWithHint(node, after_node_change),
+            ClusterEventWithHint(toleration, after_toleration_change),
+        ]
+
+
+def _cordoned(nodes: NodeTable) -> Verdict:
+    cordoned = nodes.unschedulable
+    return Verdict.reject(UNSCHEDULABLE, where=cordoned.copy()) if cordoned.any() else PASS
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+    """Queue if a node came that is schedulable, or one became so."""
+    was = old is None or old.spec.unschedulable
+    return Hint.QUEUE if was and not new.spec.unschedulable else Hint.SKIP
+
+
+def after_toleration_change(pod: Pod, old: Pod | None, new: Pod) -> Hint:
+    """Queue if it is this pod, and it tolerates cordoned nodes now."""
+    is_this = new.metadata.uid == pod.metadata.uid
+    return Hint.QUEUE if is_this and _tolerates_unschedulable(new) else Hint.SKIP
+
+
+def _tolerates_unschedulable(pod: Pod) -> bool:
+    return any(tolerates(toleration, UNSCHEDULABLE_TAINT) for toleration in pod.spec.tolerations)

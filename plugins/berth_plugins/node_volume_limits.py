@@ -1,0 +1,341 @@
+"""NodeVolumeLimits: a node takes only as many volumes of a driver as the driver allows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
+from string import ascii_lowercase, digits
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.framework.handle import Handle
+from berth.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from berth.framework.listers import Listers
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import PASS, Ints, Verdict
+from berth.framework.volumes.claims import claim_volumes, ownership_error, references
+from berth.framework.volumes.in_use import volumes_in_use
+from berth.framework.volumes.translation import BY_PLUGIN, kind_of, volume_handle
+from berth.objects.pod import Pod, Volume
+from berth.objects.storage import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    VolumeAttachment,
+)
+
+TOO_MANY: Final = Status.unschedulable("node(s) exceed max volume count")
+
+_UNLIMITED: Final = np.iinfo(np.int64).max
+
+
+class CSIVolume(NamedTuple):
+    """A volume as its driver knows it: what is counted, once per node."""
+
+    driver: str
+    handle: str
+
+
+class _Full(NamedTuple):
+    """A driver that takes *limit* volumes on a node, too few for those that are to be *added*."""
+
+    driver: str
+    attached: int
+    added: int
+    limit: int
+
+
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains):
+    """Rejects nodes whose CSINode leaves no room for the pod's volumes (spec §5.16).
+
+    ``attached + new > limit`` for some driver; *attached* are the distinct volumes of the pods on
+    the node and of VolumeAttachments to it, *new* those of the pod that no pod there uses.
+
+    Most nodes have few volumes. Only where all that pods use there and the new ones together
+    could exceed a limit is it worked out which driver each belongs to.
+    """
+
+    NAME = "NodeVolumeLimits"
+    JUDGES_TEMPLATES = True
+
+    def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
+        super().__init__(args, handle)
+        if handle is None:
+            raise TypeError("NodeVolumeLimits: needs a handle to look up volumes")
+        self._listers = handle.listers
+        self._volumes = VolumeNames(handle.listers, handle.rng)
+        self._attachments = Attachments(handle.listers)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        return None if may_attach(pod.template) else SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        new = self._volumes.wanted_by(pod.pod)
+        if isinstance(new, Status):
+            return Verdict.reject(new, where=nodes.exists)
+        if not new:
+            return PASS
+        in_use = volumes_in_use(nodes)
+        attached = self._attachments.counts(nodes)
+        close = nodes.no_rows()
+        for driver in {volume.driver for volume in new}:
+            close |= in_use.counts + attached + len(new) > self._limits(nodes, driver)
+        full = [
+            row
+            for row in np.flatnonzero(close & state.feasible).tolist()
+            if any(self._exceeded(new, in_use.pods(row), nodes.name(row)))
+        ]
+        if not full:
+            return PASS
+        where = nodes.no_rows()
+        where[full] = True
+        return Verdict.reject(TOO_MANY, where=where)
+
+    def _limits(self, nodes: NodeTable, driver: str) -> Ints:
+        """Return per row how many volumes of *driver* it takes."""
+        csi_nodes = self._listers.csi_nodes
+
+        def build() -> Ints:
+            limits = np.full(nodes.size, _UNLIMITED)
+            for name, row in nodes.row_of.items():
+                csi_node = csi_nodes.get("", name)
+                if csi_node is not None:
+                    limits[row] = csi_node.limits.get(driver, _UNLIMITED)
+            return limits
+
+        return nodes.kept((self, "limits", driver, csi_nodes.version), build)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        new = self._volumes.wanted_by(pod.pod)
+        if isinstance(new, Status):
+            yield Detail(new.message)
+            return
+        for full in self._exceeded(new, volumes_in_use(nodes).pods(row), nodes.name(row)):
+            over = full.attached + full.added - full.limit
+            change = Change(
+                kind=ChangeKind.DETACH_VOLUME,
+                what=full.driver,
+                amount=over,
+                shortfall=over / full.added,
+                words=f"detach {over} of the {full.attached} volumes of {full.driver}",
+            )
+            yield Detail(
+                f"takes {full.limit} volumes of {full.driver}, has {full.attached},"
+                f" with this pod {full.added} more",
+                change if over <= full.attached else None,
+            )
+
+    def _exceeded(
+        self, new: set[CSIVolume], pods: Iterable[PodInfo], node_name: str
+    ) -> "Iterator[_Full]":
+        """Yield the drivers that leave too little room for *new* beside what *pods* there use."""
+        csi_node = self._listers.csi_nodes.get("", node_name)
+        assert csi_node is not None, "only nodes with limits come near them"
+        used = {volume for pod in pods for volume in self._volumes.used_by(pod.pod)}
+        attached = used | self._attachments.to(node_name)
+        added = new - used
+        limits = csi_node.limits
+        for driver in sorted({volume.driver for volume in added}):
+            # A volume that is attached but not used counts twice, as in kube-scheduler.
+            full = _Full(
+                driver,
+                attached=sum(volume.driver == driver for volume in attached),
+                added=sum(volume.driver == driver for volume in added),
+                limit=limits.get(driver, _UNLIMITED),
+            )
+            if full.attached + full.added > full.limit:
+                yield full
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        def on(resource: EventResource, action: ActionType) -> ClusterEvent:
+            return ClusterEvent(resource, action)
+
+        return [
+            ClusterEventWithHint(on(EventResource.CSI_NODE, ActionType.ADD)),
+            ClusterEventWithHint(
+                on(EventResource.CSI_NODE, ActionType.UPDATE), after_csi_node_update
+            ),
+            ClusterEventWithHint(on(EventResource.POD, ActionType.DELETE), after_pod_deletion),
+            ClusterEventWithHint(
+                on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_new_claim
+            ),
+            ClusterEventWithHint(
+                on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE), after_detachment
+            ),
+        ]
+
+
+def may_attach(template: PodTemplate) -> bool:
+    """Whether pods of *template* have volumes that a driver might have to attach."""
+    return template.memo("may attach", lambda: _may_attach(template.pod))
+
+
+def _may_attach(pod: Pod) -> bool:
+    return any(claim_volumes(pod)) or any(kind_of(volume) for volume in pod.spec.volumes)
+
+
+# The names of volumes.
+
+
+class VolumeNames:
+    """Tells what volumes of pods are called by their drivers, on nodes that have a CSINode.
+
+    There the migration of in-tree volumes is always on; other nodes have no limits at all.
+    """
+
+    def __init__(self, listers: Listers, rng: Random) -> None:
+        """*rng* makes up part of the name of volumes that are yet to come."""
+        self._listers = listers
+        self._prefix = "".join(rng.choices(ascii_lowercase + digits, k=32))
+
+    def wanted_by(self, pod: Pod) -> set[CSIVolume] | Status:
+        """Return the volumes of a pod that is to be scheduled, or what is wrong with them."""
+        namespace, found = pod.metadata.namespace, set(_inline(pod))
+        for name, is_ephemeral in claim_volumes(pod):
+            if not name:
+                return Status.error("PersistentVolumeClaim had no name")
+            claim = self._listers.persistent_volume_claims.get(namespace, name)
+            if claim is None:
+                return Status.unresolvable(
+                    f'looking up PVC {namespace}/{name}: persistentvolumeclaim "{name}" not found'
+                )
+            error = ownership_error(pod, claim) if is_ephemeral else ""
+            if error:
+                return Status.error(error)
+            volume = self._of_claim(claim)
+            if volume is not None:
+                found.add(volume)
+        return found
+
+    def used_by(self, pod: Pod) -> Iterator[CSIVolume]:
+        """Yield the volumes of a running pod; what cannot be found out is nobody's."""
+        yield from _inline(pod)
+        for name, _ in claim_volumes(pod):
+            claim = self._listers.persistent_volume_claims.get(pod.metadata.namespace, name)
+            volume = None if claim is None else self._of_claim(claim)
+            if volume is not None:
+                yield volume
+
+    def _of_claim(self, claim: PersistentVolumeClaim) -> CSIVolume | None:
+        volume = self._listers.persistent_volumes.get("", claim.spec.volume_name)
+        if volume is not None:
+            return _of_volume(volume)
+        storage_class = self._listers.storage_classes.get("", claim.storage_class)
+        if storage_class is None:
+            return None
+        driver = storage_class.provisioner
+        in_tree = BY_PLUGIN.get(driver)
+        if in_tree is not None:
+            driver = in_tree.driver if in_tree.is_migrated else ""
+        return CSIVolume(driver, f"{self._prefix}-{claim.metadata.key}") if driver else None
+
+
+def _of_volume(volume: PersistentVolume) -> CSIVolume | None:
+    source = volume.spec.csi
+    if source is not None:
+        known = source.driver and source.volume_handle
+        return CSIVolume(source.driver, source.volume_handle) if known else None
+    return _translated(volume.spec, volume.metadata.labels)
+
+
+def _inline(pod: Pod) -> Iterator[CSIVolume]:
+    for written in pod.spec.volumes:
+        volume = _translated(written)
+        if volume is not None:
+            yield volume
+
+
+def _translated(source: Any, labels: dict[str, str] | None = None) -> CSIVolume | None:
+    kind = kind_of(source)
+    if kind is None:
+        return None
+    try:
+        handle = volume_handle(source, labels)
+    except ValueError:
+        return None
+    return CSIVolume(kind.driver, handle) if handle else None
+
+
+class Attachments:
+    """The volumes that VolumeAttachments say are attached, by node."""
+
+    def __init__(self, listers: Listers) -> None:
+        self._volumes = listers.persistent_volumes
+        self._by_node: dict[str, dict[str, VolumeAttachment]] = {}
+        listers.volume_attachments.follow(self._change)
+
+    def to(self, node_name: str) -> set[CSIVolume]:
+        """Return the volumes that are attached to a node."""
+        found = set()
+        for attachment in self._by_node.get(node_name, {}).values():
+            name = attachment.spec.source.persistent_volume_name
+            volume = None if name is None else self._volumes.get("", name)
+            if attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
+                found.add(CSIVolume(attachment.spec.attacher, volume.spec.csi.volume_handle))
+        return found
+
+    def counts(self, nodes: NodeTable) -> Ints:
+        """Return per row at least as many as are attached."""
+        counts = np.zeros(nodes.size, np.int64)
+        for name, attachments in self._by_node.items():
+            row = nodes.row_of.get(name)
+            if row is not None:
+                counts[row] = len(attachments)
+        return counts
+
+    def _change(self, old: VolumeAttachment | None, new: VolumeAttachment | None) -> None:
+        if old is not None:
+            attachments = self._by_node[old.spec.node_name]
+            del attachments[old.metadata.name]
+            if not attachments:
+                del self._by_node[old.spec.node_name]
+        if new is not None:
+            self._by_node.setdefault(new.spec.node_name, {})[new.metadata.name] = new
+
+
+# Queueing hints.
+
+
+def after_csi_node_update(pod: Pod, old: CSINode, new: CSINode) -> Hint:
+    """Queue if the node takes more volumes of some driver than before."""
+    before = old.limits
+    raised = any(limit > before.get(driver, 0) for driver, limit in new.limits.items())
+    return Hint.QUEUE if raised else Hint.SKIP
+
+
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+    """Queue if the deleted pod had a place, and volumes."""
+    had_place = old.spec.node_name or old.status.nominated_node_name
+    return Hint.QUEUE if had_place and _may_attach(old) else Hint.SKIP
+
+
+def after_new_claim(
+    pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> Hint:
+    """Queue if the claim is one of the pod's."""
+    return Hint.QUEUE if references(pod, new) else Hint.SKIP
+
+
+def after_detachment(pod: Pod, old: VolumeAttachment, new: VolumeAttachment | None) -> Hint:
+    """Queue if the detached volume may have taken the room that this pod needs."""
+    may_help = any(_may_wait_for(volume, old.spec.attacher) for volume in pod.spec.volumes)
+    return Hint.QUEUE if may_help else Hint.SKIP
+
+
+def _may_wait_for(volume: Volume, driver: str) -> bool:
+    kind = kind_of(volume)
+    return volume.persistent_volume_claim is not None or (
+        kind is not None and kind.driver == driver
+    )

@@ -1,0 +1,408 @@
+"""PodTopologySpread: a pod goes where few of its like are, zone by zone or node by node."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.explanation import Change, ChangeKind, Detail, Explains, label_change
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    MAX_NODE_SCORE,
+    EnqueueExtensions,
+    FilterPlugin,
+    PluginArgs,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Scores,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.spread.constraints import (
+    NONE,
+    SpreadConstraint,
+    SpreadConstraints,
+    compile_constraints,
+    included_rows,
+    own_constraints,
+    rows_with_labels,
+)
+from berth.framework.spread.default_selector import DefaultSelectors
+from berth.framework.spread.domains import HOSTNAME, NO_DOMAIN, HardDomains, SoftDomains
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import Ints, Verdict
+from berth.objects.names import is_qualified_name
+from berth.objects.node import Node
+from berth.objects.pod import Pod, TopologySpreadConstraint
+
+SKEWED: Final = Status.unschedulable("node(s) didn't match pod topology spread constraints")
+MISSING_LABEL: Final = Status.unresolvable(
+    "node(s) didn't match pod topology spread constraints (missing required label)"
+)
+
+ZONE: Final = "topology.kubernetes.io/zone"
+
+SYSTEM: Final = "System"
+_SYSTEM_DEFAULTS: Final = (
+    TopologySpreadConstraint(
+        topology_key=HOSTNAME, max_skew=3, when_unsatisfiable="ScheduleAnyway"
+    ),
+    TopologySpreadConstraint(topology_key=ZONE, max_skew=5, when_unsatisfiable="ScheduleAnyway"),
+)
+
+_IGNORED: Final = -1
+"""The score, until it is normalised, of nodes that lack a label; others have 0 or more."""
+
+
+class DefaultConstraint(BaseModel):
+    """A constraint for pods that have none; what it selects follows from each pod."""
+
+    model_config = PluginArgs.model_config
+
+    max_skew: int = Field(ge=1, lt=2**31)
+    topology_key: str
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    label_selector: dict[str, Any] | None = None
+    min_domains: int | None = None
+    node_affinity_policy: Literal["Honor", "Ignore"] | None = None
+    node_taints_policy: Literal["Honor", "Ignore"] | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+    @field_validator("topology_key")
+    @classmethod
+    def _check_key(cls, key: str) -> str:
+        if not is_qualified_name(key):
+            raise ValueError("not a label key")
+        return key
+
+    @field_validator("label_selector")
+    @classmethod
+    def _check_selector(cls, selector: dict[str, Any] | None) -> None:
+        if selector is not None:
+            raise ValueError("Forbidden: it is deduced for each pod")
+
+    def written(self) -> TopologySpreadConstraint:
+        """Return the constraint as a pod would have it."""
+        return TopologySpreadConstraint(
+            max_skew=self.max_skew,
+            topology_key=self.topology_key,
+            when_unsatisfiable=self.when_unsatisfiable,
+            min_domains=self.min_domains,
+            node_affinity_policy=self.node_affinity_policy,
+            node_taints_policy=self.node_taints_policy,
+        )
+
+
+class PodTopologySpreadArgs(PluginArgs):
+    """The constraints of pods that have none: the system's, or those that are listed."""
+
+    default_constraints: tuple[DefaultConstraint, ...] = ()
+    defaulting_type: Literal["System", "List"] = SYSTEM
+
+    @field_validator("default_constraints")
+    @classmethod
+    def _check_unique(cls, given: tuple[DefaultConstraint, ...]) -> tuple[DefaultConstraint, ...]:
+        seen = set()
+        for i, constraint in enumerate(given):
+            pair = (constraint.topology_key, constraint.when_unsatisfiable)
+            if pair in seen:
+                raise ValueError(f"defaultConstraints[{i}]: Duplicate value: {', '.join(pair)}")
+            seen.add(pair)
+        return given
+
+    @model_validator(mode="after")
+    def _check(self) -> "PodTopologySpreadArgs":
+        if self.defaulting_type == SYSTEM and self.default_constraints:
+            raise ValueError(
+                f"defaultingType: Invalid value: {SYSTEM!r}: there are defaultConstraints"
+            )
+        return self
+
+
+class HardSpread(list[HardDomains]):
+    """What PreFilter found, by constraint, as pods are added and removed in thought."""
+
+    def clone(self) -> "HardSpread":
+        return HardSpread(domains.clone() for domains in self)
+
+
+class SoftSpread(NamedTuple):
+    """What PreScore found."""
+
+    of_constraints: Sequence[SoftDomains]
+    keys_required: Sequence[str]
+    """Nodes that lack one of these labels are ignored."""
+
+
+class PodTopologySpread(
+    PreFilterPlugin,
+    PreFilterExtensions,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    EnqueueExtensions,
+    Explains,
+):
+    """Keeps the skew of topology spread constraints within bounds (spec §5.12).
+
+    Rejects nodes of domains that would have ``maxSkew`` more pods than the domain with fewest, and
+    prefers domains with few pods. Pods without constraints get default ones for the pods that
+    their services and owner select.
+
+    No pod is looked at: ``nodes.pod_counters`` knows how many are where.
+    """
+
+    NAME = "PodTopologySpread"
+    JUDGES_TEMPLATES = True
+    ARGS = PodTopologySpreadArgs
+
+    def __init__(
+        self, args: PodTopologySpreadArgs | None = None, handle: Handle | None = None
+    ) -> None:
+        super().__init__(args, handle)
+        if handle is None:
+            raise TypeError("PodTopologySpread: needs a handle to look up services and owners")
+        args = args or PodTopologySpreadArgs()
+        self._system_defaulted = args.defaulting_type == SYSTEM
+        listed = tuple(constraint.written() for constraint in args.default_constraints)
+        self._defaults = _SYSTEM_DEFAULTS if self._system_defaulted else listed
+        self._selectors = DefaultSelectors(handle.listers)
+
+    def _constraints(self, pod: PodInfo) -> SpreadConstraints:
+        """Return the pod's own constraints, even if all are of one kind, or else the defaults."""
+        template = pod.template
+        if pod.pod.spec.topology_spread_constraints:
+            return own_constraints(template)
+        selector = self._selectors.of(pod)
+        if selector.is_empty:
+            return NONE
+        return template.memo(
+            (self, selector),
+            lambda: compile_constraints(self._defaults, template, selector=selector),
+        )
+
+    # Filtering.
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        constraints = self._constraints(pod)
+        if constraints.error:
+            return Status.error(constraints.error)
+        if not constraints.hard:
+            return SKIP
+        labelled = rows_with_labels(nodes, _keys(constraints.hard))
+        spread = HardSpread()
+        for hard in constraints.hard:
+            included = included_rows(nodes, pod.template, hard, among=labelled)
+            spread.append(HardDomains.over(nodes, hard, included=included))
+        state.write(self.NAME, spread)
+        return None
+
+    def add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        self._change(state, pod, added, nodes, by=1)
+        return None
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        self._change(state, pod, removed, nodes, by=-1)
+        return None
+
+    def _change(
+        self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable, *, by: int
+    ) -> None:
+        """Count *other*, terminating or not, once more or less on the one row of *nodes*."""
+        spread: HardSpread = state.read(self.NAME)
+        labelled = rows_with_labels(nodes, _keys(domains.constraint for domains in spread))
+        for domains in spread:
+            constraint = domains.constraint
+            included = included_rows(nodes, pod.template, constraint, among=labelled)
+            if included[0] and constraint.counted.matches(other.namespace, other.labels):
+                domains.change(int(nodes.labels.ids(constraint.topology_key)[0]), by=by)
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        spread: HardSpread = state.read(self.NAME)
+        missing, skewed = nodes.no_rows(), nodes.no_rows()
+        for domains in spread:  # a node is told the first reason only
+            ids = nodes.labels.ids(domains.constraint.topology_key)
+            missing |= (ids == NO_DOMAIN) & ~skewed
+            skewed |= (domains.skews(ids) > domains.constraint.max_skew) & ~missing
+        of_labels = Verdict.reject(MISSING_LABEL, where=missing)
+        return Verdict(of_labels.rejections + Verdict.reject(SKEWED, where=skewed).rejections)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        spread: HardSpread = state.read(self.NAME)
+        for domains in spread:
+            yield from _objections(domains, nodes, row)
+
+    # Scoring.
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        constraints = self._constraints(pod)
+        if constraints.error:
+            return Status.error(constraints.error)
+        if not constraints.soft:
+            return SKIP
+        # System defaults suit any node; other constraints mean nodes that have all the labels.
+        by_system = self._system_defaulted and not pod.pod.spec.topology_spread_constraints
+        keys = () if by_system else _keys(constraints.soft)
+        labelled = rows_with_labels(nodes, keys)
+        scored = state.feasible & labelled
+        found = []
+        for soft in constraints.soft:
+            included = included_rows(nodes, pod.template, soft, among=labelled)
+            found.append(SoftDomains.over(nodes, soft, included=included, scored=scored))
+        state.write(f"{self.NAME}.score", SoftSpread(found, keys))
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        spread: SoftSpread = state.read(f"{self.NAME}.score")
+        total = np.zeros(nodes.size)
+        for domains in spread.of_constraints:
+            total += domains.costs(nodes)
+        scores = rounded(total)
+        for key in spread.keys_required:
+            scores[~nodes.labels.has(key)] = _IGNORED
+        return scores
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        """Turn costs around: ``100 * (highest + lowest - cost) / highest``; ignored nodes get 0."""
+        costs = scores[scores != _IGNORED]
+        highest = costs.max(initial=0)
+        if highest:
+            normal = MAX_NODE_SCORE * (highest + costs.min() - scores) // highest
+        else:
+            normal = np.full_like(scores, MAX_NODE_SCORE)
+        return np.where(scores == _IGNORED, 0, normal)
+
+    # Events.
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        on_pod = (
+            ActionType.ADD
+            | ActionType.UPDATE_POD_LABEL
+            | ActionType.UPDATE_POD_TOLERATION
+            | ActionType.DELETE
+        )
+        on_node = (
+            ActionType.ADD
+            | ActionType.DELETE
+            | ActionType.UPDATE_NODE_LABEL
+            | ActionType.UPDATE_NODE_TAINT
+        )
+        return [
+            ClusterEventWithHint(ClusterEvent(EventResource.POD, on_pod), self.after_pod_change),
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, on_node), self.after_node_change),
+        ]
+
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> Hint:
+        """Queue if a pod with a place came to be, or ceased to be, one of those to spread.
+
+        Of the waiting pod itself new tolerations count too, if a constraint looks at taints.
+        """
+        changed = [version for version in (old, new) if version is not None]
+        if not all(_is_involved(version, pod) for version in changed):
+            return Hint.SKIP
+        constraints = self._constraints(PodInfo(pod))
+        if constraints.error:
+            return Hint.QUEUE
+        if old is None or new is None:
+            (other,) = changed
+            labels = other.metadata.labels
+            found = any(c.counted.selector.matches(labels) for c in constraints.hard)
+            return Hint.QUEUE if found else Hint.SKIP
+        if (
+            new.metadata.uid == pod.metadata.uid
+            and new.spec.tolerations != old.spec.tolerations
+            and any(constraint.honors_taints for constraint in constraints.hard)
+        ):
+            return Hint.QUEUE
+        before, after = old.metadata.labels, new.metadata.labels
+        selectors = [constraint.counted.selector for constraint in constraints.hard]
+        flipped = any(s.matches(before) != s.matches(after) for s in selectors)
+        return Hint.QUEUE if flipped else Hint.SKIP
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> Hint:
+        """Queue if a domain got or lost a node, or the taints of one of its nodes changed."""
+        constraints = self._constraints(PodInfo(pod))
+        if constraints.error:
+            return Hint.QUEUE
+        keys = _keys(constraints.hard)
+        before, after = _domains_of(old, keys), _domains_of(new, keys)
+        if before != after:
+            return Hint.QUEUE
+        retainted = old is not None and new is not None and old.spec.taints != new.spec.taints
+        return Hint.QUEUE if after is not None and retainted else Hint.SKIP
+
+
+def _objections(domains: HardDomains, nodes: NodeTable, row: int) -> Iterator[Detail]:
+    """Tell what one constraint holds against *row*: it has no domain, or too many pods there."""
+    constraint = domains.constraint
+    key, ids = constraint.topology_key, nodes.labels.ids(constraint.topology_key)
+    domain = int(ids[row])
+    if domain == NO_DOMAIN:
+        change = label_change(key, f"label it {key}")
+        yield Detail(f"has no label {key} to spread by", change)
+        return
+    skew = int(domains.skews(ids[row : row + 1])[0])
+    if skew <= constraint.max_skew:
+        return
+    name = f"{key}={nodes.labels.values(key)[domain]}"
+    count = int(domains.counts[domain]) + domains.changes.get(domain, 0)
+    fewest, least = domains.fewest[0]
+    elsewhere = f"{key}={nodes.labels.values(key)[least]} has {fewest}"
+    if domains.domains < constraint.min_domains:
+        elsewhere = f"there are {domains.domains} of {constraint.min_domains} minDomains"
+    over = skew - constraint.max_skew
+    change = Change(
+        kind=ChangeKind.MOVE_PODS,
+        what=name,
+        amount=over,
+        shortfall=over / skew,
+        words=f"take {over} of the pods to spread out of {name}",
+    )
+    yield Detail(
+        f"{name} has {count} of the pods to spread, {elsewhere},"
+        f" with this one skew {skew}: maxSkew is {constraint.max_skew}",
+        change,
+    )
+
+
+def rounded(costs: NDArray[np.float64]) -> Ints:
+    """Round *costs*, none negative, half up."""
+    whole = np.floor(costs)
+    return whole.astype(np.int64) + (costs - whole >= 0.5)
+
+
+def _keys(constraints: Iterable[SpreadConstraint]) -> tuple[str, ...]:
+    return tuple(constraint.topology_key for constraint in constraints)
+
+
+def _is_involved(changed: Pod, pod: Pod) -> bool:
+    """Whether *changed* is the waiting *pod*, or one of its namespace that has a place."""
+    has_place = bool(changed.spec.node_name or changed.status.nominated_node_name)
+    same_namespace = changed.metadata.namespace == pod.metadata.namespace
+    return changed.metadata.uid == pod.metadata.uid or (has_place and same_namespace)
+
+
+def _domains_of(node: Node | None, keys: Iterable[str]) -> tuple[str, ...] | None:
+    """Return the domain of *node* for each of *keys*; None if it is in none of some."""
+    labels = node.metadata.labels if node is not None else {}
+    if node is None or any(key not in labels for key in keys):
+        return None
+    return tuple(labels[key] for key in keys)

@@ -1,0 +1,13 @@
+"""PrioritySort: pods of higher priority are tried first, then those that wait longest."""
+
+from berth.framework.interface import QueueSortPlugin
+from berth.framework.pod_info import QueuedPodInfo
+
+
+class PrioritySort(QueueSortPlugin):
+    """Orders by priority, highest first, then by the time of the last enqueueing (spec §5.1)."""
+
+    NAME = "PrioritySort"
+
+    def sort_key(self, queued: QueuedPodInfo) -> tuple[int, float]:
+        return -queued.pod_info.priority, queued.timestamp

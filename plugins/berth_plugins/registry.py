@@ -1,0 +1,50 @@
+"""The in-tree plugins, by name: the one list to edit when a plugin is added."""
+
+from typing import Final
+
+from berth.framework.interface import Plugin
+from berth_plugins.default_binder import DefaultBinder
+from berth_plugins.default_preemption import DefaultPreemption
+from berth_plugins.dynamic_resources import DynamicResources
+from berth_plugins.image_locality import ImageLocality
+from berth_plugins.inter_pod_affinity import InterPodAffinity
+from berth_plugins.node_affinity import NodeAffinity
+from berth_plugins.node_declared_features import NodeDeclaredFeatures
+from berth_plugins.node_name import NodeName
+from berth_plugins.node_ports import NodePorts
+from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from berth_plugins.node_resources_fit import NodeResourcesFit
+from berth_plugins.node_unschedulable import NodeUnschedulable
+from berth_plugins.node_volume_limits import NodeVolumeLimits
+from berth_plugins.pod_topology_spread import PodTopologySpread
+from berth_plugins.priority_sort import PrioritySort
+from berth_plugins.scheduling_gates import SchedulingGates
+from berth_plugins.taint_toleration import TaintToleration
+from berth_plugins.volume_binding import VolumeBinding
+from berth_plugins.volume_restrictions import VolumeRestrictions
+from berth_plugins.volume_zone import VolumeZone
+
+_PLUGINS: Final[list[type[Plugin]]] = [
+    SchedulingGates,
+    PrioritySort,
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
+    PodTopologySpread,
+    NodeDeclaredFeatures,
+    NodeResourcesBalancedAllocation,
+    ImageLocality,
+    InterPodAffinity,
+    DynamicResources,
+    DefaultPreemption,
+    DefaultBinder,
+]
+
+IN_TREE: Final[dict[str, type[Plugin]]] = {plugin.NAME: plugin for plugin in _PLUGINS}

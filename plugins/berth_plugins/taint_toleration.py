@@ -1,0 +1,121 @@
+"""TaintToleration: a pod stays off nodes whose taints it does not tolerate."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.framework.interface import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Scores,
+)
+from berth.framework.node_rows import has_untolerated, rows_repelling, taint_answers
+from berth.framework.node_table import NodeTable, TaintSet
+from berth.framework.pod_info import PodInfo
+from berth.framework.scoring import default_normalize
+from berth.framework.status import Status
+from berth.framework.verdict import PASS, Verdict
+from berth.objects.node import Node, Taint
+from berth.objects.pod import Pod, Toleration
+from berth.objects.taints import PREFER_NO_SCHEDULE, tolerates
+
+UNTOLERATED: Final = Status.unresolvable("node(s) had untolerated taint(s)")
+
+
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, Explains):
+    """Rejects nodes with untolerated NoSchedule or NoExecute taints (spec §5.5).
+
+    Prefers nodes with few untolerated PreferNoSchedule taints: the score is their number, reversed
+    when normalised, so that nodes without any get 100.
+    """
+
+    NAME = "TaintToleration"
+    JUDGES_TEMPLATES = True
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        repelling = rows_repelling(nodes, pod.template)
+        return PASS if repelling is None else Verdict.reject(UNTOLERATED, where=repelling)
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        for taint in nodes.taint_sets[nodes.taint_set[row]]:
+            if has_untolerated((taint,), pod.pod.spec.tolerations):
+                yield Detail(f"taint {_written(taint)} is not tolerated", _change(taint))
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        """Never skips, as in kube-scheduler: without any taints every node gets 100."""
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        tolerations = pod.pod.spec.tolerations
+        return nodes.kept(
+            ("intolerable", tolerations),
+            lambda: taint_answers(nodes, count_intolerable, tolerations),
+        )
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        return default_normalize(scores, reverse=True)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
+        toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
+        return [
+            ClusterEventWithHint(node, after_node_change),
+            ClusterEventWithHint(toleration, after_toleration_change),
+        ]
+
+
+_NOT_FOR_PODS: Final = (
+    "node.kubernetes.io/",
+    "node.cloudprovider.kubernetes.io/",
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+)
+"""Taints of nodes that are broken, not ready yet, or not meant for workloads; none to take away."""
+
+
+def _change(taint: Taint) -> Change | None:
+    if taint.key.startswith(_NOT_FOR_PODS):
+        return None
+    name = _written(taint)
+    words = f"remove taint {name}, or tolerate it"
+    return Change(kind=ChangeKind.REMOVE_TAINT, what=name, words=words)
+
+
+def _written(taint: Taint) -> str:
+    """Write *taint* as kubectl does: ``key=value:effect``."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+def count_intolerable(taints: TaintSet, tolerations: Sequence[Toleration]) -> int:
+    """Count the PreferNoSchedule taints that none of *tolerations* puts up with."""
+    return sum(
+        taint.effect == PREFER_NO_SCHEDULE and not any(tolerates(t, taint) for t in tolerations)
+        for taint in taints
+    )
+
+
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+    """Queue if the node repelled the pod, or was not there, and does not repel it now."""
+    tolerations = pod.spec.tolerations
+    if has_untolerated(new.spec.taints, tolerations):
+        return Hint.SKIP
+    repelled = old is None or has_untolerated(old.spec.taints, tolerations)
+    return Hint.QUEUE if repelled else Hint.SKIP
+
+
+def after_toleration_change(pod: Pod, old: Pod | None, new: Pod) -> Hint:
+    """Queue if it is this pod: tolerations can only be added."""
+    return Hint.QUEUE if new.metadata.uid == pod.metadata.uid else Hint.SKIP

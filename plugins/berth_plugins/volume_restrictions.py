@@ -1,0 +1,201 @@
+"""VolumeRestrictions: a disk or claim that only one pod may use is used by one pod."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    NODE_ADD,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import Rejection, Verdict
+from berth.framework.volumes.claims import own_claims
+from berth.framework.volumes.in_use import disk_of, volumes_in_use
+from berth.objects.pod import Pod, Volume
+from berth.objects.storage import PersistentVolumeClaim
+
+DISK_CONFLICT: Final = Status.unschedulable("node(s) had no available disk")
+CLAIM_IN_USE: Final = Status.unschedulable(
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already"
+    " in-use by another pod"
+)
+
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+
+
+@dataclass(slots=True)
+class Conflicts:
+    """What PreFilter found: claims for one pod only, and how often others use them."""
+
+    claims: frozenset[str]
+    count: int
+
+    def clone(self) -> "Conflicts":
+        return Conflicts(self.claims, self.count)
+
+
+class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, EnqueueExtensions):
+    """Rejects nodes by disks in use there, and all nodes by ReadWriteOncePod (spec §5.13).
+
+    Disks are those that a pod names itself: GCE and AWS disks, iSCSI and RBD volumes.
+    """
+
+    NAME = "VolumeRestrictions"
+    JUDGES_TEMPLATES = True
+
+    def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
+        super().__init__(args, handle)
+        if handle is None:
+            raise TypeError("VolumeRestrictions: needs a handle to look up claims")
+        self._claims = handle.listers.persistent_volume_claims
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        exclusive: set[str] = set()
+        for name in own_claims(pod.template):
+            claim = self._claims.get(pod.namespace, name)
+            if claim is None:
+                return Status.unresolvable(f'persistentvolumeclaim "{name}" not found')
+            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                exclusive.add(name)
+        count = 0
+        if exclusive:
+            in_use = volumes_in_use(nodes)
+            count = sum(in_use.is_claim_used(f"{pod.namespace}/{name}") for name in exclusive)
+        if not count and not restricted_volumes(pod.template):
+            return SKIP
+        state.write(self.NAME, Conflicts(frozenset(exclusive), count))
+        return None
+
+    def add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        _count(state, added, by=1)
+        return None
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> Status | None:
+        _count(state, removed, by=-1)
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        conflicts: Conflicts = state.read(self.NAME)
+        taken = nodes.no_rows()
+        taken[list(_rows_taken(restricted_volumes(pod.template), nodes))] = True
+        verdict = Verdict.reject(DISK_CONFLICT, where=taken)
+        if conflicts.count > 0:
+            (reason,) = CLAIM_IN_USE.reasons
+            rejection = Rejection(reason, CLAIM_IN_USE.code, ~taken)
+            verdict = Verdict((*verdict.rejections, rejection))
+        return verdict
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        pod_gone = ClusterEvent(EventResource.POD, ActionType.DELETE)
+        new_claim = ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
+        return [
+            ClusterEventWithHint(pod_gone, after_pod_deletion),
+            ClusterEventWithHint(NODE_ADD),
+            ClusterEventWithHint(new_claim, after_new_claim),
+        ]
+
+
+def _count(state: CycleState, other: PodInfo, *, by: int) -> None:
+    """Count how often *other* uses the claims; kube-scheduler does not compare namespaces here."""
+    conflicts: Conflicts = state.read(VolumeRestrictions.NAME)
+    conflicts.count += by * sum(name in conflicts.claims for name in own_claims(other.template))
+
+
+# Disks.
+
+
+def restricted_volumes(template: PodTemplate) -> tuple[Volume, ...]:
+    """Return the volumes of *template* that name disks which pods may not share at will."""
+    return template.memo("restricted volumes", lambda: tuple(_restricted(template.pod)))
+
+
+def _restricted(pod: Pod) -> Iterable[Volume]:
+    for volume in pod.spec.volumes:
+        if (
+            volume.gce_persistent_disk is not None
+            or volume.aws_elastic_block_store is not None
+            or volume.iscsi is not None
+            or volume.rbd is not None
+        ):
+            yield volume
+
+
+def _rows_taken(volumes: Sequence[Volume], nodes: NodeTable) -> Iterable[int]:
+    """Yield the rows where a pod uses a disk of *volumes* so that no other pod may."""
+    if not volumes:
+        return
+    in_use = volumes_in_use(nodes)
+    for volume in volumes:
+        disk = disk_of(volume)
+        assert disk is not None, volume.name
+        for row in in_use.rows_with(disk):
+            others = (other for on_row in in_use.pods(row) for other in on_row.pod.spec.volumes)
+            if any(conflict(volume, other) for other in others):
+                yield row
+
+
+def conflict(volume: Volume, other: Volume) -> bool:
+    """Whether the two are one disk that two pods cannot have; reading alone can be shared.
+
+    AWS disks are not shared even for reading; RBD images are one if they share a monitor.
+    """
+    if disk_of(volume) is None or disk_of(volume) != disk_of(other):
+        return False
+    if volume.gce_persistent_disk and other.gce_persistent_disk:
+        return not (volume.gce_persistent_disk.read_only and other.gce_persistent_disk.read_only)
+    if volume.iscsi and other.iscsi:
+        return not (volume.iscsi.read_only and other.iscsi.read_only)
+    if volume.rbd and other.rbd:
+        return not (volume.rbd.read_only and other.rbd.read_only) and not (
+            set(volume.rbd.monitors).isdisjoint(other.rbd.monitors)
+        )
+    return volume.aws_elastic_block_store is not None
+
+
+# Queueing hints.
+
+
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+    """Queue if the deleted pod had a disk or claim of this one's, whatever its access modes."""
+    if old.metadata.namespace != pod.metadata.namespace:
+        return Hint.SKIP
+    freed_disk = any(
+        conflict(volume, other) for volume in pod.spec.volumes for other in old.spec.volumes
+    )
+    freed_claims = _claim_names(pod) & _claim_names(old)
+    return Hint.QUEUE if freed_disk or freed_claims else Hint.SKIP
+
+
+def after_new_claim(
+    pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> Hint:
+    """Queue if the claim is one of the pod's."""
+    same = pod.metadata.namespace == new.metadata.namespace
+    return Hint.QUEUE if same and new.metadata.name in _claim_names(pod) else Hint.SKIP
+
+
+def _claim_names(pod: Pod) -> set[str]:
+    return {
+        volume.persistent_volume_claim.claim_name
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim is not None
+    }
