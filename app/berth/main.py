@@ -57,7 +57,7 @@ from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from berth.scheduler.scheduler import Scheduler
 from berth.scheduler.telling import Telling
 from berth.scheduler.timed_handler import EventTimer
-from berth.server.secure_serving import SecureServer
+from berth.server.access.secure_serving import SecureServer
 from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
