@@ -63,7 +63,7 @@ async def test_tasks_that_wait_at_one_place_are_told_of_together() -> None:
 
     assert told.startswith("tasks: 8\n")
     names = ", ".join(f"waiting {number}" for number in range(5))
-    assert f"\n7: {names} and 2 more\n    server/test_profiling.py:" in told
+    assert f"\n7: {names} and 2 more\n    scheduler/test_profiling.py:" in told
     assert re.search(r"wait:\d+\n    asyncio/locks.py:Event.wait:\d+\n", told)
     assert f"7: {names}" in answer.text
 
@@ -86,7 +86,7 @@ def test_samples_are_collapsed_stacks() -> None:
         thread.join()
     stacks = [line.rpartition(" ") for line in told.splitlines()]
     assert sum(int(count) for _, _, count in stacks) == 3
-    assert all(";server/test_profiling.py:test_samples_are" in stack for stack, _, _ in stacks)
+    assert all(";scheduler/test_profiling.py:test_samples_are" in stack for stack, _, _ in stacks)
     assert stacks[0][0].endswith("threading.py:Condition.wait")
 
 
