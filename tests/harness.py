@@ -32,7 +32,6 @@ from berth.objects.pod import Pod, PodStatus
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import alike_profiles
 from berth.scheduler.background import Background
 from berth.scheduler.binding import BindingCycle
 from berth.scheduler.claim import Claims
@@ -44,6 +43,7 @@ from berth.scheduler.failure import FailureHandler
 from berth.scheduler.find_node import NodeFinder
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from berth.scheduler.scheduler import Scheduler
+from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.telling import Telling
 from berth.scheduler.timed_handler import EventTimer
 from berth_plugins.registry import IN_TREE
@@ -215,11 +215,11 @@ class Harness:
         registry: Registry = IN_TREE,
         dice: random.Random | None = None,
         network: httpx.AsyncBaseTransport | None = None,
-        answers_alike: bool = True,
+        uses_signatures: bool = True,
     ) -> None:
         """*dice* pick the cycles in which plugins are timed; they decide nothing else.
 
-        *answers_alike*: as always, one attempt answers for all pods of a class.
+        *uses_signatures*: as always, one failed attempt stands for all pods of its signature.
         *network* is where the extenders of *config* are.
         """
         dice = dice or random.Random(0)
@@ -258,7 +258,7 @@ class Harness:
             pod_lookup=self.cluster.pods.get,
             observe_hint=self.metrics.ran_hint,
             observers=observers,
-            alike=alike_profiles(profiles) if answers_alike else (),
+            signature_profiles=signature_profiles(profiles) if uses_signatures else (),
         )
         self.cluster.queue = self.queue
         claims = Claims()

@@ -43,7 +43,6 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import alike_profiles
 from berth.scheduler.api_writer import ApiWriter
 from berth.scheduler.background import Background
 from berth.scheduler.binding import BindingCycle
@@ -55,6 +54,7 @@ from berth.scheduler.failure import FailureHandler
 from berth.scheduler.find_node import NodeFinder
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from berth.scheduler.scheduler import Scheduler
+from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.telling import Telling
 from berth.scheduler.timed_handler import EventTimer
 from berth.server.secure_serving import SecureServer
@@ -182,7 +182,7 @@ class SchedulerService:
             pod_lookup=pod_lookup,
             observe_hint=self.metrics.ran_hint,
             observers=self.live.observers,
-            alike=alike_profiles(profiles),
+            signature_profiles=signature_profiles(profiles),
         )
 
         timer = EventTimer(clock.monotonic, self.metrics.handled_event)

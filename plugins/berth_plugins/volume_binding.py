@@ -85,7 +85,7 @@ class VolumeBinding(
     """
 
     NAME = "VolumeBinding"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
     ALLOW_PARALLEL = True
     ARGS = VolumeBindingArgs
 

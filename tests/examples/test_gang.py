@@ -144,7 +144,7 @@ async def test_a_member_that_is_gone_is_missed(harness: Harness) -> None:
     harness.delete(harness.cluster.pods["default/c"])
     harness.put(node("n2", cpu="8"))
     harness.clock.advance(60)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
     assert harness.placements() == {}
 
@@ -184,7 +184,7 @@ async def test_a_bind_that_fails_is_repeated_for_that_pod_alone(harness: Harness
     assert len(harness.placements()) == 2
 
     harness.clock.advance(60)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
 
     assert sorted(harness.placements()) == ["a", "b", "c"]
@@ -243,7 +243,7 @@ async def test_no_gang_is_ever_placed_in_part(
     for i, cpu in enumerate(nodes):
         harness.put(node(f"n{i}", cpu=str(cpu)))
         harness.clock.advance(30)
-        harness.queue.flush_backoff()
+        harness.queue.flush_backoff_completed()
         await harness.until_idle()
 
         placed = [name.split("-")[0] for name in harness.placements()]

@@ -98,10 +98,10 @@ async def test_a_pod_in_backoff_is_told_until_when(harness: Harness) -> None:
         until="2001-09-09T01:46:42Z",
     )
     harness.clock.advance(1.9)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     assert state(harness).where is Whereabouts.BACKOFF
     harness.clock.advance(0.1)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     assert state(harness).words == "to be tried again, after 1 attempt: it is next"
 
 

@@ -88,7 +88,7 @@ async def test_a_pod_that_is_tried_again_only_because_it_waited_for_long(harness
     await harness.until_idle()
     harness.cache.add_node(node("n1"))  # behind the queue's back
     harness.clock.advance(301)
-    harness.queue.flush_leftovers()
+    harness.queue.flush_unschedulable_pods_leftover()
     await harness.until_idle()
 
     assert attempts(harness) == {"unschedulable": 1, "scheduled": 1}

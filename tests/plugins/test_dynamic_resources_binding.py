@@ -101,7 +101,7 @@ async def test_a_pod_waits_for_its_claim_and_for_devices() -> None:
     )
     harness.put(claim("o1"))
     harness.clock.advance(10)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
     assert harness.placements() == {"p": "n2"}
 
@@ -151,7 +151,7 @@ async def test_an_unused_claim_elsewhere_is_moved() -> None:
     harness.put(with_claims(pod("p"), "c"))
     await harness.until_idle()
     harness.clock.advance(10)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
     assert list(harness.placements()) == ["p"]
 
@@ -208,7 +208,7 @@ async def test_a_claim_made_in_vain_is_deleted() -> None:
     assert harness.cluster.claim_writer.names() == []
     harness.cluster.bind_error = None
     harness.clock.advance(10)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
     assert list(harness.placements()) == ["p"]
 

@@ -135,7 +135,7 @@ async def test_a_failed_bind_gives_the_room_back_and_retries(harness: Harness) -
 
     harness.cluster.bind_error = None
     harness.clock.advance(3)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
 
     assert harness.placements() == {"p": "n1"}

@@ -114,7 +114,7 @@ def busy() -> Harness:
     harness.cache.assume_pod(PodInfo(assumed).on_node("two"))
     nominated = pod("nominated", cpu="2")
     harness.cluster.pods["default/nominated"] = nominated
-    harness.queue.nominator.add(PodInfo(nominated), node_name="one")
+    harness.queue.nominator.add_nominated_pod(PodInfo(nominated), node_name="one")
     return harness
 
 

@@ -197,7 +197,7 @@ class BindingCycle:
         )
         left = pod.pod.assigned_to(pod.node_name)
         if not status.is_rejected:
-            self._queue.move_all(ASSIGNED_POD_DELETE, old=left)
+            self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=left)
         self._failures.fail(
             claim.queued,
             claim.profile,
@@ -207,7 +207,7 @@ class BindingCycle:
         )
         if status.is_rejected:
             uid = pod.uid
-            self._queue.move_all(
+            self._queue.move_all_to_active_or_backoff_queue(
                 ASSIGNED_POD_DELETE,
                 old=left,
                 pre_check=lambda waiting: waiting.metadata.uid != uid,

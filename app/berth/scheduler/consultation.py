@@ -123,7 +123,7 @@ class Consultation:
 
     def _nominated(self) -> NominatedPods:
         nominator = self._nominator
-        return {node: nominator.nominated_pods(node) for node in nominator.nodes()}
+        return nominator.nominated_pods()
 
     async def _ask(self, profile: Profile, pod: PodInfo, judged: Decision) -> Opinion:
         """Ask what extenders think of the candidates.

@@ -248,7 +248,7 @@ class Preemptions:
 
     def _clear_lower_nominations(self, order: Order) -> None:
         """Let pods that the preemptor takes the node from look for another one."""
-        for other in self._queue.nominator.nominated_pods(order.node):
+        for other in self._queue.nominator.nominated_pods_for_node(order.node):
             if other.priority < order.preemptor.priority:
                 self._reporter.status(other.pod, condition=None, nominated_node_name="")
 

@@ -19,7 +19,6 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.profile.profile import Profile
 from berth.profile.waiting_pod import WaitingPod
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import Answer, answer_of
 from berth.scheduler.binding import BindingCycle
 from berth.scheduler.claim import Claim, Claims
 from berth.scheduler.consultation import Consultation
@@ -29,6 +28,7 @@ from berth.scheduler.failure import FailureHandler, refused_late
 from berth.scheduler.find_node import NodeFinder
 from berth.scheduler.gang import NO_EXTENDERS, Member, try_together
 from berth.scheduler.preemption import Preemptions
+from berth.scheduler.signatures import known_failure_of
 from berth.scheduler.telling import Telling
 
 log = logging.getLogger(__name__)
@@ -132,8 +132,7 @@ class Scheduler:
             return None
         self.cache.refresh_order()
         state = CycleState()
-        nominator = self.queue.nominator
-        nominated = {node: nominator.nominated_pods(node) for node in nominator.nodes()}
+        nominated = self.queue.nominator.nominated_pods()
         decision = self._finder.find(profile, queued.pod_info, state=state, nominated=nominated)
         if state.gang is not None:
             leader = QueuedMember(queued.pod_info, profile, state, decision, queued=queued)
@@ -161,7 +160,7 @@ class Scheduler:
         """Give all of *gang* nodes, or none of them."""
 
         def take(key: str) -> QueuedMember | None:
-            queued = self.queue.take(key)
+            queued = self.queue.pop_specific_pod(key)
             profile = None if queued is None else self._profile_of(queued)
             if queued is None or profile is None:
                 return None
@@ -198,8 +197,7 @@ class Scheduler:
             return state, Decision(
                 queued.pod_info, profile.name, Diagnosis(len(self.cache.table)), status=status
             )
-        nominator = self.queue.nominator
-        nominated = {node: nominator.nominated_pods(node) for node in nominator.nodes()}
+        nominated = self.queue.nominator.nominated_pods()
         return state, self._finder.find(profile, queued.pod_info, state=state, nominated=nominated)
 
     def _give_back(self, member: QueuedMember) -> None:
@@ -214,13 +212,14 @@ class Scheduler:
 
     def _is_answered(self, queued: QueuedPodInfo, profile: Profile, started: float) -> bool:
         """Let a pod fail without an attempt, if that of another has shown what it would come to."""
-        answer = self.queue.answer_for(queued)
-        if not isinstance(answer, Answer) or answer.record.num_nodes != len(self.cache.table):
+        failure = self.queue.known_failure(queued)
+        if failure is None or failure.num_nodes != len(self.cache.table):
             return False  # what it says of N nodes would not be true of the nodes there are
-        if not self._failures.fail_alike(queued, profile, answer, started=started):
+        if not self._failures.apply_known_failure(queued, profile, failure, started=started):
             return False
-        record, attempt = answer.record, queued.attempts
-        self.decisions.add_alike(queued.pod_info, record, attempt=attempt, at=started)
+        self.decisions.add_known_failure(
+            queued.pod_info, failure, attempt=queued.attempts, at=started
+        )
         self.answered += 1
         return True
 
@@ -272,8 +271,8 @@ class Scheduler:
         if claim is not None:
             self.queue.activate_all(state.pods_to_activate)
         else:
-            answer = answer_of(decision, record, profile, has_nominations=has_nominations)
-            self._failures.fail(queued, profile, decision, started=started, answer=answer)
+            known = known_failure_of(decision, record, profile, has_nominations=has_nominations)
+            self._failures.fail(queued, profile, decision, started=started, known_failure=known)
         return claim
 
     def _measure(self, decision: Decision, started: float) -> None:
@@ -315,7 +314,7 @@ class Scheduler:
         with ExitStack() as undo:
             status = self._assume(assumed, undo)
             if status is None:
-                self.queue.nominator.delete(queued.uid)
+                self.queue.nominator.delete_nominated_pod_if_exists(queued.uid)
                 undo.callback(profile.run_unreserve, state, assumed, decision.node_name)
                 status = profile.run_reserve(state, assumed, decision.node_name)
             if status is None:

@@ -23,8 +23,10 @@ def nominated_pods(
 ) -> NominatedPods:
     """Return the nominations, to *node* only if it is given."""
     nominator = sight.scheduler.queue.nominator
-    nodes = [node] if node else nominator.nodes()
-    pairs = ((name, pod) for name in nodes for pod in nominator.nominated_pods(name))
+    nominated = (
+        {node: nominator.nominated_pods_for_node(node)} if node else nominator.nominated_pods()
+    )
+    pairs = ((name, pod) for name, pods in nominated.items() for pod in pods)
     found, token = unordered(
         pairs, key=lambda pair: (pair[1].key, pair[1].uid), after=after, limit=limit
     )

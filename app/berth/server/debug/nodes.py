@@ -107,7 +107,9 @@ def _told(row: int, sight: Sight, since: Mapping[str, float], *, with_pods: bool
             for uid, pod in table.pods[row].items()
             if scheduler.cache.is_assumed(uid)
         ),
-        nominated=tuple(pod.key for pod in scheduler.queue.nominator.nominated_pods(node.name)),
+        nominated=tuple(
+            pod.key for pod in scheduler.queue.nominator.nominated_pods_for_node(node.name)
+        ),
         generation=int(table.generation[row]),
         pods=None if pods is None else tuple(pods),
     )

@@ -1,8 +1,8 @@
-"""One attempt for a class of pods comes to the same as one attempt for each.
+"""One failed attempt for a signature comes to the same as one attempt for each of its pods.
 
-Whatever happens, a pod that is answered for would not have found a node, nor anybody to evict, had
+Whatever happens, a pod that was not tried would not have found a node, nor anybody to evict, had
 it been tried: so nobody waits longer or gets less. What it is told may be older than that: the
-words, and who rejected it, are those of the attempt that answered, which is what the pod that was
+words, and who rejected it, are those of the attempt that was made, which is what the pod that was
 tried is told as well. Where words cannot age, for there is only one reason to reject anybody, all
 that can be seen is the same as if each pod had been tried. Dice are taken away, for fewer attempts
 throw fewer.
@@ -48,7 +48,7 @@ class NoDice(random.Random):
 
 @dataclass(frozen=True)
 class Kind:
-    """A template: few of them, so that many pods are alike."""
+    """A template: few of them, so that many pods have the same signature."""
 
     cpu: int
     app: str
@@ -103,8 +103,8 @@ def change(new: Node) -> Step:
 def wait(seconds: int) -> Step:
     def step(harness: Harness) -> None:
         harness.clock.advance(seconds)
-        harness.queue.flush_backoff()
-        harness.queue.flush_leftovers()
+        harness.queue.flush_backoff_completed()
+        harness.queue.flush_unschedulable_pods_leftover()
 
     return step
 
@@ -211,13 +211,13 @@ async def test_who_is_answered_for_would_have_found_nothing(history: list[Step])
 @settings(max_examples=50)
 @given(histories(plain))
 async def test_where_words_cannot_age_all_is_the_same(history: list[Step]) -> None:
-    alike, each = Harness(answers_alike=True), Harness(answers_alike=False)
-    for harness in (alike, each):
+    once, each = Harness(uses_signatures=True), Harness(uses_signatures=False)
+    for harness in (once, each):
         harness.cluster.rng = NoDice()
         harness.put(node("n1", cpu=2), node("n2", cpu=2))
     for step in history:
-        for harness in (alike, each):
+        for harness in (once, each):
             step(harness)
             await harness.until_idle()
-        assert outcome(alike) == outcome(each)
+        assert outcome(once) == outcome(each)
     assert each.scheduler.answered == 0
