@@ -14,11 +14,11 @@ from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 from berth.scheduler.decisions import Result
 from berth.server.debug import models
-from berth.server.debug.claims import in_flight_pods, nominated_pods, permitted_pods
 from berth.server.debug.comparison import ClusterComparison
 from berth.server.debug.decisions import DecisionFilter, past_decisions
 from berth.server.debug.nodes import NodeFilter, cached_nodes
 from berth.server.debug.queue import QueueFilter, waiting_pods
+from berth.server.debug.reservations import in_flight_pods, nominated_pods, permitted_pods
 from berth.server.debug.sight import Sight
 from berth.server.debug.tasks import running_tasks
 from berth.server.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
