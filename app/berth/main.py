@@ -57,7 +57,7 @@ from berth.scheduler.reservation import Reservations
 from berth.scheduler.scheduler import Scheduler
 from berth.scheduler.timed_handler import EventTimer
 from berth.scheduler.with_extenders import ExtenderRound
-from berth.server.secure_serving import SecureServer
+from berth.server.access.secure_serving import SecureServer
 from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump

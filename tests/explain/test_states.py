@@ -8,7 +8,7 @@ from berth.explain.explanation import PodState, Whereabouts
 from tests.builders import node, pod, taint
 from tests.explain.asking import explain, explainer
 from tests.harness import Harness
-from tests.server.debug.world import permitted
+from tests.server.scheduler.debug.world import permitted
 
 START = "2001-09-09T01:46:40Z"
 """What the clock of the harness shows at first."""
