@@ -35,18 +35,18 @@ from berth.profile.build import Registry, args_models, build_profiles
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.alike import alike_profiles
 from berth.scheduler.background import Background
-from berth.scheduler.binding import BindingCycle
-from berth.scheduler.claim import Claims
-from berth.scheduler.consultation import Consultation
+from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
 from berth.scheduler.device_watches import device_watches
 from berth.scheduler.event_handlers import NodeHandler, PodHandler
 from berth.scheduler.failure import FailureHandler
+from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_node import NodeFinder
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth.scheduler.reservation import Reservations
 from berth.scheduler.scheduler import Scheduler
-from berth.scheduler.telling import Telling
 from berth.scheduler.timed_handler import EventTimer
+from berth.scheduler.with_extenders import ExtenderRound
 from berth_plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
 
@@ -274,23 +274,23 @@ class Harness:
             alike=alike_profiles(profiles) if answers_alike else (),
         )
         self.cluster.queue = self.queue
-        claims = Claims()
+        reservations = Reservations()
         self.preemptions = Preemptions(
             under_way=self.cluster.under_way,
             queue=self.queue,
-            claims=claims,
+            reservations=reservations,
             reporter=self.cluster,
             evictor=self.cluster,
             metrics=self.metrics,
             clock=self.clock,
         )
-        self.telling = Telling(
+        self.failure_reporter = FailureReporter(
             queue=self.queue, pods=self.cluster.pods, reporter=self.cluster, clock=self.clock
         )
         failures = FailureHandler(
             queue=self.queue,
             pods=self.cluster.pods,
-            telling=self.telling,
+            failure_reporter=self.failure_reporter,
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -304,7 +304,7 @@ class Harness:
             queue=self.queue,
             cache=self.cache,
             finder=finder,
-            consultation=Consultation(
+            extender_round=ExtenderRound(
                 self.extenders,
                 finder=finder,
                 cache=self.cache,
@@ -313,19 +313,19 @@ class Harness:
                 rng=random.Random(2),
             ),
             decisions=Decisions(capacity=100, monotonic=self.clock.monotonic),
-            claims=claims,
+            reservations=reservations,
             preemptions=self.preemptions,
             binding=BindingCycle(
                 extenders=self.extenders,
                 queue=self.queue,
-                claims=claims,
+                reservations=reservations,
                 reporter=self.cluster,
                 failures=failures,
                 metrics=self.metrics,
                 clock=self.clock,
             ),
             failures=failures,
-            telling=self.telling,
+            failure_reporter=self.failure_reporter,
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -333,7 +333,7 @@ class Harness:
         self.cluster.handler = PodHandler(
             queue=self.queue,
             cache=self.cache,
-            claims=claims,
+            reservations=reservations,
             scheduler_names=profiles,
             timer=timer,
         )
@@ -377,14 +377,14 @@ class Harness:
         for _ in range(attempts):
             queued = self.queue.pop()
             if queued is not None:
-                claim = await self.scheduler.attempt(queued)
-                for each in () if claim is None else (claim, *claim.companions):
+                reservation = await self.scheduler.attempt(queued)
+                for each in () if reservation is None else (reservation, *reservation.companions):
                     await self.scheduler.binding.run(each)
             elif order := self.preemptions.take():
                 await self.preemptions.carry_out(order)
             elif job := self.cluster.background.take():
                 await self.cluster.background.do(job)
-            elif self.telling.tell_next():
+            elif self.failure_reporter.report_next():
                 pass
             else:
                 break

@@ -60,7 +60,7 @@ class World:
         state = CycleState()
         nominated = {name: list(map(PodInfo, pods)) for name, pods in self.nominated.items()}
         decision = finder.find(profile, PodInfo(preemptor), state=state, nominated=nominated)
-        finder.make_room(profile, decision, state=state, nominated=nominated)
+        finder.run_post_filter_plugins(profile, decision, state=state, nominated=nominated)
         return decision
 
 

@@ -45,18 +45,18 @@ from berth.plugin_sources import KnownPlugins
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.alike import alike_profiles
 from berth.scheduler.api_writer import ApiWriter
-from berth.scheduler.binding import BindingCycle
-from berth.scheduler.claim import Claims
-from berth.scheduler.consultation import Consultation
+from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
 from berth.scheduler.event_handlers import NodeHandler, PodHandler
 from berth.scheduler.failure import FailureHandler
+from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_node import NodeFinder
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth.scheduler.reservation import Reservations
 from berth.scheduler.scheduler import Scheduler
-from berth.scheduler.telling import Telling
 from berth.scheduler.timed_handler import EventTimer
-from berth.server.secure_serving import SecureServer
+from berth.scheduler.with_extenders import ExtenderRound
+from berth.server.access.secure_serving import SecureServer
 from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
@@ -183,11 +183,11 @@ class SchedulerService:
         )
 
         timer = EventTimer(clock.monotonic, self.metrics.handled_event)
-        claims = Claims()
+        reservations = Reservations()
         pod_handler = PodHandler(
             queue=self.queue,
             cache=self.cache,
-            claims=claims,
+            reservations=reservations,
             scheduler_names=profiles if schedules else (),
             timer=timer,
         )
@@ -206,17 +206,19 @@ class SchedulerService:
         self.preemptions = Preemptions(
             under_way=under_way,
             queue=self.queue,
-            claims=claims,
+            reservations=reservations,
             reporter=writer,
             evictor=writer,
             metrics=self.metrics,
             clock=clock,
         )
-        self.telling = Telling(queue=self.queue, pods=self.pods.store, reporter=writer, clock=clock)
+        self.failure_reporter = FailureReporter(
+            queue=self.queue, pods=self.pods.store, reporter=writer, clock=clock
+        )
         failures = FailureHandler(
             queue=self.queue,
             pods=self.pods.store,
-            telling=self.telling,
+            failure_reporter=self.failure_reporter,
             metrics=self.metrics,
             clock=clock,
         )
@@ -226,7 +228,7 @@ class SchedulerService:
             queue=self.queue,
             cache=self.cache,
             finder=finder,
-            consultation=Consultation(
+            extender_round=ExtenderRound(
                 self.extenders,
                 finder=finder,
                 cache=self.cache,
@@ -235,19 +237,19 @@ class SchedulerService:
                 rng=rng,
             ),
             decisions=Decisions(capacity=DECISIONS_KEPT, monotonic=clock.monotonic),
-            claims=claims,
+            reservations=reservations,
             preemptions=self.preemptions,
             binding=BindingCycle(
                 extenders=self.extenders,
                 queue=self.queue,
-                claims=claims,
+                reservations=reservations,
                 reporter=writer,
                 failures=failures,
                 metrics=self.metrics,
                 clock=clock,
             ),
             failures=failures,
-            telling=self.telling,
+            failure_reporter=self.failure_reporter,
             metrics=self.metrics,
             clock=clock,
         )
@@ -392,7 +394,7 @@ class SchedulerService:
             "queue flushers": self.queue.run_flushers,
             "preemptions": self.preemptions.run,
             "background work": self.background.run,
-            "telling": self.telling.run,
+            "failure reporter": self.failure_reporter.run,
             "event recorders": self._recorders.run,
         }
         async with asyncio.TaskGroup() as tasks:
@@ -413,6 +415,6 @@ class SchedulerService:
             and self.preemptions.is_idle
             and not len(self.queue.nominator)  # who is nominated waits for room being made
             and self.background.is_idle
-            and not len(self.telling)
+            and not len(self.failure_reporter)
             and self.lanes.idle
         )

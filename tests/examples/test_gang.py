@@ -175,11 +175,11 @@ async def test_a_bind_that_fails_is_repeated_for_that_pod_alone(harness: Harness
     harness.cluster.bind_error = OSError("connection lost")
     queued = harness.queue.pop()
     assert queued is not None
-    claim = await harness.scheduler.attempt(queued)
-    assert claim is not None
-    await harness.scheduler.binding.run(claim)
+    reservation = await harness.scheduler.attempt(queued)
+    assert reservation is not None
+    await harness.scheduler.binding.run(reservation)
     harness.cluster.bind_error = None
-    for companion in claim.companions:
+    for companion in reservation.companions:
         await harness.scheduler.binding.run(companion)
     assert len(harness.placements()) == 2
 
@@ -219,7 +219,7 @@ async def test_what_other_plugins_reserved_is_given_back() -> None:
     assert await harness.scheduler.attempt(queued) is None
     assert held == []
     assert harness.cache.table.pod_count.tolist() == [0]
-    assert len(harness.scheduler.claims) == 0
+    assert len(harness.scheduler.reservations) == 0
 
 
 @given(

@@ -192,18 +192,18 @@ async def test_who_is_answered_for_would_have_found_nothing(history: list[Step])
         harness.cache.refresh_order()
         decision = finder.find(profile, info, state=state, nominated={})
         assert decision.status is not None, key
-        finder.make_room(profile, decision, state=state, nominated={})
+        finder.run_post_filter_plugins(profile, decision, state=state, nominated={})
         assert not decision.nominated_node, key
 
     for step in history:
         step(harness)
         while (queued := harness.queue.pop()) is not None:
             answered, key = harness.scheduler.answered, queued.key
-            claim = await harness.scheduler.attempt(queued)
+            reservation = await harness.scheduler.attempt(queued)
             if harness.scheduler.answered > answered:
                 check(key)
-            if claim is not None:
-                await harness.scheduler.binding.run(claim)
+            if reservation is not None:
+                await harness.scheduler.binding.run(reservation)
         await harness.until_idle()
 
 

@@ -48,7 +48,7 @@ def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
         asked.profile, asked.pod, state=state, nominated=nominated, look_at_all=True
     )
     if decision.status is not None:
-        finder.make_room(asked.profile, decision, state=state, nominated=nominated)
+        finder.run_post_filter_plugins(asked.profile, decision, state=state, nominated=nominated)
     return {"id": identity} | describe(decision, nodes) | devices_found(state, decision, nodes)
 
 

@@ -13,7 +13,7 @@ from berth.profile.profile import Profile
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.alike import Answer
 from berth.scheduler.decision import Decision
-from berth.scheduler.telling import Telling
+from berth.scheduler.failure_reporter import FailureReporter
 
 log = logging.getLogger(__name__)
 
@@ -26,14 +26,14 @@ class FailureHandler:
         *,
         queue: SchedulingQueue,
         pods: Mapping[str, Pod],
-        telling: Telling,
+        failure_reporter: FailureReporter,
         metrics: SchedulerMetrics,
         clock: Clock,
     ) -> None:
         """*pods* is the informer's store, by namespace/name: what the API says now."""
         self._queue = queue
         self._pods = pods
-        self._telling = telling
+        self._failure_reporter = failure_reporter
         self._metrics = metrics
         self._clock = clock
 
@@ -87,14 +87,16 @@ class FailureHandler:
             self._queue.add_unschedulable_if_not_present(queued, answer=answer)
             self._queue.nominator.add(queued.pod_info, node_name=decision.nominated_node)
         pod, reason = queued.pod, "Unschedulable" if rejected else "SchedulerError"
-        self._telling.event(pod, profile, text)
+        self._failure_reporter.record_event(pod, profile, text)
         if current is not None:
-            self._telling.condition(pod, reason, text, nominated_node_name=decision.nominated_node)
+            self._failure_reporter.update_condition(
+                pod, reason, text, nominated_node_name=decision.nominated_node
+            )
 
     def fail_alike(
         self, queued: QueuedPodInfo, profile: Profile, answer: Answer, *, started: float
     ) -> bool:
-        """Do as :meth:`fail` does for a pod that *answer* holds for, but tell it later.
+        """Do as :meth:`fail` does for a pod that *answer* holds for, but report it later.
 
         False, and nothing is done, if the pod is not any more what the queue took it for.
         """
@@ -103,7 +105,7 @@ class FailureHandler:
         queued.unschedulable_plugins = set(answer.rejectors)
         queued.pending_plugins = set()
         self._queue.add_unschedulable_if_not_present(queued)
-        self._telling.later(queued.pod, profile, answer.record.message)
+        self._failure_reporter.report_later(queued.pod, profile, answer.record.message)
         self._metrics.failed(
             profile.name,
             "unschedulable",
