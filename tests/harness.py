@@ -18,6 +18,7 @@ from berth.cache.cache import Cache
 from berth.clock import FakeClock, rfc3339
 from berth.config.load import default_configuration, from_object
 from berth.extender.build import build_extenders
+from berth.framework.handle import Handle
 from berth.framework.interface import Plugin
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_table import NodeTable
@@ -90,16 +91,23 @@ class FakeCluster:
     def __post_init__(self) -> None:
         self.room.set()
         self.under_way = PreemptionsUnderWay(self.pods.get)
-        self.is_preempting = self.under_way.is_preempting
-        self.claim_writer = FakeClaims(self.listers.resource_claims)
+        self.resource_claims = FakeClaims(self.listers.resource_claims)
         self.background = Background()
+        self.handle = Handle(
+            self.nodes,
+            listers=self.listers,
+            clock=self.clock,
+            rng=self.rng,
+            pod=self.pods.get,
+            is_preempting=self.under_way.is_preempting,
+            nominated_node=self._nominated_node,
+            outcomes=self.outcomes,
+            writes=self,
+        )
 
-    def nominated_node(self, uid: str) -> str:
+    def _nominated_node(self, uid: str) -> str:
         assert self.queue is not None
         return self.queue.nominator.nominated_node(uid) or ""
-
-    def pod(self, key: str) -> Pod | None:
-        return self.pods.get(key)
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         self.background.start(name, work)
@@ -213,11 +221,14 @@ class Harness:
         *,
         config: dict[str, Any] | None = None,
         registry: Registry = IN_TREE,
+        rng: random.Random | None = None,
         dice: random.Random | None = None,
         network: httpx.AsyncBaseTransport | None = None,
         uses_signatures: bool = True,
     ) -> None:
-        """*dice* pick the cycles in which plugins are timed; they decide nothing else.
+        """*rng* is what plugins choose with.
+
+        *dice* pick the cycles in which plugins are timed; they decide nothing else.
 
         *uses_signatures*: as always, one failed attempt stands for all pods of its signature.
         *network* is where the extenders of *config* are.
@@ -227,7 +238,9 @@ class Harness:
         self.registry = CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
         self.cache = Cache()
-        self.cluster = FakeCluster(self.cache.table, self.clock, outcomes=self.metrics)
+        self.cluster = FakeCluster(
+            self.cache.table, self.clock, rng=rng or random.Random(0), outcomes=self.metrics
+        )
         models = args_models(registry)
         loaded = (
             default_configuration(models)
@@ -246,7 +259,7 @@ class Harness:
             observer=ExtenderMetrics(self.registry),
             transport=network,
         )
-        profiles = build_profiles(loaded, registry, self.cluster, observers=observers)
+        profiles = build_profiles(loaded, registry, self.cluster.handle, observers=observers)
         self.queue = SchedulingQueue(
             clock=self.clock,
             sort_key=next(iter(profiles.values())).queue_sort.sort_key,
@@ -340,7 +353,7 @@ class Harness:
                 self.cluster.put(obj)
                 continue
             if isinstance(obj, ResourceClaim):
-                self.cluster.claim_writer.put(obj)
+                self.cluster.resource_claims.put(obj)
                 continue
             if isinstance(obj, ResourceSlice | DeviceClass):
                 self._device_handlers[type(obj)].on_add(obj)

@@ -43,7 +43,7 @@ class Scene(Harness):
         self.live = LiveConfiguration(
             config,
             registry=IN_TREE,
-            handle=self.cluster,
+            handle=self.cluster.handle,
             observe=lambda name: self.metrics.of_profile(
                 name, clock=self.clock, rng=random.Random(0)
             ),

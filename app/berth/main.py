@@ -15,12 +15,12 @@ from berth.client.event_api import EventApi
 from berth.client.events import EventRecorder
 from berth.client.lanes import WriteLanes
 from berth.client.recorders import Recorders
-from berth.client.resource_claims import ResourceClaimApi
 from berth.clock import Clock
 from berth.config.feature_gates import FEATURE_GATES, Gate
 from berth.config.types import KubeSchedulerConfiguration
 from berth.connection_limit import ConnectionCounts
 from berth.extender.build import build_extenders
+from berth.framework.handle import Handle
 from berth.framework.listers import Listers
 from berth.http_server import HttpServer
 from berth.leaderelection.elector import LeaderElector
@@ -44,7 +44,6 @@ from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.api_writer import ApiWriter
-from berth.scheduler.background import Background
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
 from berth.scheduler.event_handlers import NodeHandler, PodHandler
@@ -63,7 +62,6 @@ from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
 from berth.service.extender_service import ExtenderService
 from berth.service.live_configuration import LiveConfiguration, backoff_of
-from berth.service.plugin_handle import PluginHandle
 from berth.service.staleness import Staleness
 from berth.service.watchdog import Watchdog
 from berth.service.watches import Watches
@@ -137,22 +135,21 @@ class SchedulerService:
             pod_lookup=pod_lookup,
             clock=clock,
             rng=rng,
+            count_created_claim=self.metrics.created_claim,
         )
+        self.background = writer.background
         nodes = self.cache.table
         under_way = PreemptionsUnderWay(pod_lookup)
-        self.background = Background()
-        handle = PluginHandle(
+        handle = Handle(
             nodes,
-            clock,
-            rng,
-            self.listers,
-            writer,
-            pod_lookup,
-            under_way.is_preempting,
-            lambda uid: self.queue.nominator.nominated_node(uid) or "",
-            ResourceClaimApi(writes, self.lanes, count_created=self.metrics.created_claim),
-            self.background,
-            self.metrics,
+            listers=self.listers,
+            clock=clock,
+            rng=rng,
+            pod=pod_lookup,
+            is_preempting=under_way.is_preempting,
+            nominated_node=lambda uid: self.queue.nominator.nominated_node(uid) or "",
+            outcomes=self.metrics,
+            writes=writer,
         )
         dice = random.Random(rng.random())  # of their own: what is measured must decide nothing
         self.live = LiveConfiguration(

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from berth.cache.cache import CacheError
 from berth.config.defaults import DEFAULT_SCHEDULER_NAME
 from berth.framework.cycle_state import CycleState, Gang
+from berth.framework.handle import Handle
 from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code
 from berth.objects.pod import Pod
 from berth.offline.explain import configuration
-from berth.offline.scenario import OfflineHandle, Scenario, ScenarioError, read, smallest_name
+from berth.offline.scenario import Scenario, ScenarioError, read, smallest_name
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler.decision import Decision
@@ -42,10 +43,10 @@ def simulate(
     config = configuration(scenario, registry)
     cluster = Scenario.of(scenario.get("objects", ()))
     pods = [PodInfo(read(raw, Pod)) for raw in scenario["pods"]]
-    handle = OfflineHandle(
+    handle = Handle(
         cluster.cache.table,
         listers=cluster.listers,
-        pods={**cluster.pods, **{pod.key: pod.pod for pod in pods}},
+        pod={**cluster.pods, **{pod.key: pod.pod for pod in pods}}.get,
     )
     nodes = cluster.cache.table
     select = smallest_name(nodes) if seed is None else random.Random(seed).choice

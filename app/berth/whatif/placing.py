@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from berth.config.types import KubeSchedulerConfiguration
+from berth.framework.handle import Handle
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.pod_signature import PodSignature, signature_of
 from berth.framework.preemption.candidate import Candidate
@@ -16,7 +17,7 @@ from berth.framework.status import Status
 from berth.objects.pod import Pod
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.selectors import compile_selector
-from berth.offline.scenario import OfflineHandle, Scenario, smallest_name
+from berth.offline.scenario import Scenario, smallest_name
 from berth.offline.simulate import Simulation
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
@@ -67,7 +68,7 @@ class Placing:
         Of several best nodes one is drawn by *seed*; without, it is the one of the smallest name.
         """
         nodes, ties, others = cluster.cache.table, Random(), Random()
-        handle = OfflineHandle(nodes, rng=others, listers=cluster.listers, pods=cluster.pods)
+        handle = Handle(nodes, rng=others, listers=cluster.listers, pod=cluster.pods.get)
         profiles = build_profiles(config, registry, handle)
         select = smallest_name(nodes) if seed is None else ties.choice
         simulation = Simulation(cluster, profiles, (), select=select)
