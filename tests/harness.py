@@ -18,6 +18,7 @@ from berth.cache.cache import Cache
 from berth.clock import FakeClock, rfc3339
 from berth.config.load import default_configuration, from_object
 from berth.extender.build import build_extenders
+from berth.framework.handle import Handle
 from berth.framework.interface import Plugin
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_table import NodeTable
@@ -32,20 +33,20 @@ from berth.objects.pod import Pod, PodStatus
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import alike_profiles
 from berth.scheduler.background import Background
-from berth.scheduler.binding import BindingCycle
-from berth.scheduler.claim import Claims
-from berth.scheduler.consultation import Consultation
+from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
 from berth.scheduler.device_watches import device_watches
 from berth.scheduler.event_handlers import NodeHandler, PodHandler
 from berth.scheduler.failure import FailureHandler
+from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_node import NodeFinder
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth.scheduler.reservation import Reservations
 from berth.scheduler.scheduler import Scheduler
-from berth.scheduler.telling import Telling
+from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.timed_handler import EventTimer
+from berth.scheduler.with_extenders import ExtenderRound
 from berth_plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
 
@@ -90,16 +91,23 @@ class FakeCluster:
     def __post_init__(self) -> None:
         self.room.set()
         self.under_way = PreemptionsUnderWay(self.pods.get)
-        self.is_preempting = self.under_way.is_preempting
-        self.claim_writer = FakeClaims(self.listers.resource_claims)
+        self.resource_claims = FakeClaims(self.listers.resource_claims)
         self.background = Background()
+        self.handle = Handle(
+            self.nodes,
+            listers=self.listers,
+            clock=self.clock,
+            rng=self.rng,
+            pod=self.pods.get,
+            is_preempting=self.under_way.is_preempting,
+            nominated_node=self._nominated_node,
+            outcomes=self.outcomes,
+            writes=self,
+        )
 
-    def nominated_node(self, uid: str) -> str:
+    def _nominated_node(self, uid: str) -> str:
         assert self.queue is not None
         return self.queue.nominator.nominated_node(uid) or ""
-
-    def pod(self, key: str) -> Pod | None:
-        return self.pods.get(key)
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         self.background.start(name, work)
@@ -213,13 +221,16 @@ class Harness:
         *,
         config: dict[str, Any] | None = None,
         registry: Registry = IN_TREE,
+        rng: random.Random | None = None,
         dice: random.Random | None = None,
         network: httpx.AsyncBaseTransport | None = None,
-        answers_alike: bool = True,
+        uses_signatures: bool = True,
     ) -> None:
-        """*dice* pick the cycles in which plugins are timed; they decide nothing else.
+        """*rng* is what plugins choose with.
 
-        *answers_alike*: as always, one attempt answers for all pods of a class.
+        *dice* pick the cycles in which plugins are timed; they decide nothing else.
+
+        *uses_signatures*: as always, one failed attempt stands for all pods of its signature.
         *network* is where the extenders of *config* are.
         """
         dice = dice or random.Random(0)
@@ -227,7 +238,9 @@ class Harness:
         self.registry = CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
         self.cache = Cache()
-        self.cluster = FakeCluster(self.cache.table, self.clock, outcomes=self.metrics)
+        self.cluster = FakeCluster(
+            self.cache.table, self.clock, rng=rng or random.Random(0), outcomes=self.metrics
+        )
         models = args_models(registry)
         loaded = (
             default_configuration(models)
@@ -246,7 +259,7 @@ class Harness:
             observer=ExtenderMetrics(self.registry),
             transport=network,
         )
-        profiles = build_profiles(loaded, registry, self.cluster, observers=observers)
+        profiles = build_profiles(loaded, registry, self.cluster.handle, observers=observers)
         self.queue = SchedulingQueue(
             clock=self.clock,
             sort_key=next(iter(profiles.values())).queue_sort.sort_key,
@@ -258,26 +271,26 @@ class Harness:
             pod_lookup=self.cluster.pods.get,
             observe_hint=self.metrics.ran_hint,
             observers=observers,
-            alike=alike_profiles(profiles) if answers_alike else (),
+            signature_profiles=signature_profiles(profiles) if uses_signatures else (),
         )
         self.cluster.queue = self.queue
-        claims = Claims()
+        reservations = Reservations()
         self.preemptions = Preemptions(
             under_way=self.cluster.under_way,
             queue=self.queue,
-            claims=claims,
+            reservations=reservations,
             reporter=self.cluster,
             evictor=self.cluster,
             metrics=self.metrics,
             clock=self.clock,
         )
-        self.telling = Telling(
+        self.failure_reporter = FailureReporter(
             queue=self.queue, pods=self.cluster.pods, reporter=self.cluster, clock=self.clock
         )
         failures = FailureHandler(
             queue=self.queue,
             pods=self.cluster.pods,
-            telling=self.telling,
+            failure_reporter=self.failure_reporter,
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -291,7 +304,7 @@ class Harness:
             queue=self.queue,
             cache=self.cache,
             finder=finder,
-            consultation=Consultation(
+            extender_round=ExtenderRound(
                 self.extenders,
                 finder=finder,
                 cache=self.cache,
@@ -300,19 +313,19 @@ class Harness:
                 rng=random.Random(2),
             ),
             decisions=Decisions(capacity=100, monotonic=self.clock.monotonic),
-            claims=claims,
+            reservations=reservations,
             preemptions=self.preemptions,
             binding=BindingCycle(
                 extenders=self.extenders,
                 queue=self.queue,
-                claims=claims,
+                reservations=reservations,
                 reporter=self.cluster,
                 failures=failures,
                 metrics=self.metrics,
                 clock=self.clock,
             ),
             failures=failures,
-            telling=self.telling,
+            failure_reporter=self.failure_reporter,
             metrics=self.metrics,
             clock=self.clock,
         )
@@ -320,7 +333,7 @@ class Harness:
         self.cluster.handler = PodHandler(
             queue=self.queue,
             cache=self.cache,
-            claims=claims,
+            reservations=reservations,
             scheduler_names=profiles,
             timer=timer,
         )
@@ -340,7 +353,7 @@ class Harness:
                 self.cluster.put(obj)
                 continue
             if isinstance(obj, ResourceClaim):
-                self.cluster.claim_writer.put(obj)
+                self.cluster.resource_claims.put(obj)
                 continue
             if isinstance(obj, ResourceSlice | DeviceClass):
                 self._device_handlers[type(obj)].on_add(obj)
@@ -364,14 +377,14 @@ class Harness:
         for _ in range(attempts):
             queued = self.queue.pop()
             if queued is not None:
-                claim = await self.scheduler.attempt(queued)
-                for each in () if claim is None else (claim, *claim.companions):
+                reservation = await self.scheduler.attempt(queued)
+                for each in () if reservation is None else (reservation, *reservation.companions):
                     await self.scheduler.binding.run(each)
             elif order := self.preemptions.take():
                 await self.preemptions.carry_out(order)
             elif job := self.cluster.background.take():
                 await self.cluster.background.do(job)
-            elif self.telling.tell_next():
+            elif self.failure_reporter.report_next():
                 pass
             else:
                 break

@@ -15,12 +15,12 @@ from berth.client.event_api import EventApi
 from berth.client.events import EventRecorder
 from berth.client.lanes import WriteLanes
 from berth.client.recorders import Recorders
-from berth.client.resource_claims import ResourceClaimApi
 from berth.clock import Clock
 from berth.config.feature_gates import FEATURE_GATES, Gate
 from berth.config.types import KubeSchedulerConfiguration
 from berth.connection_limit import ConnectionCounts
 from berth.extender.build import build_extenders
+from berth.framework.handle import Handle
 from berth.framework.listers import Listers
 from berth.http_server import HttpServer
 from berth.leaderelection.elector import LeaderElector
@@ -43,27 +43,25 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import alike_profiles
 from berth.scheduler.api_writer import ApiWriter
-from berth.scheduler.background import Background
-from berth.scheduler.binding import BindingCycle
-from berth.scheduler.claim import Claims
-from berth.scheduler.consultation import Consultation
+from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
 from berth.scheduler.event_handlers import NodeHandler, PodHandler
 from berth.scheduler.failure import FailureHandler
+from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_node import NodeFinder
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth.scheduler.reservation import Reservations
 from berth.scheduler.scheduler import Scheduler
-from berth.scheduler.telling import Telling
+from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.timed_handler import EventTimer
+from berth.scheduler.with_extenders import ExtenderRound
 from berth.server.access.secure_serving import SecureServer
 from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
 from berth.service.extender_service import ExtenderService
 from berth.service.live_configuration import LiveConfiguration, backoff_of
-from berth.service.plugin_handle import PluginHandle
 from berth.service.staleness import Staleness
 from berth.service.watchdog import Watchdog
 from berth.service.watches import Watches
@@ -137,22 +135,21 @@ class SchedulerService:
             pod_lookup=pod_lookup,
             clock=clock,
             rng=rng,
+            count_created_claim=self.metrics.created_claim,
         )
+        self.background = writer.background
         nodes = self.cache.table
         under_way = PreemptionsUnderWay(pod_lookup)
-        self.background = Background()
-        handle = PluginHandle(
+        handle = Handle(
             nodes,
-            clock,
-            rng,
-            self.listers,
-            writer,
-            pod_lookup,
-            under_way.is_preempting,
-            lambda uid: self.queue.nominator.nominated_node(uid) or "",
-            ResourceClaimApi(writes, self.lanes, count_created=self.metrics.created_claim),
-            self.background,
-            self.metrics,
+            listers=self.listers,
+            clock=clock,
+            rng=rng,
+            pod=pod_lookup,
+            is_preempting=under_way.is_preempting,
+            nominated_node=lambda uid: self.queue.nominator.nominated_node(uid) or "",
+            outcomes=self.metrics,
+            writes=writer,
         )
         dice = random.Random(rng.random())  # of their own: what is measured must decide nothing
         self.live = LiveConfiguration(
@@ -182,15 +179,15 @@ class SchedulerService:
             pod_lookup=pod_lookup,
             observe_hint=self.metrics.ran_hint,
             observers=self.live.observers,
-            alike=alike_profiles(profiles),
+            signature_profiles=signature_profiles(profiles),
         )
 
         timer = EventTimer(clock.monotonic, self.metrics.handled_event)
-        claims = Claims()
+        reservations = Reservations()
         pod_handler = PodHandler(
             queue=self.queue,
             cache=self.cache,
-            claims=claims,
+            reservations=reservations,
             scheduler_names=profiles if schedules else (),
             timer=timer,
         )
@@ -209,17 +206,19 @@ class SchedulerService:
         self.preemptions = Preemptions(
             under_way=under_way,
             queue=self.queue,
-            claims=claims,
+            reservations=reservations,
             reporter=writer,
             evictor=writer,
             metrics=self.metrics,
             clock=clock,
         )
-        self.telling = Telling(queue=self.queue, pods=self.pods.store, reporter=writer, clock=clock)
+        self.failure_reporter = FailureReporter(
+            queue=self.queue, pods=self.pods.store, reporter=writer, clock=clock
+        )
         failures = FailureHandler(
             queue=self.queue,
             pods=self.pods.store,
-            telling=self.telling,
+            failure_reporter=self.failure_reporter,
             metrics=self.metrics,
             clock=clock,
         )
@@ -229,7 +228,7 @@ class SchedulerService:
             queue=self.queue,
             cache=self.cache,
             finder=finder,
-            consultation=Consultation(
+            extender_round=ExtenderRound(
                 self.extenders,
                 finder=finder,
                 cache=self.cache,
@@ -238,19 +237,19 @@ class SchedulerService:
                 rng=rng,
             ),
             decisions=Decisions(capacity=DECISIONS_KEPT, monotonic=clock.monotonic),
-            claims=claims,
+            reservations=reservations,
             preemptions=self.preemptions,
             binding=BindingCycle(
                 extenders=self.extenders,
                 queue=self.queue,
-                claims=claims,
+                reservations=reservations,
                 reporter=writer,
                 failures=failures,
                 metrics=self.metrics,
                 clock=clock,
             ),
             failures=failures,
-            telling=self.telling,
+            failure_reporter=self.failure_reporter,
             metrics=self.metrics,
             clock=clock,
         )
@@ -395,7 +394,7 @@ class SchedulerService:
             "queue flushers": self.queue.run_flushers,
             "preemptions": self.preemptions.run,
             "background work": self.background.run,
-            "telling": self.telling.run,
+            "failure reporter": self.failure_reporter.run,
             "event recorders": self._recorders.run,
         }
         async with asyncio.TaskGroup() as tasks:
@@ -416,6 +415,6 @@ class SchedulerService:
             and self.preemptions.is_idle
             and not len(self.queue.nominator)  # who is nominated waits for room being made
             and self.background.is_idle
-            and not len(self.telling)
+            and not len(self.failure_reporter)
             and self.lanes.idle
         )

@@ -33,20 +33,25 @@ Objects = Sequence[ResourceClaim | ResourceSlice | DeviceClass]
 class World:
     """Nodes n1, n2 and n3, the class gpu, and what a test adds."""
 
-    def __init__(self, *objects: ResourceClaim | ResourceSlice | DeviceClass, **args: Any) -> None:
+    def __init__(
+        self,
+        *objects: ResourceClaim | ResourceSlice | DeviceClass,
+        clock: FakeClock | None = None,
+        **args: Any,
+    ) -> None:
         self.nodes: NodeTable = table(node("n1"), node("n2"), node("n3"))
-        self.clock = FakeClock()
+        self.clock = clock or FakeClock()
         self.cluster = FakeCluster(self.nodes, self.clock)
         self.state = CycleState(self.nodes.exists.copy())
         listers = self.cluster.listers
         for obj in (device_class(), *objects):
             if isinstance(obj, ResourceClaim):
-                self.cluster.claim_writer.put(obj)
+                self.cluster.resource_claims.put(obj)
             elif isinstance(obj, ResourceSlice):
                 listers.resource_slices.on_add(obj)
             else:
                 listers.device_classes.on_add(obj)
-        self.plugin = DynamicResources(DynamicResourcesArgs(**args), self.cluster)
+        self.plugin = DynamicResources(DynamicResourcesArgs(**args), self.cluster.handle)
 
     def pre_filter(self, a_pod: Pod) -> Status | None:
         return self.plugin.pre_filter(self.state, PodInfo(a_pod), self.nodes)

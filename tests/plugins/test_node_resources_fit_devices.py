@@ -32,7 +32,7 @@ def test_nodes_without_the_resource_are_left_to_others() -> None:
     )
     cluster = FakeCluster(nodes, FakeClock())
     lacking = Status.unresolvable(f"Insufficient {GPU}")
-    plugin = NodeResourcesFit(None, cluster)
+    plugin = NodeResourcesFit(None, cluster.handle)
     assert verdicts(plugin, ASKS, nodes) == {
         "has-none": lacking,
         "has-zero": lacking,
@@ -52,7 +52,7 @@ def test_where_nobody_knows_the_resource() -> None:
     nodes = table(node("n1"))
     cluster = FakeCluster(nodes, FakeClock())
     cluster.listers.device_classes.on_add(EXT)
-    assert verdicts(NodeResourcesFit(None, cluster), ASKS, nodes) == {"n1": None}
+    assert verdicts(NodeResourcesFit(None, cluster.handle), ASKS, nodes) == {"n1": None}
 
 
 @pytest.mark.parametrize(

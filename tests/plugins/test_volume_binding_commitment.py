@@ -69,7 +69,7 @@ class Bench:
         self.cluster = FakeCluster(self.nodes, self.clock, listers=listers(*objects))
         self.known = self.cluster.listers
         args = VolumeBindingArgs(bind_timeout_seconds=timeout)
-        self.plugin = VolumeBinding(args, self.cluster)
+        self.plugin = VolumeBinding(args, self.cluster.handle)
 
     def attempt(self, *claims: str, name: str = "p") -> Attempt:
         a_pod = pod(name, claims=claims)

@@ -74,7 +74,11 @@ async def stages_told(
     cluster = FakeCluster(nodes, FakeClock(), listers=listers(*objects), outcomes=told)
     a_pod = pod(claims=["c"])
     cluster.pods[a_pod.key] = a_pod
-    plugin, state, info = VolumeBinding(None, cluster), CycleState(nodes.exists), PodInfo(a_pod)
+    plugin, state, info = (
+        VolumeBinding(None, cluster.handle),
+        CycleState(nodes.exists),
+        PodInfo(a_pod),
+    )
     assert plugin.pre_filter(state, info, nodes) is None
     if plugin.filter(state, info, nodes):
         return told.stages

@@ -15,12 +15,12 @@ from berth.objects.selectors import Selector
 from berth.scheduler.decisions import Result
 from berth.server.refusal import Refusal, cut
 from berth.server.scheduler.debug import models
-from berth.server.scheduler.debug.claims import in_flight_pods, nominated_pods, permitted_pods
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.decisions import DecisionFilter, past_decisions
 from berth.server.scheduler.debug.nodes import NodeFilter, cached_nodes
 from berth.server.scheduler.debug.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
 from berth.server.scheduler.debug.queue import QueueFilter, waiting_pods
+from berth.server.scheduler.debug.reservations import in_flight_pods, nominated_pods, permitted_pods
 from berth.server.scheduler.debug.sight import Sight
 from berth.server.scheduler.debug.tasks import running_tasks
 from berth.server.scheduler.parameters import ONLY_KNOWN

@@ -76,15 +76,17 @@ def _matching(table: NodeTable, wanted: NodeFilter, first: int) -> Iterator[int]
 def _since(sight: Sight, uids: Collection[str]) -> dict[str, float]:
     """Return when those of *uids* that are assumed were given their node, where that is known.
 
-    A pod that is bound but not confirmed yet has no claim any more, but its decision is recorded.
+    A pod that is bound but not confirmed yet has no reservation any more; its decision is recorded.
     """
     scheduler = sight.scheduler
     assumed = {uid for uid in uids if scheduler.cache.is_assumed(uid)}
     if not assumed:
         return {}
     recorded = {r.uid: r.at for r in scheduler.decisions.all() if r.uid in assumed and r.node}
-    claims = {uid: claim for uid in assumed if (claim := scheduler.claims.get(uid))}
-    return recorded | {uid: claim.started for uid, claim in claims.items()}
+    reservations = {
+        uid: reservation for uid in assumed if (reservation := scheduler.reservations.get(uid))
+    }
+    return recorded | {uid: reservation.started for uid, reservation in reservations.items()}
 
 
 def _told(row: int, sight: Sight, since: Mapping[str, float], *, with_pods: bool) -> CachedNode:
@@ -107,7 +109,9 @@ def _told(row: int, sight: Sight, since: Mapping[str, float], *, with_pods: bool
             for uid, pod in table.pods[row].items()
             if scheduler.cache.is_assumed(uid)
         ),
-        nominated=tuple(pod.key for pod in scheduler.queue.nominator.nominated_pods(node.name)),
+        nominated=tuple(
+            pod.key for pod in scheduler.queue.nominator.nominated_pods_for_node(node.name)
+        ),
         generation=int(table.generation[row]),
         pods=None if pods is None else tuple(pods),
     )

@@ -17,7 +17,7 @@ from typing import Final
 from berth.cache.cache import Cache
 from berth.extender.errors import ExtenderError
 from berth.extender.extenders import Extenders
-from berth.extender.opinion import Opinion
+from berth.extender.result import ExtenderResult
 from berth.framework.cycle_state import CycleState
 from berth.framework.interface import PostFilterResult
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
@@ -50,7 +50,7 @@ class Attempt:
     """Whether the cluster has moved on too far to act on it."""
 
 
-class Consultation:
+class ExtenderRound:
     """Decides with extenders, as :class:`NodeFinder` does without."""
 
     def __init__(
@@ -93,17 +93,17 @@ class Consultation:
     async def _decide(self, profile: Profile, queued: QueuedPodInfo) -> Attempt | None:
         attempt = self._judge(profile, queued.pod_info)
         if attempt.decision.status is None:
-            opinion = await self._ask(profile, queued.pod_info, attempt.decision)
+            extender_result = await self._ask(profile, queued.pod_info, attempt.decision)
             if not self._is_waiting(queued):
                 return None
-            attempt = self._find(profile, queued.pod_info, opinion)
+            attempt = self._find(profile, queued.pod_info, extender_result)
             status = attempt.decision.status
-            if status is not None and status.is_rejected and opinion.nodes:
+            if status is not None and status.is_rejected and extender_result.nodes:
                 attempt.is_out_of_date = True
                 return attempt
         if attempt.decision.status is None:
             return attempt
-        return await self._make_room(profile, queued, attempt)
+        return await self._run_post_filter_plugins(profile, queued, attempt)
 
     def _judge(self, profile: Profile, pod: PodInfo, *, beyond_nominated: bool = False) -> Attempt:
         state, nominated = CycleState(), self._nominated()
@@ -113,47 +113,49 @@ class Consultation:
         )
         return Attempt(decision, state, nominated)
 
-    def _find(self, profile: Profile, pod: PodInfo, opinion: Opinion) -> Attempt:
+    def _find(self, profile: Profile, pod: PodInfo, extender_result: ExtenderResult) -> Attempt:
         state, nominated = CycleState(), self._nominated()
         self._cache.refresh_order()
         decision = self._finder.find(
-            profile, pod, state=state, nominated=nominated, opinion=opinion
+            profile, pod, state=state, nominated=nominated, extender_result=extender_result
         )
         return Attempt(decision, state, nominated)
 
     def _nominated(self) -> NominatedPods:
         nominator = self._nominator
-        return {node: nominator.nominated_pods(node) for node in nominator.nodes()}
+        return nominator.nominated_pods()
 
-    async def _ask(self, profile: Profile, pod: PodInfo, judged: Decision) -> Opinion:
+    async def _ask(self, profile: Profile, pod: PodInfo, judged: Decision) -> ExtenderResult:
         """Ask what extenders think of the candidates.
 
         If that was only the pod's nominated node, and they do not want it or fail, they are asked
         about all nodes (spec §2.4).
         """
         nodes = self._candidates(judged)
-        opinion = await self._extenders.filter(pod, nodes)
-        if judged.nominated_used and not opinion.nodes:
+        extender_result = await self._extenders.filter(pod, nodes)
+        if judged.nominated_used and not extender_result.nodes:
             judged = self._judge(profile, pod, beyond_nominated=True).decision
             nodes = self._candidates(judged)
-            opinion = await self._extenders.filter(pod, nodes)
-        if len(opinion.nodes) > 1:
-            left = frozenset(opinion.nodes)
-            opinion.scores = await self._extenders.prioritize(
+            extender_result = await self._extenders.filter(pod, nodes)
+        if len(extender_result.nodes) > 1:
+            left = frozenset(extender_result.nodes)
+            extender_result.scores = await self._extenders.prioritize(
                 pod, [node for node in nodes if node.metadata.name in left]
             )
-        return opinion
+        return extender_result
 
     def _candidates(self, judged: Decision) -> list[Node]:
         nodes = self._finder.nodes.nodes
         return [node for row in judged.candidates if (node := nodes[row]) is not None]
 
-    async def _make_room(
+    async def _run_post_filter_plugins(
         self, profile: Profile, queued: QueuedPodInfo, attempt: Attempt
     ) -> Attempt | None:
         """Let PostFilter help, and extenders judge whom it wants to evict (spec §6.5)."""
         decision, nodes = attempt.decision, self._finder.nodes
-        self._finder.make_room(profile, decision, state=attempt.state, nominated=attempt.nominated)
+        self._finder.run_post_filter_plugins(
+            profile, decision, state=attempt.state, nominated=attempt.nominated
+        )
         result = decision.post_filter
         if result is None or result.status is not None or result.preemption is None:
             return attempt

@@ -1,4 +1,4 @@
-"""Which pods are so much alike that what was found out about one holds for all of them."""
+"""Pods of the same signature: what was found out about one of them holds for all."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,11 +13,14 @@ from berth.framework.interface import (
 )
 from berth.framework.pod_info import PodInfo, PodTemplate
 
-_JUDGES = (PreFilterPlugin, FilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin)
+_DECIDERS = (PreFilterPlugin, FilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin)
 
 
-class PodClass(NamedTuple):
-    """All that plugins which judge templates look at. Namespace and labels are in the template."""
+class PodSignature(NamedTuple):
+    """All that decides about a pod, for plugins that decide by signature.
+
+    Namespace and labels are in the template.
+    """
 
     template: PodTemplate
     profile: str
@@ -27,8 +30,8 @@ class PodClass(NamedTuple):
     """UID of its controller, on which default topology spread constraints may depend."""
 
 
-def class_of(pod: PodInfo) -> PodClass | None:
-    """Return the class of *pod*; None if something of its own has a part in where it may go.
+def signature_of(pod: PodInfo) -> PodSignature | None:
+    """Return the signature of *pod*; None if something of its own has a part in where it may go.
 
     That is a nomination, a resource claim, a volume that a plugin looks at, or a group.
     """
@@ -37,19 +40,19 @@ def class_of(pod: PodInfo) -> PodClass | None:
         status.nominated_node_name
         or status.extended_resource_claim_status is not None
         or spec.scheduling_group is not None
-        or not template.memo(class_of, lambda: _has_nothing_of_its_own(pod))
+        or not template.memo(signature_of, lambda: _has_nothing_of_its_own(pod))
     ):
         return None
     owner = ""
     for reference in pod.pod.metadata.owner_references:
         if reference.controller:
             owner = reference.uid
-    return PodClass(template, spec.scheduler_name, pod.priority, spec.preemption_policy, owner)
+    return PodSignature(template, spec.scheduler_name, pod.priority, spec.preemption_policy, owner)
 
 
-def judge_templates(plugins: Iterable[Plugin]) -> bool:
-    """Whether all of *plugins* that may reject a pod give replicas the same answers."""
-    return all(plugin.JUDGES_TEMPLATES for plugin in plugins if isinstance(plugin, _JUDGES))
+def decide_by_signature(plugins: Iterable[Plugin]) -> bool:
+    """Whether all of *plugins* that may reject a pod decide by its signature alone."""
+    return all(plugin.DECIDES_BY_SIGNATURE for plugin in plugins if isinstance(plugin, _DECIDERS))
 
 
 def _has_nothing_of_its_own(pod: PodInfo) -> bool:

@@ -38,7 +38,7 @@ async def test_nominations() -> None:
 
 
 async def test_pods_that_wait_for_permit_are_told_until_when() -> None:
-    harness, claims = permitted("q", "p")
+    harness, reservations = permitted("q", "p")
     harness.clock.advance(5)
     wait = {
         "uid": "pod-default-p",
@@ -50,16 +50,18 @@ async def test_pods_that_wait_for_permit_are_told_until_when() -> None:
     }
     assert (await get(harness, "/debug/waiting"))["items"][0] == wait
 
-    (claim,) = (claim for claim in claims if claim.assumed.name == "p")
-    binding = asyncio.create_task(harness.scheduler.binding.run(claim), name="bind p")
+    (reservation,) = (
+        reservation for reservation in reservations if reservation.assumed.name == "p"
+    )
+    binding = asyncio.create_task(harness.scheduler.binding.run(reservation), name="bind p")
     await asyncio.sleep(0)
     harness.clock.advance(20)
     (told, _) = await all_pages(harness, "/debug/waiting?plugin=Hesitant&node=n1", limit=1)
     assert told["waitsFor"] == [
         {"plugin": "Hesitant", "deadline": "2001-09-09T01:47:45Z", "secondsLeft": 40.0}
     ]
-    assert claim.waiting is not None
-    claim.waiting.allow("Hesitant")
+    assert reservation.waiting is not None
+    reservation.waiting.allow("Hesitant")
     await binding
     assert [each["pod"] for each in (await get(harness, "/debug/waiting"))["items"]] == [
         "default/q"

@@ -17,7 +17,7 @@ PREEMPTED: Final = "preempted by DefaultPreemption"
 
 
 class Stage(Enum):
-    """How far a claim has come; each stage is left for good."""
+    """How far a reservation has come; each stage is left for good."""
 
     PERMIT = auto()
     """Waiting for Permit plugins, if any of them wants that."""
@@ -27,7 +27,7 @@ class Stage(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Claim:
+class Reservation:
     """A pod that has room on a node, and how to give the room back."""
 
     queued: QueuedPodInfo
@@ -40,30 +40,30 @@ class Claim:
     """Set if Permit plugins want the pod to wait."""
     stage: Stage = Stage.PERMIT
     task: asyncio.Task[None] | None = None
-    """What carries the claim out, once it does."""
-    companions: list["Claim"] = field(default_factory=list)
+    """What carries the reservation out, once it does."""
+    companions: list["Reservation"] = field(default_factory=list)
     """Those of the pod's gang, made in the same step; to be carried out as well."""
     running_pre_binds: list[PreBindPlugin] = field(default_factory=list)
     is_preempted: bool = False
     """Whether ``task`` was cancelled to make room for another pod."""
 
 
-class Claims:
-    """All claims that are under way, by UID of the pod."""
+class Reservations:
+    """All reservations that are under way, by UID of the pod."""
 
     def __init__(self) -> None:
-        self._by_uid: dict[str, Claim] = {}
+        self._by_uid: dict[str, Reservation] = {}
 
-    def add(self, claim: Claim) -> None:
-        self._by_uid[claim.assumed.uid] = claim
+    def add(self, reservation: Reservation) -> None:
+        self._by_uid[reservation.assumed.uid] = reservation
 
-    def remove(self, claim: Claim) -> None:
-        del self._by_uid[claim.assumed.uid]
+    def remove(self, reservation: Reservation) -> None:
+        del self._by_uid[reservation.assumed.uid]
 
-    def get(self, uid: str) -> Claim | None:
+    def get(self, uid: str) -> Reservation | None:
         return self._by_uid.get(uid)
 
-    def __iter__(self) -> Iterator[Claim]:
+    def __iter__(self) -> Iterator[Reservation]:
         return iter(self._by_uid.values())
 
     def __len__(self) -> int:
@@ -71,25 +71,33 @@ class Claims:
 
     def reject_waiting(self, uid: str, message: str) -> bool:
         """Turn away a pod that waits for Permit plugins; False: it does not."""
-        claim = self._by_uid.get(uid)
-        if claim is None or claim.stage is not Stage.PERMIT or claim.waiting is None:
+        reservation = self._by_uid.get(uid)
+        if (
+            reservation is None
+            or reservation.stage is not Stage.PERMIT
+            or reservation.waiting is None
+        ):
             return False
-        claim.waiting.reject("", message)
+        reservation.waiting.reject("", message)
         return True
 
     def preempt(self, uid: str) -> bool:
-        """Make a pod give up its claim for a more important one, if that can be done in memory.
+        """Make a pod give way to a more important one, if that can be done in memory.
 
-        False: there is no such claim, or it has come too far; the pod must be deleted (spec §6.7).
+        False: the pod has none, or its binding has come too far; it must be deleted (spec §6.7).
         """
-        claim = self._by_uid.get(uid)
-        if claim is None:
+        reservation = self._by_uid.get(uid)
+        if reservation is None:
             return False
-        if claim.stage is Stage.PERMIT and claim.waiting is not None:
-            claim.waiting.preempt("DefaultPreemption")
+        if reservation.stage is Stage.PERMIT and reservation.waiting is not None:
+            reservation.waiting.preempt("DefaultPreemption")
             return True
-        if claim.stage is Stage.PRE_BIND and claim.task is not None and not claim.is_preempted:
-            claim.is_preempted = True
-            claim.task.cancel(PREEMPTED)
+        if (
+            reservation.stage is Stage.PRE_BIND
+            and reservation.task is not None
+            and not reservation.is_preempted
+        ):
+            reservation.is_preempted = True
+            reservation.task.cancel(PREEMPTED)
             return True
-        return claim.is_preempted
+        return reservation.is_preempted

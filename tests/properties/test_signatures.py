@@ -1,8 +1,8 @@
-"""One attempt for a class of pods comes to the same as one attempt for each.
+"""One failed attempt for a signature comes to the same as one attempt for each of its pods.
 
-Whatever happens, a pod that is answered for would not have found a node, nor anybody to evict, had
+Whatever happens, a pod that was not tried would not have found a node, nor anybody to evict, had
 it been tried: so nobody waits longer or gets less. What it is told may be older than that: the
-words, and who rejected it, are those of the attempt that answered, which is what the pod that was
+words, and who rejected it, are those of the attempt that was made, which is what the pod that was
 tried is told as well. Where words cannot age, for there is only one reason to reject anybody, all
 that can be seen is the same as if each pod had been tried. Dice are taken away, for fewer attempts
 throw fewer.
@@ -48,7 +48,7 @@ class NoDice(random.Random):
 
 @dataclass(frozen=True)
 class Kind:
-    """A template: few of them, so that many pods are alike."""
+    """A template: few of them, so that many pods have the same signature."""
 
     cpu: int
     app: str
@@ -103,8 +103,8 @@ def change(new: Node) -> Step:
 def wait(seconds: int) -> Step:
     def step(harness: Harness) -> None:
         harness.clock.advance(seconds)
-        harness.queue.flush_backoff()
-        harness.queue.flush_leftovers()
+        harness.queue.flush_backoff_completed()
+        harness.queue.flush_unschedulable_pods_leftover()
 
     return step
 
@@ -181,8 +181,7 @@ def outcome(harness: Harness) -> dict[str, object]:
 @settings(max_examples=50)
 @given(histories(kinds, st.builds(change, nodes)))
 async def test_who_is_answered_for_would_have_found_nothing(history: list[Step]) -> None:
-    harness = Harness()
-    harness.cluster.rng = NoDice()
+    harness = Harness(rng=NoDice())
     harness.put(node("n1", cpu=2, zone="a"), node("n2", cpu=2, zone="b"))
     finder = NodeFinder(harness.cache.table, select=min)
     (profile,) = harness.scheduler.profiles.values()
@@ -193,31 +192,31 @@ async def test_who_is_answered_for_would_have_found_nothing(history: list[Step])
         harness.cache.refresh_order()
         decision = finder.find(profile, info, state=state, nominated={})
         assert decision.status is not None, key
-        finder.make_room(profile, decision, state=state, nominated={})
+        finder.run_post_filter_plugins(profile, decision, state=state, nominated={})
         assert not decision.nominated_node, key
 
     for step in history:
         step(harness)
         while (queued := harness.queue.pop()) is not None:
             answered, key = harness.scheduler.answered, queued.key
-            claim = await harness.scheduler.attempt(queued)
+            reservation = await harness.scheduler.attempt(queued)
             if harness.scheduler.answered > answered:
                 check(key)
-            if claim is not None:
-                await harness.scheduler.binding.run(claim)
+            if reservation is not None:
+                await harness.scheduler.binding.run(reservation)
         await harness.until_idle()
 
 
 @settings(max_examples=50)
 @given(histories(plain))
 async def test_where_words_cannot_age_all_is_the_same(history: list[Step]) -> None:
-    alike, each = Harness(answers_alike=True), Harness(answers_alike=False)
-    for harness in (alike, each):
-        harness.cluster.rng = NoDice()
+    once = Harness(rng=NoDice())
+    each = Harness(rng=NoDice(), uses_signatures=False)
+    for harness in (once, each):
         harness.put(node("n1", cpu=2), node("n2", cpu=2))
     for step in history:
-        for harness in (alike, each):
+        for harness in (once, each):
             step(harness)
             await harness.until_idle()
-        assert outcome(alike) == outcome(each)
+        assert outcome(once) == outcome(each)
     assert each.scheduler.answered == 0

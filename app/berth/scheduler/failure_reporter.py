@@ -1,4 +1,4 @@
-"""Tells why pods were not scheduled: first the event, then the condition (spec §2.10)."""
+"""Reports why pods were not scheduled: first the event, then the condition (spec §2.10)."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ PAUSE: Final = 0.02
 """Seconds between two looks whether there is time."""
 BATCH: Final = 16
 TRICKLE: Final = 4
-"""So many failures are told at once, when nothing is urgent and when something is."""
+"""So many failures are reported at once, when nothing is urgent and when something is."""
 
 
 class Failure(NamedTuple):
@@ -30,10 +30,10 @@ class Failure(NamedTuple):
     """When it was found out, on the monotonic clock."""
 
 
-class Telling:
-    """Tells of failures at once, or later if many are found without any effort.
+class FailureReporter:
+    """Reports failures at once, or later if many are found without any effort.
 
-    What was put off for a pod and then found out anew is not told twice: the newer counts.
+    A deferred report is dropped when the pod fails anew before it was written: the newer counts.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class Telling:
         self._pods = pods
         self._reporter = reporter
         self._clock = clock
-        self._later: dict[str, Failure] = {}
+        self._deferred: dict[str, Failure] = {}
         self._some = asyncio.Event()
 
-    def event(self, pod: Pod, profile: Profile, note: str) -> None:
+    def record_event(self, pod: Pod, profile: Profile, note: str) -> None:
         """Write the event that says why *pod* was not scheduled.
 
         Verbs in *note* are mangled, and that after it was shortened, as by kube-scheduler. Where
@@ -67,7 +67,7 @@ class Telling:
             note=formatted(shortened(note)),
         )
 
-    def condition(
+    def update_condition(
         self, pod: Pod, reason: str, message: str, *, nominated_node_name: str | None
     ) -> None:
         """Have the status of *pod* say so."""
@@ -80,37 +80,37 @@ class Telling:
         )
         self._reporter.status(pod, condition=condition, nominated_node_name=nominated_node_name)
 
-    def later(self, pod: Pod, profile: Profile, message: str) -> None:
-        """Tell that *pod* is unschedulable when there is time; :meth:`run` sees to that."""
+    def report_later(self, pod: Pod, profile: Profile, message: str) -> None:
+        """Report that *pod* is unschedulable when there is time; :meth:`run` sees to that."""
         uid = pod.metadata.uid
-        self._later.pop(uid, None)
-        self._later[uid] = Failure(pod.key, profile, message, self._clock.monotonic())
+        self._deferred.pop(uid, None)
+        self._deferred[uid] = Failure(pod.key, profile, message, self._clock.monotonic())
         self._some.set()
 
     def drop(self, uid: str) -> None:
-        """Do not tell what was put off for a pod: it is tried again, and that will be told."""
-        if self._later:
-            self._later.pop(uid, None)
+        """Drop what is deferred for a pod: it is tried again, and that will be reported."""
+        if self._deferred:
+            self._deferred.pop(uid, None)
 
-    def tell_next(self) -> bool:
-        """Tell what was put off for longest; False if there is nothing."""
-        if not self._later:
+    def report_next(self) -> bool:
+        """Report what was deferred for longest; False if there is nothing."""
+        if not self._deferred:
             self._some.clear()
             return False
-        uid = next(iter(self._later))
-        failure = self._later.pop(uid)
+        uid = next(iter(self._deferred))
+        failure = self._deferred.pop(uid)
         pod = self._pods.get(failure.key)
         if pod is not None and pod.metadata.uid == uid and not pod.spec.node_name:
-            self.event(pod, failure.profile, failure.message)
-            self.condition(pod, "Unschedulable", failure.message, nominated_node_name=None)
+            self.record_event(pod, failure.profile, failure.message)
+            self.update_condition(pod, "Unschedulable", failure.message, nominated_node_name=None)
         return True
 
     def __len__(self) -> int:
-        """How many failures are put off."""
-        return len(self._later)
+        """How many failures are deferred."""
+        return len(self._deferred)
 
     async def run(self) -> None:
-        """Tell what was put off, for ever.
+        """Report what was deferred, for ever.
 
         It waits for attempts and bindings, but not for long, and for its own earlier writes: so
         nothing that is written is dropped for want of room.
@@ -122,13 +122,13 @@ class Telling:
                 await self._clock.sleep(PAUSE)
                 continue
             for _ in range(TRICKLE if urgent else BATCH):
-                self.tell_next()
+                self.report_next()
             await self._clock.sleep(PAUSE if urgent else 0)
 
     def _is_urgent(self) -> bool:
         return self._reporter.is_binding or self._queue.has_active
 
     def _waited(self) -> float:
-        """Return for how many seconds the oldest failure was put off."""
-        oldest = next(iter(self._later.values()), None)
+        """Return for how many seconds the oldest failure was deferred."""
+        oldest = next(iter(self._deferred.values()), None)
         return 0.0 if oldest is None else self._clock.monotonic() - oldest.since

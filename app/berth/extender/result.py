@@ -10,7 +10,7 @@ EXTENDER: Final = "Extender"
 
 
 @dataclass(slots=True)
-class Opinion:
+class ExtenderResult:
     """What extenders said about the nodes that plugins left for a pod."""
 
     asked: frozenset[str]

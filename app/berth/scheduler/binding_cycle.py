@@ -13,23 +13,23 @@ from berth.framework.status import Code, Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.profile.statuses import refused
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.claim import PREEMPTED, Claim, Claims, Stage
 from berth.scheduler.decision import Decision
 from berth.scheduler.failure import FailureHandler, refused_late
 from berth.scheduler.reporter import BindingReporter
+from berth.scheduler.reservation import PREEMPTED, Reservation, Reservations, Stage
 
 log = logging.getLogger(__name__)
 
 
 class BindingCycle:
-    """Carries claims out: waits for Permit, PreBind, Bind, PostBind; gives all back on failure."""
+    """Waits on Permit, then runs PreBind, Bind and PostBind; unreserves and forgets on failure."""
 
     def __init__(
         self,
         *,
         extenders: Extenders,
         queue: SchedulingQueue,
-        claims: Claims,
+        reservations: Reservations,
         reporter: BindingReporter,
         failures: FailureHandler,
         metrics: SchedulerMetrics,
@@ -37,7 +37,7 @@ class BindingCycle:
     ) -> None:
         self._extenders = extenders
         self._queue = queue
-        self._claims = claims
+        self._reservations = reservations
         self._reporter = reporter
         self._failures = failures
         self._metrics = metrics
@@ -55,71 +55,71 @@ class BindingCycle:
         """Return when there is room; see :class:`~berth.scheduler.reporter.BindingReporter`."""
         await self._reporter.until_room()
 
-    async def run(self, claim: Claim) -> None:
-        """Carry a claim out; whatever goes wrong, one pod must never stop the scheduler."""
-        pod, node_name = claim.assumed, claim.assumed.node_name
-        claim.task = task = asyncio.current_task()
-        with claim.undo:
+    async def run(self, reservation: Reservation) -> None:
+        """Carry a reservation out; whatever goes wrong, one pod must never stop the scheduler."""
+        pod, node_name = reservation.assumed, reservation.assumed.node_name
+        reservation.task = task = asyncio.current_task()
+        with reservation.undo:
             try:
-                status = await self._steps(claim)
+                status = await self._steps(reservation)
             except asyncio.CancelledError:
-                if not claim.is_preempted or task is None or task.uncancel():
+                if not reservation.is_preempted or task is None or task.uncancel():
                     raise
                 status = Status.error(PREEMPTED)
-                if claim.running_pre_binds:
-                    status = refused(status, "PreBind", claim.running_pre_binds[0])
+                if reservation.running_pre_binds:
+                    status = refused(status, "PreBind", reservation.running_pre_binds[0])
             except Exception as exc:  # noqa: BLE001 - one pod must never stop the scheduler
                 log_failure(log, "binding failed", exc, {"pod": pod.key, "node": node_name})
                 status = Status.error(repr(exc))
             finally:
-                self._claims.remove(claim)
+                self._reservations.remove(reservation)
             if status is None:
-                claim.undo.pop_all()
+                reservation.undo.pop_all()
         if status is not None:
-            self._failed(claim, status)
+            self._failed(reservation, status)
             return
-        self._bound(claim)
-        self._queue.activate_all(claim.state.pods_to_activate)
+        self._bound(reservation)
+        self._queue.activate_all(reservation.state.pods_to_activate)
         try:
-            await claim.profile.run_post_bind(claim.state, pod, node_name)
+            await reservation.profile.run_post_bind(reservation.state, pod, node_name)
         except Exception:  # the pod is bound: whoever is only told cannot change that
             log.exception("PostBind failed", extra={"pod": pod.key, "node": node_name})
 
-    async def _steps(self, claim: Claim) -> Status | None:
-        pod, node_name = claim.assumed, claim.assumed.node_name
-        profile = claim.profile
-        pre_binds = profile.run_pre_bind_pre_flight(claim.state, pod, node_name)
+    async def _steps(self, reservation: Reservation) -> Status | None:
+        pod, node_name = reservation.assumed, reservation.assumed.node_name
+        profile = reservation.profile
+        pre_binds = profile.run_pre_bind_pre_flight(reservation.state, pod, node_name)
         if isinstance(pre_binds, Status):
             return pre_binds
-        if pre_binds or claim.waiting is not None:
-            await self._announce(claim)
-        if claim.waiting is not None:
+        if pre_binds or reservation.waiting is not None:
+            await self._announce(reservation)
+        if reservation.waiting is not None:
             began = self._clock.monotonic()
-            status = await claim.waiting.wait(self._clock)
+            status = await reservation.waiting.wait(self._clock)
             code = Code.SUCCESS if status is None else status.code
             self._metrics.waited_on_permit(code.label, seconds=self._clock.monotonic() - began)
             if status is not None:
                 return status
         self._queue.done(pod.uid)
-        claim.stage = Stage.PRE_BIND
+        reservation.stage = Stage.PRE_BIND
         status = await profile.run_pre_binds(
-            pre_binds, claim.state, pod, node_name, running=claim.running_pre_binds
+            pre_binds, reservation.state, pod, node_name, running=reservation.running_pre_binds
         )
-        claim.stage = Stage.BIND
+        reservation.stage = Stage.BIND
         if status is None:
-            status = await self._bind(claim)
+            status = await self._bind(reservation)
         return status
 
-    async def _bind(self, claim: Claim) -> Status | None:
+    async def _bind(self, reservation: Reservation) -> Status | None:
         """Have the pod bound: by the extender that does it, else by Bind plugins (spec §9.6)."""
-        pod, node_name = claim.assumed, claim.assumed.node_name
+        pod, node_name = reservation.assumed, reservation.assumed.node_name
         binder = self._extenders.binder(pod.pod)
         if binder is not None:
             try:
                 await binder.bind(pod, node_name)
                 return None
             except ExtenderError as exc:
-                if await self._was_bound(claim, exc):
+                if await self._was_bound(reservation, exc):
                     return None
                 if not binder.is_ignorable:
                     return Status.error(str(exc))
@@ -127,25 +127,25 @@ class BindingCycle:
                     "extender failed to bind and is ignored",
                     extra={"pod": pod.key, "extender": binder.name, "error": str(exc)},
                 )
-        return await claim.profile.run_bind(claim.state, pod, node_name)
+        return await reservation.profile.run_bind(reservation.state, pod, node_name)
 
-    async def _was_bound(self, claim: Claim, error: ExtenderError) -> bool:
+    async def _was_bound(self, reservation: Reservation, error: ExtenderError) -> bool:
         """Look whether an extender that failed bound the pod nevertheless.
 
         Its room must not be given to another while it may be on the node.
         """
-        pod, node_name = claim.assumed, claim.assumed.node_name
+        pod, node_name = reservation.assumed, reservation.assumed.node_name
         if not error.may_have_acted or await self._reporter.bound_node(pod.pod) != node_name:
             return False
         log.info("extender had bound the pod", extra={"pod": pod.key, "error": str(error)})
         return True
 
-    async def _announce(self, claim: Claim) -> None:
+    async def _announce(self, reservation: Reservation) -> None:
         """Tell others where the pod is bound for, since it may take long until it is (spec §2.9).
 
         Waited for: a nomination that is written after the binding would stay for good.
         """
-        pod, node_name = claim.assumed, claim.assumed.node_name
+        pod, node_name = reservation.assumed, reservation.assumed.node_name
         if pod.pod.status.nominated_node_name == node_name:
             return
         try:
@@ -156,58 +156,58 @@ class BindingCycle:
                 extra={"pod": pod.key, "node": node_name, "error": str(exc)},
             )
 
-    def _bound(self, claim: Claim) -> None:
-        pod, node_name = claim.assumed, claim.assumed.node_name
+    def _bound(self, reservation: Reservation) -> None:
+        pod, node_name = reservation.assumed, reservation.assumed.node_name
         self.last_bound_at = self._clock.monotonic()
         if not self.scheduled:
             self.first_bound_at = self.last_bound_at
         self.scheduled += 1
-        queued, now = claim.queued, self._clock.now()
+        queued, now = reservation.queued, self._clock.now()
         first_tried = queued.initial_attempt_timestamp
         self._metrics.scheduled(
-            claim.profile.name,
-            seconds=self.last_bound_at - claim.started,
+            reservation.profile.name,
+            seconds=self.last_bound_at - reservation.started,
             attempts=queued.attempts,
             waited=0.0 if first_tried is None else now - first_tried,
             after_flush=queued.was_flushed_from_unschedulable,
         )
         log.debug(
             "pod bound",
-            extra={"pod": pod.key, "node": node_name, "attempts": claim.queued.attempts},
+            extra={"pod": pod.key, "node": node_name, "attempts": reservation.queued.attempts},
         )
         self._reporter.event(
             pod.pod,
-            profile=claim.profile.name,
+            profile=reservation.profile.name,
             type="Normal",
             reason="Scheduled",
             action="Binding",
             note=f"Successfully assigned {pod.key} to {node_name}",
         )
 
-    def _failed(self, claim: Claim, status: Status) -> None:
+    def _failed(self, reservation: Reservation, status: Status) -> None:
         """The room is given back already; wake who waits for it, and requeue the pod (§2.9)."""
-        pod = claim.assumed
-        late = claim.stage is not Stage.PERMIT
+        pod = reservation.assumed
+        late = reservation.stage is not Stage.PERMIT
         decision = Decision(
-            claim.queued.pod_info,
-            claim.profile.name,
+            reservation.queued.pod_info,
+            reservation.profile.name,
             Diagnosis(1) if late or not status.is_rejected else refused_late(status),
             status=status,
             nominated_node="",
         )
         left = pod.pod.assigned_to(pod.node_name)
         if not status.is_rejected:
-            self._queue.move_all(ASSIGNED_POD_DELETE, old=left)
+            self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=left)
         self._failures.fail(
-            claim.queued,
-            claim.profile,
+            reservation.queued,
+            reservation.profile,
             decision,
-            started=claim.started,
+            started=reservation.started,
             message=status.message if late else None,
         )
         if status.is_rejected:
             uid = pod.uid
-            self._queue.move_all(
+            self._queue.move_all_to_active_or_backoff_queue(
                 ASSIGNED_POD_DELETE,
                 old=left,
                 pre_check=lambda waiting: waiting.metadata.uid != uid,

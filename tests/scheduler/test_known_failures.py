@@ -1,4 +1,4 @@
-"""Pods of a class that is known to fit nowhere are not tried one by one, and lose nothing by it."""
+"""Pods of a signature that is known to fit nowhere are not tried one by one, and lose nothing."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -68,7 +68,7 @@ async def test_each_of_them_is_told_as_if_it_had_been_tried(harness: Harness) ->
     assert harness.registry.get_sample_value(sample, labels) == 3
 
 
-async def test_their_records_name_who_answered(harness: Harness) -> None:
+async def test_their_records_name_the_pod_that_was_tried(harness: Harness) -> None:
     harness.put(node("n1", cpu=4), *(hopeless(n) for n in range(2)))
     await harness.until_idle()
 
@@ -106,7 +106,7 @@ async def test_a_lesser_pod_that_came_meanwhile_is_evicted(harness: Harness) -> 
     assert harness.placements() == {"firm": "n1", "high-1": "n2", "high-2": "n1"}
 
 
-async def test_preemptors_of_a_class_are_tried_once_there_is_somebody_to_evict(
+async def test_preemptors_of_a_signature_are_tried_once_there_is_somebody_to_evict(
     harness: Harness,
 ) -> None:
     harness.put(node("n1", cpu=2), pod("firm", cpu=1, priority=9, node="n1"))
@@ -175,7 +175,7 @@ class Strict(Picky):
     """Refuses everybody, and promises to."""
 
     NAME = "Strict"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
 
     def filter_node(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status | None:
         return Status.unschedulable("no")
@@ -201,7 +201,7 @@ async def test_a_plugin_that_promises_to_judge_templates_is_asked_once() -> None
 @pytest.mark.parametrize(
     "changed",
     [
-        pytest.param(hopeless(1, labels={"app": "b"}), id="of another class"),
+        pytest.param(hopeless(1, labels={"app": "b"}), id="of another signature"),
         pytest.param(hopeless(1, priority=1), id="of another priority"),
     ],
 )
@@ -223,7 +223,7 @@ async def test_without_nodes_each_pod_is_tried(harness: Harness) -> None:
     assert harness.scheduler.answered == 0
 
 
-async def test_an_answer_ends_when_the_number_of_nodes_is_another(harness: Harness) -> None:
+async def test_a_failure_ends_when_the_number_of_nodes_is_another(harness: Harness) -> None:
     """It counts them, and no event tells of a node that could not help."""
     harness.put(node("n1", cpu=4), hopeless(0))
     await harness.until_idle()

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from berth.client.events import shortened
-from berth.scheduler.telling import BATCH, PATIENCE, PAUSE, TRICKLE
+from berth.scheduler.failure_reporter import BATCH, PATIENCE, PAUSE, TRICKLE
 from tests.builders import node, pod
 from tests.harness import Harness
 
@@ -29,8 +29,8 @@ def harness() -> Harness:
 
 
 @asynccontextmanager
-async def telling(harness: Harness) -> AsyncIterator[None]:
-    task = asyncio.create_task(harness.telling.run(), name="telling")
+async def reporting(harness: Harness) -> AsyncIterator[None]:
+    task = asyncio.create_task(harness.failure_reporter.run(), name="failure reporter")
     yield
     assert not task.done(), "it never ends by itself"
     task.cancel()
@@ -53,16 +53,16 @@ async def pass_time(harness: Harness, seconds: float) -> None:
 
 
 async def test_when_nothing_is_urgent_all_are_told_in_order(harness: Harness) -> None:
-    async with telling(harness):
+    async with reporting(harness):
         await settle()
 
         assert told(harness) == [f"p{n}" for n in range(1, CROWD + 1)]
-        assert len(harness.telling) == 0
+        assert len(harness.failure_reporter) == 0
 
 
 async def test_it_waits_for_bindings_but_not_for_long(harness: Harness) -> None:
     harness.cluster.is_binding = True
-    async with telling(harness):
+    async with reporting(harness):
         await pass_time(harness, PATIENCE - 2 * PAUSE)
         assert told(harness) == []
 
@@ -76,7 +76,7 @@ async def test_it_waits_for_bindings_but_not_for_long(harness: Harness) -> None:
 
 async def test_it_waits_for_pods_that_are_to_be_tried(harness: Harness) -> None:
     harness.put(pod("fits", cpu=1))
-    async with telling(harness):
+    async with reporting(harness):
         await pass_time(harness, 1)
         assert told(harness) == []
 
@@ -86,7 +86,7 @@ async def test_it_waits_for_pods_that_are_to_be_tried(harness: Harness) -> None:
 
 async def test_it_waits_for_its_own_writes_however_long(harness: Harness) -> None:
     harness.cluster.is_behind = True
-    async with telling(harness):
+    async with reporting(harness):
         await pass_time(harness, 2 * PATIENCE)
         assert told(harness) == []
 
@@ -103,7 +103,7 @@ async def test_who_is_gone_or_another_by_now_is_told_nothing(harness: Harness) -
     harness.put(
         msgspec.structs.replace(bound, spec=msgspec.structs.replace(bound.spec, node_name="n1"))
     )
-    async with telling(harness):
+    async with reporting(harness):
         await settle()
 
         assert told(harness) == [f"p{n}" for n in range(4, CROWD + 1)]
@@ -111,7 +111,7 @@ async def test_who_is_gone_or_another_by_now_is_told_nothing(harness: Harness) -
 
 async def test_who_is_tried_again_is_told_the_outcome_of_that(harness: Harness) -> None:
     harness.put(node("n2", cpu=100))
-    async with telling(harness):
+    async with reporting(harness):
         await harness.until_idle()
 
         (winner,) = harness.placements()
@@ -132,5 +132,7 @@ async def test_the_event_as_kube_scheduler_words_it(message: str, note: str) -> 
     harness = Harness()
     a_pod = pod("p")
     harness.put(a_pod)
-    harness.telling.event(a_pod, harness.scheduler.profiles["default-scheduler"], message)
+    harness.failure_reporter.record_event(
+        a_pod, harness.scheduler.profiles["default-scheduler"], message
+    )
     assert [shortened(event.note) for event in harness.cluster.events] == [note]

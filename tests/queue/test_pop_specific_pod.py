@@ -21,7 +21,9 @@ async def test_a_pod_is_taken_from_wherever_it_waits() -> None:
     harness = await waiting_everywhere()
     queue = harness.queue
 
-    taken = [queue.take(f"default/{name}") for name in ("active", "backoff", "unschedulable")]
+    taken = [
+        queue.pop_specific_pod(f"default/{name}") for name in ("active", "backoff", "unschedulable")
+    ]
 
     assert [(t.pod_info.name, t.attempts) for t in taken if t is not None] == [
         ("active", 1),
@@ -36,15 +38,15 @@ async def test_a_pod_is_taken_from_wherever_it_waits() -> None:
 async def test_what_is_gated_stays_so_and_who_does_not_wait_is_not_there() -> None:
     harness = await waiting_everywhere()
 
-    assert harness.queue.take("default/gated") is None
-    assert harness.queue.take("default/nobody") is None
+    assert harness.queue.pop_specific_pod("default/gated") is None
+    assert harness.queue.pop_specific_pod("default/nobody") is None
     assert harness.queue.pending_counts()["gated"] == 1
     harness.queue.check_invariants()
 
 
 async def test_a_taken_pod_comes_back_like_a_popped_one() -> None:
     harness = await waiting_everywhere()
-    taken = harness.queue.take("default/active")
+    taken = harness.queue.pop_specific_pod("default/active")
     assert isinstance(taken, QueuedPodInfo)
 
     taken.unschedulable_plugins = {"NodeResourcesFit"}

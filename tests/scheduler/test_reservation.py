@@ -7,7 +7,7 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.interface import PermitPlugin, PreBindPlugin
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import WAIT, Status
-from berth.scheduler.claim import Claim
+from berth.scheduler.reservation import Reservation
 from tests.builders import node, pod
 from tests.harness import Harness, RecordedEvent, with_plugins
 
@@ -39,16 +39,16 @@ class Slow(PreBindPlugin):
         return None
 
 
-def claimed(harness: Harness) -> Claim:
+def reserved(harness: Harness) -> Reservation:
     queued = harness.queue.pop()
     assert queued is not None
-    claim = harness.scheduler.schedule_one(queued)
-    assert claim is not None
-    return claim
+    reservation = harness.scheduler.schedule_one(queued)
+    assert reservation is not None
+    return reservation
 
 
-async def begun(harness: Harness, claim: Claim) -> asyncio.Task[None]:
-    binding = asyncio.create_task(harness.scheduler.binding.run(claim))
+async def begun(harness: Harness, reservation: Reservation) -> asyncio.Task[None]:
+    binding = asyncio.create_task(harness.scheduler.binding.run(reservation))
     for _ in range(5):
         await asyncio.sleep(0)
     return binding
@@ -57,12 +57,12 @@ async def begun(harness: Harness, claim: Claim) -> asyncio.Task[None]:
 async def test_a_pod_is_bound_when_it_is_permitted() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1"), pod("p"))
-    claim = claimed(harness)
-    binding = await begun(harness, claim)
+    reservation = reserved(harness)
+    binding = await begun(harness, reservation)
     assert harness.placements() == {}
-    assert claim.waiting is not None
+    assert reservation.waiting is not None
 
-    claim.waiting.allow("Hesitant")
+    reservation.waiting.allow("Hesitant")
     await binding
     assert harness.placements() == {"p": "n1"}
 
@@ -70,7 +70,7 @@ async def test_a_pod_is_bound_when_it_is_permitted() -> None:
 async def test_a_pod_that_waits_in_vain_is_rejected_like_any_other() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1"), pod("p"))
-    binding = await begun(harness, claimed(harness))
+    binding = await begun(harness, reserved(harness))
     harness.clock.advance(10)
     await binding
 
@@ -88,7 +88,7 @@ async def test_a_pod_that_waits_in_vain_is_rejected_like_any_other() -> None:
 async def test_a_pod_that_is_deleted_while_it_waits_gives_all_back_at_once() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1", cpu=1), pod("p", cpu=1))
-    binding = await begun(harness, claimed(harness))
+    binding = await begun(harness, reserved(harness))
 
     harness.delete(pod("p", cpu=1))
     await binding
@@ -108,7 +108,7 @@ def preempted(victim: str) -> RecordedEvent:
 async def test_a_pod_that_waits_makes_room_at_once() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1", cpu=1), pod("low", cpu=1))
-    binding = await begun(harness, claimed(harness))
+    binding = await begun(harness, reserved(harness))
 
     harness.put(pod("high", cpu=1, priority=9))
     await harness.until_idle()
@@ -126,7 +126,7 @@ async def test_a_pod_that_waits_makes_room_at_once() -> None:
 async def test_a_pod_that_is_being_prepared_makes_room_at_once() -> None:
     harness = with_plugins(Slow)
     harness.put(node("n1", cpu=1), pod("low", cpu=1))
-    binding = await begun(harness, claimed(harness))
+    binding = await begun(harness, reserved(harness))
     assert Slow.begun == ["default/low"]
 
     harness.put(pod("high", cpu=1, priority=9))
@@ -148,7 +148,7 @@ async def test_a_binding_that_is_cancelled_otherwise_stays_cancelled() -> None:
     harness = with_plugins(Slow)
     Slow.begun.clear()
     harness.put(node("n1", cpu=1), pod("low", cpu=1))
-    binding = await begun(harness, claimed(harness))
+    binding = await begun(harness, reserved(harness))
     binding.cancel()
     await asyncio.gather(binding, return_exceptions=True)
     assert binding.cancelled()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from berth.clock import rfc3339
 from berth.framework.pod_info import PodInfo
-from berth.scheduler.claim import Claim, Stage
+from berth.scheduler.reservation import Reservation, Stage
 from berth.server.scheduler.debug.models import (
     InFlightPod,
     InFlightPods,
@@ -23,8 +23,10 @@ def nominated_pods(
 ) -> NominatedPods:
     """Return the nominations, to *node* only if it is given."""
     nominator = sight.scheduler.queue.nominator
-    nodes = [node] if node else nominator.nodes()
-    pairs = ((name, pod) for name in nodes for pod in nominator.nominated_pods(name))
+    nominated = (
+        {node: nominator.nominated_pods_for_node(node)} if node else nominator.nominated_pods()
+    )
+    pairs = ((name, pod) for name, pods in nominated.items() for pod in pods)
     found, token = unordered(
         pairs, key=lambda pair: (pair[1].key, pair[1].uid), after=after, limit=limit
     )
@@ -54,13 +56,13 @@ def permitted_pods(
 ) -> PermittedPods:
     """Return the pods that wait for Permit, for *plugin* and on *node* if these are given."""
 
-    def matching() -> Iterator[tuple[Claim, dict[str, float | None]]]:
-        for claim in sight.scheduler.claims:
-            if claim.waiting is None or claim.stage is not Stage.PERMIT:
+    def matching() -> Iterator[tuple[Reservation, dict[str, float | None]]]:
+        for reservation in sight.scheduler.reservations:
+            if reservation.waiting is None or reservation.stage is not Stage.PERMIT:
                 continue
-            deadlines = claim.waiting.deadlines
-            if plugin in ("", *deadlines) and node in ("", claim.assumed.node_name):
-                yield claim, deadlines
+            deadlines = reservation.waiting.deadlines
+            if plugin in ("", *deadlines) and node in ("", reservation.assumed.node_name):
+                yield reservation, deadlines
 
     found, token = unordered(
         matching(),
@@ -72,11 +74,11 @@ def permitted_pods(
     return PermittedPods(
         items=tuple(
             PermittedPod(
-                pod=claim.assumed.key,
-                uid=claim.assumed.uid,
-                node=claim.assumed.node_name,
-                profile=claim.profile.name,
-                since=sight.at(claim.started),
+                pod=reservation.assumed.key,
+                uid=reservation.assumed.uid,
+                node=reservation.assumed.node_name,
+                profile=reservation.profile.name,
+                since=sight.at(reservation.started),
                 waits_for=tuple(
                     PermitWait(
                         plugin=name,
@@ -86,7 +88,7 @@ def permitted_pods(
                     for name, deadline in sorted(deadlines.items())
                 ),
             )
-            for claim, deadlines in found
+            for reservation, deadlines in found
         ),
         continue_=token,
     )
@@ -101,19 +103,21 @@ def in_flight_pods(sight: Sight, *, after: tuple[str, str] | None, limit: int) -
         after=after,
         limit=limit,
     )
-    claims = {uid: scheduler.claims.get(uid) for uid, _ in found}
-    unclaimed = {uid for uid, claim in claims.items() if claim is None}
+    reservations = {uid: scheduler.reservations.get(uid) for uid, _ in found}
+    unreserved = {uid for uid, reservation in reservations.items() if reservation is None}
     names = {}
-    if unclaimed:
-        names = {p.metadata.uid: p.key for p in sight.pods.values() if p.metadata.uid in unclaimed}
+    if unreserved:
+        names = {p.metadata.uid: p.key for p in sight.pods.values() if p.metadata.uid in unreserved}
     return InFlightPods(
         items=tuple(
             InFlightPod(
-                pod=claim.assumed.key if (claim := claims[uid]) else names.get(uid, ""),
+                pod=reservation.assumed.key
+                if (reservation := reservations[uid])
+                else names.get(uid, ""),
                 uid=uid,
                 events=events,
-                node=claim.assumed.node_name if claim else "",
-                since=sight.at(claim.started) if claim else None,
+                node=reservation.assumed.node_name if reservation else "",
+                since=sight.at(reservation.started) if reservation else None,
             )
             for uid, events in found
         ),

@@ -102,7 +102,7 @@ async def test_any_event_is_worth_another_try_of_what_an_extender_rejected() -> 
     left.append("a")
     made.put(pod("unrelated", node="a"))
     made.clock.advance(10)
-    made.queue.flush_backoff()
+    made.queue.flush_backoff_completed()
     await made.until_idle()
     assert made.placements()["p"] == "a"
 
