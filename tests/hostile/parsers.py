@@ -20,11 +20,11 @@ from berth.cluster.paths import Paths
 from berth.cluster.registry import RESOURCES
 from berth.cluster.strategies import quantities, syntax
 from berth.config import decode
-from berth.flags import kube_scheduler
 from berth.config.errors import ConfigError
 from berth.config.feature_gates import effective_gates
 from berth.config.plugin_references import references
 from berth.duration import Duration
+from berth.flags import kube_scheduler
 from berth.informer.identity import is_older
 from berth.informer.watch_event import decode_list, decode_watch_event
 from berth.objects import names, nesting

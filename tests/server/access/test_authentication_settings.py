@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from berth.client.errors import ForbiddenError
-from berth.config.options import DelegatingAuthenticationOptions
+from berth.config.options import DelegatingAuthenticationOptions, Options
 from berth.server.access.authentication_settings import (
     LOOKUP,
     AuthenticationError,
@@ -153,12 +153,8 @@ async def test_a_later_lookup_that_fails_changes_what_flags_say_only(tmp_path: P
 async def test_a_file_that_cannot_be_used(tmp_path: Path, field: str) -> None:
     flag = "--" + field.replace("_", "-")
     with pytest.raises(AuthenticationError, match=f"{flag} /nowhere: No such file"):
-        await authentication_settings(
-            DelegatingAuthenticationOptions(**{field: "/nowhere"}), FakeApi()
-        )  # type: ignore[arg-type]  # the field is one of str
+        await authentication_settings(Options.of({field: "/nowhere"}).authentication, FakeApi())
     empty = tmp_path / "empty"
     empty.touch()
     with pytest.raises(AuthenticationError, match=f"{flag} {empty}: "):
-        await authentication_settings(
-            DelegatingAuthenticationOptions(**{field: str(empty)}), FakeApi()
-        )  # type: ignore[arg-type]  # the field is one of str
+        await authentication_settings(Options.of({field: str(empty)}).authentication, FakeApi())
