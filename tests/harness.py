@@ -14,9 +14,10 @@ import httpx
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from berth.cache.cache import Cache
 from berth.clock import FakeClock, rfc3339
 from berth.config.load import default_configuration, from_object
+from berth.core.outside import Outside, RandomSources
+from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
 from berth.framework.interface import Plugin
 from berth.framework.listers import Lister, Listers
@@ -30,22 +31,10 @@ from berth.objects.meta import Condition
 from berth.objects.node import Node
 from berth.objects.pod import Pod, PodStatus
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
-from berth.profile.build import Registry, args_models, build_profiles
-from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import alike_profiles
+from berth.profile.build import Registry, args_models
 from berth.scheduler.background import Background
-from berth.scheduler.binding import BindingCycle
-from berth.scheduler.claim import Claims
-from berth.scheduler.consultation import Consultation
-from berth.scheduler.decisions import Decisions
 from berth.scheduler.device_watches import device_watches
-from berth.scheduler.event_handlers import NodeHandler, PodHandler
-from berth.scheduler.failure import FailureHandler
-from berth.scheduler.find_node import NodeFinder
-from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
-from berth.scheduler.scheduler import Scheduler
-from berth.scheduler.telling import Telling
-from berth.scheduler.timed_handler import EventTimer
+from berth.scheduler.event_handlers import PodHandler
 from berth_plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
 
@@ -63,9 +52,7 @@ class RecordedEvent(NamedTuple):
 class FakeCluster:
     """An API server of plain dicts: binding changes the pod and tells the handlers."""
 
-    nodes: NodeTable
     clock: FakeClock
-    rng: random.Random = field(default_factory=lambda: random.Random(0))
     listers: Listers = field(default_factory=Listers)
     pods: dict[str, Pod] = field(default_factory=dict)
     events: list[RecordedEvent] = field(default_factory=list)
@@ -84,25 +71,10 @@ class FakeCluster:
     lets_victims_linger: bool = False
     """Whether evicted pods are terminating until the test deletes them."""
     handler: PodHandler | None = None
-    queue: SchedulingQueue | None = None
-    outcomes: Outcomes = NOBODY
 
     def __post_init__(self) -> None:
         self.room.set()
-        self.under_way = PreemptionsUnderWay(self.pods.get)
-        self.is_preempting = self.under_way.is_preempting
         self.claim_writer = FakeClaims(self.listers.resource_claims)
-        self.background = Background()
-
-    def nominated_node(self, uid: str) -> str:
-        assert self.queue is not None
-        return self.queue.nominator.nominated_node(uid) or ""
-
-    def pod(self, key: str) -> Pod | None:
-        return self.pods.get(key)
-
-    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        self.background.start(name, work)
 
     async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         current = self.pods[pod.key]
@@ -205,6 +177,28 @@ class FakeCluster:
         self.put(msgspec.structs.replace(current, status=status))
 
 
+@dataclass
+class FakeHandle(FakeCluster):
+    """What a plugin gets that is tested alone: a cluster to write to, and a table."""
+
+    nodes: NodeTable = field(default_factory=NodeTable)
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
+    outcomes: Outcomes = NOBODY
+    background: Background = field(default_factory=Background)
+
+    def is_preempting(self, uid: str) -> bool:
+        return False
+
+    def nominated_node(self, uid: str) -> str:
+        return ""
+
+    def pod(self, key: str) -> Pod | None:
+        return self.pods.get(key)
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        self.background.start(name, work)
+
+
 class Harness:
     """Cluster, cache, queue and scheduler, connected as the service connects them."""
 
@@ -214,118 +208,59 @@ class Harness:
         config: dict[str, Any] | None = None,
         registry: Registry = IN_TREE,
         dice: random.Random | None = None,
+        plugin_dice: random.Random | None = None,
         network: httpx.AsyncBaseTransport | None = None,
         answers_alike: bool = True,
     ) -> None:
         """*dice* pick the cycles in which plugins are timed; they decide nothing else.
+        *plugin_dice* are those that plugins have.
 
         *answers_alike*: as always, one attempt answers for all pods of a class.
         *network* is where the extenders of *config* are.
         """
-        dice = dice or random.Random(0)
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
-        self.cache = Cache()
-        self.cluster = FakeCluster(self.cache.table, self.clock, outcomes=self.metrics)
         models = args_models(registry)
         loaded = (
             default_configuration(models)
             if config is None
             else from_object(config, source="test", args_models=models)
         )
-        observers = {
-            profile.scheduler_name: self.metrics.of_profile(
-                profile.scheduler_name, clock=self.clock, rng=dice
-            )
-            for profile in loaded.profiles
-        }
         self.extenders = build_extenders(
             loaded.extenders,
             clock=self.clock,
             observer=ExtenderMetrics(self.registry),
             transport=network,
         )
-        profiles = build_profiles(loaded, registry, self.cluster, observers=observers)
-        self.queue = SchedulingQueue(
-            clock=self.clock,
-            sort_key=next(iter(profiles.values())).queue_sort.sort_key,
-            pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
-            hints={
-                name: [*profile.queueing_hints(), *self.extenders.queueing_hints()]
-                for name, profile in profiles.items()
-            },
-            pod_lookup=self.cluster.pods.get,
-            observe_hint=self.metrics.ran_hint,
-            observers=observers,
-            alike=alike_profiles(profiles) if answers_alike else (),
-        )
-        self.cluster.queue = self.queue
-        claims = Claims()
-        self.preemptions = Preemptions(
-            under_way=self.cluster.under_way,
-            queue=self.queue,
-            claims=claims,
-            reporter=self.cluster,
-            evictor=self.cluster,
-            metrics=self.metrics,
-            clock=self.clock,
-        )
-        self.telling = Telling(
-            queue=self.queue, pods=self.cluster.pods, reporter=self.cluster, clock=self.clock
-        )
-        failures = FailureHandler(
-            queue=self.queue,
-            pods=self.cluster.pods,
-            telling=self.telling,
-            metrics=self.metrics,
-            clock=self.clock,
-        )
-        finder = NodeFinder(
-            self.cache.table,
-            select=random.Random(1).choice,
-            extenders_decide=self.extenders.decide,
-        )
-        self.scheduler = Scheduler(
-            profiles=profiles,
-            queue=self.queue,
-            cache=self.cache,
-            finder=finder,
-            consultation=Consultation(
-                self.extenders,
-                finder=finder,
-                cache=self.cache,
-                nominator=self.queue.nominator,
+        self.listers = Listers()
+        self.cluster = FakeCluster(self.clock, self.listers)
+        self.core = SchedulerCore(
+            loaded,
+            registry,
+            Outside(
+                api=self.cluster,
+                resource_claims=self.cluster.claim_writer,
                 pods=self.cluster.pods,
-                rng=random.Random(2),
-            ),
-            decisions=Decisions(capacity=100, monotonic=self.clock.monotonic),
-            claims=claims,
-            preemptions=self.preemptions,
-            binding=BindingCycle(
-                extenders=self.extenders,
-                queue=self.queue,
-                claims=claims,
-                reporter=self.cluster,
-                failures=failures,
-                metrics=self.metrics,
+                listers=self.listers,
                 clock=self.clock,
+                rng=RandomSources(
+                    ties=random.Random(1),
+                    plugins=plugin_dice or random.Random(0),
+                    extenders=random.Random(2),
+                    sampling=dice or random.Random(0),
+                ),
+                metrics=self.metrics,
+                extenders=self.extenders,
             ),
-            failures=failures,
-            telling=self.telling,
-            metrics=self.metrics,
-            clock=self.clock,
+            CoreOptions(answers_alike=answers_alike),
         )
-        timer = EventTimer(self.clock.monotonic, self.metrics.handled_event)
-        self.cluster.handler = PodHandler(
-            queue=self.queue,
-            cache=self.cache,
-            claims=claims,
-            scheduler_names=profiles,
-            timer=timer,
-        )
-        self._node_handler = NodeHandler(queue=self.queue, cache=self.cache, timer=timer)
-        claim_watch, slice_watch, class_watch = device_watches(self.cluster.listers, self.queue)
+        self.cache, self.queue = self.core.cache, self.core.queue
+        self.scheduler, self.telling = self.core.scheduler, self.core.telling
+        self.preemptions = self.core.preemptions
+        self.cluster.handler = self.core.pod_handler
+        self._node_handler = self.core.node_handler
+        claim_watch, slice_watch, class_watch = device_watches(self.listers, self.queue)
         self._device_handlers = {
             ResourceClaim: claim_watch.handler,
             ResourceSlice: slice_watch.handler,
@@ -360,25 +295,12 @@ class Harness:
                 self._node_handler.on_delete(self._nodes.pop(obj.name))
 
     async def until_idle(self, *, attempts: int = 10_000) -> None:
-        """Schedule, bind and evict until nothing is left to do; every step stays consistent."""
+        """Step until nothing is left to do; cache and queue stay consistent."""
         for _ in range(attempts):
-            queued = self.queue.pop()
-            if queued is not None:
-                claim = await self.scheduler.attempt(queued)
-                for each in () if claim is None else (claim, *claim.companions):
-                    await self.scheduler.binding.run(each)
-            elif order := self.preemptions.take():
-                await self.preemptions.carry_out(order)
-            elif job := self.cluster.background.take():
-                await self.cluster.background.do(job)
-            elif self.telling.tell_next():
-                pass
-            else:
-                break
-            self.cache.check_invariants()
-            self.queue.check_invariants()
-        else:
-            raise AssertionError(f"still busy after {attempts} attempts")
+            if not await self.core.step():
+                return
+            self.core.check_invariants()
+        raise AssertionError(f"still busy after {attempts} steps")
 
     def placements(self) -> dict[str, str]:
         """Pod name to node name, of bound pods."""

@@ -15,7 +15,7 @@ from berth.objects.pod import Pod
 from berth_plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from tests.builders import node
 from tests.device_builders import device, device_class, resource_slice
-from tests.harness import FakeCluster
+from tests.harness import FakeHandle
 from tests.plugins.judging import table
 
 SLICES = (
@@ -36,7 +36,7 @@ class World:
     def __init__(self, *objects: ResourceClaim | ResourceSlice | DeviceClass, **args: Any) -> None:
         self.nodes: NodeTable = table(node("n1"), node("n2"), node("n3"))
         self.clock = FakeClock()
-        self.cluster = FakeCluster(self.nodes, self.clock)
+        self.cluster = FakeHandle(self.clock, nodes=self.nodes)
         self.state = CycleState(self.nodes.exists.copy())
         listers = self.cluster.listers
         for obj in (device_class(), *objects):

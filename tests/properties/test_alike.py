@@ -181,8 +181,7 @@ def outcome(harness: Harness) -> dict[str, object]:
 @settings(max_examples=50)
 @given(histories(kinds, st.builds(change, nodes)))
 async def test_who_is_answered_for_would_have_found_nothing(history: list[Step]) -> None:
-    harness = Harness()
-    harness.cluster.rng = NoDice()
+    harness = Harness(plugin_dice=NoDice())
     harness.put(node("n1", cpu=2, zone="a"), node("n2", cpu=2, zone="b"))
     finder = NodeFinder(harness.cache.table, select=min)
     (profile,) = harness.scheduler.profiles.values()
@@ -211,9 +210,9 @@ async def test_who_is_answered_for_would_have_found_nothing(history: list[Step])
 @settings(max_examples=50)
 @given(histories(plain))
 async def test_where_words_cannot_age_all_is_the_same(history: list[Step]) -> None:
-    alike, each = Harness(answers_alike=True), Harness(answers_alike=False)
+    alike = Harness(answers_alike=True, plugin_dice=NoDice())
+    each = Harness(answers_alike=False, plugin_dice=NoDice())
     for harness in (alike, each):
-        harness.cluster.rng = NoDice()
         harness.put(node("n1", cpu=2), node("n2", cpu=2))
     for step in history:
         for harness in (alike, each):
