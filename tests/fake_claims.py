@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from berth.framework.devices.claims import ResourceClaims
-from berth.framework.devices.commitment import ConflictError
+from berth.framework.writes import ConflictError
 from berth.objects.devices import ResourceClaim, decode_claim
 
 
@@ -16,7 +16,7 @@ class Write(NamedTuple):
 
 
 class FakeClaims:
-    """The :class:`~berth.framework.devices.commitment.ClaimWriter` of a cluster of plain dicts.
+    """The :class:`~berth.framework.writes.ResourceClaimWrites` of a cluster of plain dicts.
 
     What is written is told to *known* at once, unless ``lags``; then :meth:`catch_up` tells it.
     """

@@ -19,6 +19,7 @@ from berth.config.load import default_configuration, from_object
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
+from berth.framework.handle import Handle
 from berth.framework.interface import Plugin
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_table import NodeTable
@@ -74,7 +75,11 @@ class FakeCluster:
 
     def __post_init__(self) -> None:
         self.room.set()
-        self.claim_writer = FakeClaims(self.listers.resource_claims)
+        self.resource_claims = FakeClaims(self.listers.resource_claims)
+        self.background = Background()
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        self.background.start(name, work)
 
     async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         current = self.pods[pod.key]
@@ -178,25 +183,22 @@ class FakeCluster:
 
 
 @dataclass
-class FakeHandle(FakeCluster):
-    """What a plugin gets that is tested alone: a cluster to write to, and a table."""
+class PluginCluster(FakeCluster):
+    """A cluster for a plugin that is tested without a scheduler."""
 
     nodes: NodeTable = field(default_factory=NodeTable)
-    rng: random.Random = field(default_factory=lambda: random.Random(0))
     outcomes: Outcomes = NOBODY
-    background: Background = field(default_factory=Background)
 
-    def is_preempting(self, uid: str) -> bool:
-        return False
-
-    def nominated_node(self, uid: str) -> str:
-        return ""
-
-    def pod(self, key: str) -> Pod | None:
-        return self.pods.get(key)
-
-    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        self.background.start(name, work)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.handle = Handle(
+            self.nodes,
+            listers=self.listers,
+            clock=self.clock,
+            pod=self.pods.get,
+            outcomes=self.outcomes,
+            writes=self,
+        )
 
 
 class Harness:
@@ -207,15 +209,16 @@ class Harness:
         *,
         config: dict[str, Any] | None = None,
         registry: Registry = IN_TREE,
+        rng: random.Random | None = None,
         dice: random.Random | None = None,
-        plugin_dice: random.Random | None = None,
         network: httpx.AsyncBaseTransport | None = None,
-        answers_alike: bool = True,
+        uses_signatures: bool = True,
     ) -> None:
-        """*dice* pick the cycles in which plugins are timed; they decide nothing else.
-        *plugin_dice* are those that plugins have.
+        """*rng* is what plugins choose with.
 
-        *answers_alike*: as always, one attempt answers for all pods of a class.
+        *dice* pick the cycles in which plugins are timed; they decide nothing else.
+
+        *uses_signatures*: as always, one failed attempt stands for all pods of its signature.
         *network* is where the extenders of *config* are.
         """
         self.clock = FakeClock()
@@ -240,23 +243,22 @@ class Harness:
             registry,
             Outside(
                 api=self.cluster,
-                resource_claims=self.cluster.claim_writer,
                 pods=self.cluster.pods,
                 listers=self.listers,
                 clock=self.clock,
                 rng=RandomSources(
                     ties=random.Random(1),
-                    plugins=plugin_dice or random.Random(0),
+                    plugins=rng or random.Random(0),
                     extenders=random.Random(2),
                     sampling=dice or random.Random(0),
                 ),
                 metrics=self.metrics,
                 extenders=self.extenders,
             ),
-            CoreOptions(answers_alike=answers_alike),
+            CoreOptions(uses_signatures=uses_signatures),
         )
         self.cache, self.queue = self.core.cache, self.core.queue
-        self.scheduler, self.telling = self.core.scheduler, self.core.telling
+        self.scheduler, self.failure_reporter = self.core.scheduler, self.core.failure_reporter
         self.preemptions = self.core.preemptions
         self.cluster.handler = self.core.pod_handler
         self._node_handler = self.core.node_handler
@@ -275,7 +277,7 @@ class Harness:
                 self.cluster.put(obj)
                 continue
             if isinstance(obj, ResourceClaim):
-                self.cluster.claim_writer.put(obj)
+                self.cluster.resource_claims.put(obj)
                 continue
             if isinstance(obj, ResourceSlice | DeviceClass):
                 self._device_handlers[type(obj)].on_add(obj)

@@ -8,13 +8,14 @@ from typing import Any
 from berth.cache.cache import Cache
 from berth.config.load import default_configuration, from_object
 from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
 from berth.framework.listers import Lister, Listers
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Preemption
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.policy import PodDisruptionBudget
-from berth.offline.scenario import OfflineHandle, smallest_name
+from berth.offline.scenario import smallest_name
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.scheduler.decision import Decision
 from berth.scheduler.find_node import NodeFinder
@@ -41,11 +42,12 @@ class World:
         for pod in self.pods:
             cache.add_pod(PodInfo(pod))
         cache.refresh_order()
-        handle = OfflineHandle(
+        known = {preemptor.key: preemptor} if is_known else {}
+        handle = Handle(
             cache.table,
             rng=Random(self.seed),
             listers=Listers(pod_disruption_budgets=Lister(self.budgets)),
-            pods={preemptor.key: preemptor} if is_known else {},
+            pod=known.get,
         )
         models = args_models(self.registry)
         config = (
@@ -58,7 +60,7 @@ class World:
         state = CycleState()
         nominated = {name: list(map(PodInfo, pods)) for name, pods in self.nominated.items()}
         decision = finder.find(profile, PodInfo(preemptor), state=state, nominated=nominated)
-        finder.make_room(profile, decision, state=state, nominated=nominated)
+        finder.run_post_filter_plugins(profile, decision, state=state, nominated=nominated)
         return decision
 
 

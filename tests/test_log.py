@@ -63,23 +63,29 @@ def test_an_exception_is_one_json_line() -> None:
         pytest.param(0, (), ["info a", "info b"], id="by default no debug lines"),
         pytest.param(1, (), ["info a", "info b"], id="one is not enough for them"),
         pytest.param(2, (), ["debug a", "info a", "debug b", "info b"], id="from 2 on"),
-        pytest.param(0, ("binding=2",), ["debug a", "info a", "info b"], id="of one module"),
+        pytest.param(0, ("binding_cycle=2",), ["debug a", "info a", "info b"], id="of one module"),
         pytest.param(0, ("bind*=4",), ["debug a", "info a", "info b"], id="of a pattern"),
         pytest.param(0, ("scheduler=4",), ["info a", "info b"], id="a package is no module"),
         pytest.param(
             0, ("scheduler/*=4",), ["debug a", "info a", "info b"], id="a slash means the path"
         ),
         pytest.param(
-            0, ("b*=0", "binding=4"), ["info a", "info b"], id="the first pattern that matches"
+            0,
+            ("b*=0", "binding_cycle=4"),
+            ["info a", "info b"],
+            id="the first pattern that matches",
         ),
         pytest.param(
-            2, ("binding=0",), ["debug a", "info a", "debug b", "info b"], id="it only adds lines"
+            2,
+            ("binding_cycle=0",),
+            ["debug a", "info a", "debug b", "info b"],
+            id="it only adds lines",
         ),
     ],
 )
 def test_verbosity(v: int, vmodule: tuple[str, ...], want: list[str]) -> None:
     stream = written(v, vmodule=vmodule)
-    for name, logger in (("a", "berth.scheduler.binding"), ("b", "berth.queue.heap")):
+    for name, logger in (("a", "berth.scheduler.binding_cycle"), ("b", "berth.queue.heap")):
         logging.getLogger(logger).debug("debug %s", name)
         logging.getLogger(logger).info("info %s", name)
     assert said(stream) == want

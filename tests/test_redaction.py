@@ -16,9 +16,9 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.profile.build import args_models
 from berth.redaction import REDACTED, redacted_object
 from berth.server.application import Application
-from berth.server.debug.configuration import effective_configuration
-from berth.server.snapshot_endpoints import snapshot_endpoints
-from berth.server.zpages import flag_values, zpages
+from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.snapshot import snapshot_endpoints
+from berth.server.scheduler.zpages import flag_values, zpages
 from berth.whatif.snapshot import Snapshot
 from berth_plugins.registry import IN_TREE
 

@@ -12,13 +12,8 @@ from berth.log import set_verbosity
 from berth.main import SchedulerService
 from berth.metrics.extender_server_metrics import ExtenderServerMetrics
 from berth.server.application import Application
-from berth.server.debug.comparison import ClusterComparison
-from berth.server.debug.configuration import effective_configuration
-from berth.server.debug.endpoints import Debugged, debug_endpoints
-from berth.server.debug.sight import Sight
-from berth.server.explain_endpoints import explain_endpoints
-from berth.server.extender_application import extender_application
-from berth.server.extender_endpoints import ExtenderEndpoints
+from berth.server.extender.application import extender_application
+from berth.server.extender.endpoints import ExtenderEndpoints
 from berth.server.health import (
     Probes,
     SchedulingProgress,
@@ -26,12 +21,17 @@ from berth.server.health import (
     health_endpoints,
     scheduler_probes,
 )
-from berth.server.metrics_endpoints import metrics_endpoints
-from berth.server.profiling import profiling_endpoints
-from berth.server.simulate_endpoints import simulate_endpoints
-from berth.server.simulation_process import SimulationProcesses
-from berth.server.snapshot_endpoints import snapshot_endpoints
-from berth.server.zpages import zpages
+from berth.server.metrics import metrics_endpoints
+from berth.server.scheduler.debug.comparison import ClusterComparison
+from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
+from berth.server.scheduler.debug.sight import Sight
+from berth.server.scheduler.explain import explain_endpoints
+from berth.server.scheduler.profiling import profiling_endpoints
+from berth.server.scheduler.simulate import simulate_endpoints
+from berth.server.scheduler.simulation_process import SimulationProcesses
+from berth.server.scheduler.snapshot import snapshot_endpoints
+from berth.server.scheduler.zpages import zpages
 from berth.service.watches import NODES, PODS, UNFINISHED_PODS
 from berth.whatif.live import LiveSnapshots
 

@@ -14,7 +14,6 @@ from berth.client.event_api import EventApi
 from berth.client.events import EventRecorder
 from berth.client.lanes import WriteLanes
 from berth.client.recorders import Recorders
-from berth.client.resource_claims import ResourceClaimApi
 from berth.clock import Clock
 from berth.config.feature_gates import FEATURE_GATES, Gate
 from berth.config.types import KubeSchedulerConfiguration
@@ -44,7 +43,7 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins
 from berth.scheduler.api_writer import ApiWriter
-from berth.server.secure_serving import SecureServer
+from berth.server.access.secure_serving import SecureServer
 from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
@@ -126,9 +125,7 @@ class SchedulerService:
                     pod_lookup=pods.get,
                     clock=clock,
                     rng=rng,
-                ),
-                resource_claims=ResourceClaimApi(
-                    writes, self.lanes, count_created=self.metrics.created_claim
+                    count_created_claim=self.metrics.created_claim,
                 ),
                 pods=pods,
                 listers=self.listers,

@@ -22,7 +22,7 @@ class DefaultBinder(BindPlugin):
 
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         try:
-            await self._handle.bind(pod, node_name)
+            await self._handle.writes.bind(pod, node_name)
         except Exception as exc:  # noqa: BLE001 - however the client fails, the attempt has failed
             return Status.error(str(exc))
         return None

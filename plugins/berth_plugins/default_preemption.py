@@ -61,7 +61,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     """
 
     NAME = "DefaultPreemption"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
     ARGS = DefaultPreemptionArgs
 
     def __init__(

@@ -123,7 +123,7 @@ class DynamicResources(
     """
 
     NAME = KEY
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
     ALLOW_PARALLEL = True
     ARGS = DynamicResourcesArgs
 

@@ -112,7 +112,7 @@ class InterPodAffinity(
     """
 
     NAME = "InterPodAffinity"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
     ARGS = InterPodAffinityArgs
 
     def __init__(

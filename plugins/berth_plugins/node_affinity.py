@@ -101,7 +101,7 @@ class NodeAffinity(
     """
 
     NAME = "NodeAffinity"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
     ARGS = NodeAffinityArgs
 
     def __init__(self, args: NodeAffinityArgs | None = None, handle: Handle | None = None) -> None:

@@ -31,7 +31,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
     """Rejects nodes that do not declare every feature the pod needs (spec §5.18)."""
 
     NAME = "NodeDeclaredFeatures"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         return None if _required(pod) else SKIP

@@ -21,7 +21,7 @@ class NodeName(FilterPlugin, EnqueueExtensions, Explains):
     """Rejects every node but ``spec.nodeName``, when it is set (spec §5.3)."""
 
     NAME = "NodeName"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         name = pod.pod.spec.node_name

@@ -42,7 +42,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sums
     """
 
     NAME = "NodePorts"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         return None if pod.template.host_ports else SKIP

@@ -175,7 +175,7 @@ class NodeResourcesFit(
     """
 
     NAME = "NodeResourcesFit"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
     ARGS = NodeResourcesFitArgs
 
     def __init__(

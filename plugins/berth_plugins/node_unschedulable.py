@@ -28,7 +28,7 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions, Explains):
     """Rejects nodes with ``spec.unschedulable``, unless the pod tolerates that (spec §5.4)."""
 
     NAME = "NodeUnschedulable"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         verdict = nodes.kept("cordoned", lambda: _cordoned(nodes))

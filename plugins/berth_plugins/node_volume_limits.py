@@ -66,7 +66,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
     """
 
     NAME = "NodeVolumeLimits"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)

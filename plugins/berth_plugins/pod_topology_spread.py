@@ -165,7 +165,7 @@ class PodTopologySpread(
     """
 
     NAME = "PodTopologySpread"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
     ARGS = PodTopologySpreadArgs
 
     def __init__(

@@ -40,7 +40,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
     """
 
     NAME = "TaintToleration"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         repelling = rows_repelling(nodes, pod.template)

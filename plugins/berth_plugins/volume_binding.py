@@ -44,6 +44,7 @@ from berth.framework.volumes.commitment import (
 )
 from berth.framework.volumes.placement import PodClaims, VolumePlacement
 from berth.framework.volumes.translation import MIGRATED_PLUGINS
+from berth.framework.writes import PluginWrites
 from berth.objects.pod import Pod
 from berth.objects.storage import (
     WAIT_FOR_FIRST_CONSUMER,
@@ -85,7 +86,7 @@ class VolumeBinding(
     """
 
     NAME = "VolumeBinding"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
     ALLOW_PARALLEL = True
     ARGS = VolumeBindingArgs
 
@@ -277,7 +278,7 @@ class VolumeBinding(
         self, commitment: Commitment, pod: PodInfo, node_name: str
     ) -> Status | None:
         try:
-            await self._write(commitment)
+            await _write(commitment, self._handle.writes)
         except Exception as exc:  # noqa: BLE001 - however the client fails, the attempt has failed
             return Status.error(str(exc))
         try:
@@ -285,13 +286,6 @@ class VolumeBinding(
         except BindingFailedError as exc:
             return Status.error(f"binding volumes: {exc}")
         return None
-
-    async def _write(self, commitment: Commitment) -> None:
-        """Tell the API; what it answers is what progress is measured by."""
-        for binding in commitment.bindings:
-            binding.volume = await self._handle.update_persistent_volume(binding.volume)
-        for i, claim in enumerate(commitment.provisions):
-            commitment.provisions[i] = await self._handle.update_persistent_volume_claim(claim)
 
     async def _wait(self, commitment: Commitment, pod: PodInfo, node_name: str) -> None:
         """Return when all is bound; BindingFailedError when it will not be, or not in time."""
@@ -322,6 +316,14 @@ class VolumeBinding(
             ClusterEventWithHint(ClusterEvent(resource, action), hint)
             for resource, action, hint in registered
         ]
+
+
+async def _write(commitment: Commitment, writes: PluginWrites) -> None:
+    """Tell the API; what it answers is what progress is measured by."""
+    for binding in commitment.bindings:
+        binding.volume = await writes.update_persistent_volume(binding.volume)
+    for i, claim in enumerate(commitment.provisions):
+        commitment.provisions[i] = await writes.update_persistent_volume_claim(claim)
 
 
 def _named(claim: PersistentVolumeClaim) -> str:

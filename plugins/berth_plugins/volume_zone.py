@@ -50,7 +50,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sum
     """
 
     NAME = "VolumeZone"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)

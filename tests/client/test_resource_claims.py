@@ -13,7 +13,8 @@ from berth.client.lanes import WriteLanes
 from berth.client.resource_claims import ResourceClaimApi
 from berth.clock import FakeClock
 from berth.framework.devices.claims import ResourceClaims
-from berth.framework.devices.commitment import ClaimCommitment, ConflictError
+from berth.framework.devices.commitment import ClaimCommitment
+from berth.framework.writes import ConflictError
 from berth.objects.devices import decode_claim
 from tests.builders import pod
 from tests.client.fake_api import Answer, FakeApi, Request

@@ -15,7 +15,7 @@ from berth.addresses import LOOPBACK
 from berth.http_server import HttpServer
 from berth.objects.meta import OwnerReference
 from berth.server.application import Application
-from berth.server.explain_endpoints import explain_endpoints
+from berth.server.scheduler.explain import explain_endpoints
 from tests.builders import node, pod
 from tests.explain.asking import explainer
 from tests.harness import Harness

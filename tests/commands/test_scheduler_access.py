@@ -19,7 +19,7 @@ from berth.certificates import KeyPair, self_signed, server_context
 from berth.commands.scheduler_access import running_scheduler
 from berth.http_server import HttpServer
 from berth.server.application import Application
-from berth.server.explain_endpoints import explain_endpoints
+from berth.server.scheduler.explain import explain_endpoints
 from tests.builders import node, pod
 from tests.explain.asking import explainer
 from tests.harness import Harness

@@ -14,7 +14,7 @@ import yaml
 from berth import cli
 from berth.client.errors import ForbiddenError, NotFoundError
 from berth.commands.listing import path_of, snapshot_of
-from berth.server.asking import AskError, RunningScheduler, ask_to_simulate
+from berth.scheduler_client import AskError, RunningScheduler, ask_to_simulate
 from berth.whatif.answer import Answer
 from tests.builders import node, pod, priority_class
 from tests.whatif.asking import ask, deployment, manifest, snapshot
@@ -354,7 +354,7 @@ def test_the_scheduler_is_found_as_by_explain(
 
     monkeypatch.chdir(folder)
     monkeypatch.delenv("KUBECONFIG", raising=False)
-    monkeypatch.setattr("berth.server.asking.ask_to_simulate", found)
+    monkeypatch.setattr("berth.scheduler_client.ask_to_simulate", found)
     cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
     context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
     user = {"name": "u", "user": {"token": "sesame"}}
@@ -374,7 +374,7 @@ def test_without_a_scheduler_it_is_told_what_else_to_ask(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KUBECONFIG", raising=False)
-    monkeypatch.setattr("berth.server.asking.ask_to_simulate", nobody)
+    monkeypatch.setattr("berth.scheduler_client.ask_to_simulate", nobody)
     assert cli.run(["simulate"]) == 2
     said = capsys.readouterr().err
     assert "no scheduler answers at https://127.0.0.1:10261: refused; else give --server," in said

@@ -56,7 +56,7 @@ async def test_pods_are_scheduled_by_the_new_profile() -> None:
 
     scene.replace(without("NodeUnschedulable"))
     scene.clock.advance(10)
-    scene.queue.flush_backoff()
+    scene.queue.flush_backoff_completed()
     await scene.until_idle()
 
     assert scene.placements() == {"a": "n1"}
@@ -108,7 +108,7 @@ async def test_rests_that_have_begun_are_served_out() -> None:
     scene.replace(configuration(podInitialBackoffSeconds=60, podMaxBackoffSeconds=60))
     assert scene.waiting() == {"a": "backoff"}
     scene.clock.advance(3)
-    scene.queue.flush_backoff()
+    scene.queue.flush_backoff_completed()
     await scene.until_idle()
 
     (resting,) = scene.queue.pods(SubQueue.BACKOFF)
@@ -212,7 +212,7 @@ async def test_reloads_in_a_load_lose_no_pod(steps: list[str | KubeSchedulerConf
                 await scene.until_idle()
             case "later":
                 scene.clock.advance(10)
-                scene.queue.flush_backoff()
+                scene.queue.flush_backoff_completed()
             case KubeSchedulerConfiguration():
                 scene.replace(step)
         ours = {
@@ -223,7 +223,7 @@ async def test_reloads_in_a_load_lose_no_pod(steps: list[str | KubeSchedulerConf
         assert scene.waiting().keys() == ours
     scene.replace(CONFIGS[0])
     scene.clock.advance(20)
-    scene.queue.flush_backoff()
+    scene.queue.flush_backoff_completed()
     await scene.until_idle()
     unplaced = {p.metadata.name for p in scene.cluster.pods.values() if not p.spec.node_name}
     hopeless = {f"p{i}" for i, step in enumerate(steps) if step in ("big", "gated")}

@@ -144,7 +144,7 @@ async def test_a_member_that_is_gone_is_missed(harness: Harness) -> None:
     harness.delete(harness.cluster.pods["default/c"])
     harness.put(node("n2", cpu="8"))
     harness.clock.advance(60)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
     assert harness.placements() == {}
 
@@ -175,16 +175,16 @@ async def test_a_bind_that_fails_is_repeated_for_that_pod_alone(harness: Harness
     harness.cluster.bind_error = OSError("connection lost")
     queued = harness.queue.pop()
     assert queued is not None
-    claim = await harness.scheduler.attempt(queued)
-    assert claim is not None
-    await harness.scheduler.binding.run(claim)
+    reservation = await harness.scheduler.attempt(queued)
+    assert reservation is not None
+    await harness.scheduler.binding.run(reservation)
     harness.cluster.bind_error = None
-    for companion in claim.companions:
+    for companion in reservation.companions:
         await harness.scheduler.binding.run(companion)
     assert len(harness.placements()) == 2
 
     harness.clock.advance(60)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
 
     assert sorted(harness.placements()) == ["a", "b", "c"]
@@ -219,7 +219,7 @@ async def test_what_other_plugins_reserved_is_given_back() -> None:
     assert await harness.scheduler.attempt(queued) is None
     assert held == []
     assert harness.cache.table.pod_count.tolist() == [0]
-    assert len(harness.scheduler.claims) == 0
+    assert len(harness.scheduler.reservations) == 0
 
 
 @given(
@@ -243,7 +243,7 @@ async def test_no_gang_is_ever_placed_in_part(
     for i, cpu in enumerate(nodes):
         harness.put(node(f"n{i}", cpu=str(cpu)))
         harness.clock.advance(30)
-        harness.queue.flush_backoff()
+        harness.queue.flush_backoff_completed()
         await harness.until_idle()
 
         placed = [name.split("-")[0] for name in harness.placements()]

@@ -8,7 +8,7 @@ from berth.explain.explanation import PodState, Whereabouts
 from tests.builders import node, pod, taint
 from tests.explain.asking import explain, explainer
 from tests.harness import Harness
-from tests.server.debug.world import permitted
+from tests.server.scheduler.debug.world import permitted
 
 START = "2001-09-09T01:46:40Z"
 """What the clock of the harness shows at first."""
@@ -98,10 +98,10 @@ async def test_a_pod_in_backoff_is_told_until_when(harness: Harness) -> None:
         until="2001-09-09T01:46:42Z",
     )
     harness.clock.advance(1.9)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     assert state(harness).where is Whereabouts.BACKOFF
     harness.clock.advance(0.1)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     assert state(harness).words == "to be tried again, after 1 attempt: it is next"
 
 
@@ -110,8 +110,8 @@ async def test_a_pod_is_bound_after_it_is_being_bound(harness: Harness) -> None:
     queued = harness.queue.pop()
     assert queued is not None
     assert state(harness).words == "is being tried"
-    claim = harness.scheduler.schedule_one(queued)
-    assert claim is not None
+    reservation = harness.scheduler.schedule_one(queued)
+    assert reservation is not None
 
     assert state(harness) == PodState(
         where=Whereabouts.BINDING,
@@ -120,7 +120,7 @@ async def test_a_pod_is_bound_after_it_is_being_bound(harness: Harness) -> None:
         attempts=1,
         since=START,
     )
-    await harness.scheduler.binding.run(claim)
+    await harness.scheduler.binding.run(reservation)
     assert state(harness) == PodState(
         where=Whereabouts.BOUND, words="bound to n1 at attempt 1", node="n1", attempts=1
     )
@@ -166,7 +166,7 @@ def test_where_nothing_is_scheduled_no_pod_is_about_to_be_queued(harness: Harnes
 
 
 async def test_a_pod_that_waits_for_permit_is_told_for_whom_and_until_when() -> None:
-    harness, (claim,) = permitted("p")
+    harness, (reservation,) = permitted("p")
     told = PodState(
         where=Whereabouts.WAITING,
         words="has room on n1, and waits for Permit of Hesitant",
@@ -177,14 +177,14 @@ async def test_a_pod_that_waits_for_permit_is_told_for_whom_and_until_when() -> 
     )
     assert state(harness) == told
 
-    binding = asyncio.create_task(harness.scheduler.binding.run(claim), name="bind p")
+    binding = asyncio.create_task(harness.scheduler.binding.run(reservation), name="bind p")
     await asyncio.sleep(0)
     until = "2001-09-09T01:47:40Z"
     assert state(harness) == told.model_copy(
         update={"until": until, "words": f"{told.words} until {until}"}
     )
-    assert claim.waiting is not None
-    claim.waiting.allow("Hesitant")
+    assert reservation.waiting is not None
+    reservation.waiting.allow("Hesitant")
     await binding
     assert state(harness).where is Whereabouts.BOUND
 

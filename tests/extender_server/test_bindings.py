@@ -390,13 +390,13 @@ async def test_room_that_is_taken_is_told_to_our_own_queue(world: World) -> None
         queue.delete(other)
     world.harness.put(pod("large", uid="large", cpu=100, priority=5))
     await world.harness.until_idle()
-    alike = pod("alike", uid="alike", cpu=100, priority=5)
-    world.harness.put(alike)
-    queued = queue.take(alike.key)
+    twin = pod("twin", uid="twin", cpu=100, priority=5)
+    world.harness.put(twin)
+    queued = queue.pop_specific_pod(twin.key)
     assert queued is not None
-    assert queue.answer_for(queued) is not None
+    assert queue.known_failure(queued) is not None
 
     world.api.tells_watches = False
     assert await world.bind(A, "n1") == ""
 
-    assert queue.answer_for(queued) is None, "it could have the lesser pod evicted"
+    assert queue.known_failure(queued) is None, "it could have the lesser pod evicted"

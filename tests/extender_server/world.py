@@ -98,7 +98,7 @@ class World:
             cache=self.harness.cache,
             bindings=self.bindings,
             budgets=DisruptionBudgets(self.harness.cluster.listers.pod_disruption_budgets),
-            nominated=lambda: {node: nominator.nominated_pods(node) for node in nominator.nodes()},
+            nominated=nominator.nominated_pods,
         )
 
     async def filter(self, pod: Pod, *names: str, **more: Any) -> Object:

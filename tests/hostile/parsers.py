@@ -33,7 +33,7 @@ from berth.objects.pod import Pod
 from berth.objects.quantity import parse
 from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import parse_int64
-from berth.server import pagination
+from berth.server.scheduler.debug import pagination
 
 Text = Callable[[int], Any]
 """Makes a text of about so many characters."""

@@ -5,7 +5,7 @@ import pytest
 from fastapi import FastAPI
 
 from berth.metrics.pod_resources import CONTENT_TYPE
-from berth.server.metrics_endpoints import metrics_endpoints
+from berth.server.metrics import metrics_endpoints
 from tests.builders import node, pod
 from tests.harness import Harness
 

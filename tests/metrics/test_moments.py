@@ -88,7 +88,7 @@ async def test_a_pod_that_is_tried_again_only_because_it_waited_for_long(harness
     await harness.until_idle()
     harness.cache.add_node(node("n1"))  # behind the queue's back
     harness.clock.advance(301)
-    harness.queue.flush_leftovers()
+    harness.queue.flush_unschedulable_pods_leftover()
     await harness.until_idle()
 
     assert attempts(harness) == {"unschedulable": 1, "scheduled": 1}
@@ -100,10 +100,10 @@ async def test_a_binding_that_fails(harness: Harness) -> None:
     harness.put(node("n1"), pod("p"))
     queued = harness.queue.pop()
     assert queued is not None
-    claim = harness.scheduler.schedule_one(queued)
-    assert claim is not None
+    reservation = harness.scheduler.schedule_one(queued)
+    assert reservation is not None
     harness.clock.advance(2)
-    await harness.scheduler.binding.run(claim)
+    await harness.scheduler.binding.run(reservation)
 
     assert attempts(harness) == {"error": 1}
     assert summed(harness.registry, ATTEMPT_DURATION) == {(PROFILE, "error"): 2}
@@ -253,12 +253,12 @@ async def test_a_pod_that_waits_on_permit() -> None:
     harness.put(node("n1"), pod("p"))
     queued = harness.queue.pop()
     assert queued is not None
-    claim = harness.scheduler.schedule_one(queued)
-    assert claim is not None
-    assert claim.waiting is not None
+    reservation = harness.scheduler.schedule_one(queued)
+    assert reservation is not None
+    assert reservation.waiting is not None
     harness.clock.advance(4)
-    claim.waiting.reject(Hesitant.NAME, "changed its mind")
-    await harness.scheduler.binding.run(claim)
+    reservation.waiting.reject(Hesitant.NAME, "changed its mind")
+    await harness.scheduler.binding.run(reservation)
 
     registry = harness.registry
     assert attempts(harness) == {"unschedulable": 1}

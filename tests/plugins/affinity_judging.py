@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
@@ -11,7 +12,6 @@ from berth.framework.status import SKIP, Status
 from berth.objects.meta import LabelSelector
 from berth.objects.node import Node
 from berth.objects.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
-from berth.offline.scenario import OfflineHandle
 from berth_plugins.inter_pod_affinity import (
     AFFINITY,
     ANTI_AFFINITY,
@@ -29,7 +29,7 @@ def plugin(
 ) -> InterPodAffinity:
     """Return the plugin in a cluster with *namespaces*, by name with their labels."""
     known = Lister([namespace(name, labels=labels) for name, labels in namespaces.items()])
-    return InterPodAffinity(args, OfflineHandle(NodeTable(), listers=Listers(namespaces=known)))
+    return InterPodAffinity(args, Handle(NodeTable(), listers=Listers(namespaces=known)))
 
 
 def verdicts(

@@ -15,7 +15,7 @@ from berth.objects.pod import Pod
 from berth_plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from tests.builders import node
 from tests.device_builders import device, device_class, resource_slice
-from tests.harness import FakeHandle
+from tests.harness import PluginCluster
 from tests.plugins.judging import table
 
 SLICES = (
@@ -33,20 +33,25 @@ Objects = Sequence[ResourceClaim | ResourceSlice | DeviceClass]
 class World:
     """Nodes n1, n2 and n3, the class gpu, and what a test adds."""
 
-    def __init__(self, *objects: ResourceClaim | ResourceSlice | DeviceClass, **args: Any) -> None:
+    def __init__(
+        self,
+        *objects: ResourceClaim | ResourceSlice | DeviceClass,
+        clock: FakeClock | None = None,
+        **args: Any,
+    ) -> None:
         self.nodes: NodeTable = table(node("n1"), node("n2"), node("n3"))
-        self.clock = FakeClock()
-        self.cluster = FakeHandle(self.clock, nodes=self.nodes)
+        self.clock = clock or FakeClock()
+        self.cluster = PluginCluster(self.clock, nodes=self.nodes)
         self.state = CycleState(self.nodes.exists.copy())
         listers = self.cluster.listers
         for obj in (device_class(), *objects):
             if isinstance(obj, ResourceClaim):
-                self.cluster.claim_writer.put(obj)
+                self.cluster.resource_claims.put(obj)
             elif isinstance(obj, ResourceSlice):
                 listers.resource_slices.on_add(obj)
             else:
                 listers.device_classes.on_add(obj)
-        self.plugin = DynamicResources(DynamicResourcesArgs(**args), self.cluster)
+        self.plugin = DynamicResources(DynamicResourcesArgs(**args), self.cluster.handle)
 
     def pre_filter(self, a_pod: Pod) -> Status | None:
         return self.plugin.pre_filter(self.state, PodInfo(a_pod), self.nodes)

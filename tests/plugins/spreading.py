@@ -3,13 +3,13 @@
 import msgspec
 
 from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.objects.cluster import ReplicaSet, ReplicationController, Service, StatefulSet
 from berth.objects.pod import Pod
-from berth.offline.scenario import OfflineHandle
 from berth_plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadArgs
 
 
@@ -33,7 +33,7 @@ def plugin(
     nodes: NodeTable, *objects: msgspec.Struct, args: PodTopologySpreadArgs | None = None
 ) -> PodTopologySpread:
     """Return the plugin in a cluster with *objects* beside the nodes."""
-    return PodTopologySpread(args, OfflineHandle(nodes, listers=listers(*objects)))
+    return PodTopologySpread(args, Handle(nodes, listers=listers(*objects)))
 
 
 def verdicts(spreading: PodTopologySpread, pod: Pod, nodes: NodeTable) -> dict[str, Status | None]:

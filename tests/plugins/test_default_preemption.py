@@ -8,13 +8,13 @@ from pydantic import ValidationError
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import Hint
+from berth.framework.handle import Handle
 from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.scalar import ScalarFilter
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
-from berth.offline.scenario import OfflineHandle
 from berth_plugins.default_preemption import (
     STILL_EVICTING,
     DefaultPreemption,
@@ -297,11 +297,8 @@ def test_the_search_goes_on_until_a_candidate_breaks_no_budget(seed: int) -> Non
 
 
 def test_a_pod_waits_while_its_victims_leave() -> None:
-    class Evicting(OfflineHandle):
-        def is_preempting(self, uid: str) -> bool:
-            return uid == "busy"
-
-    plugin = DefaultPreemption(None, Evicting(NodeTable()))
+    handle = Handle(NodeTable(), is_preempting=lambda uid: uid == "busy")
+    plugin = DefaultPreemption(None, handle)
     assert plugin.pre_enqueue(PodInfo(pod(uid="busy"))) == STILL_EVICTING
     assert plugin.pre_enqueue(PodInfo(pod(uid="idle"))) is None
 

@@ -17,7 +17,7 @@ from berth.objects.devices import (
     ResourceSlice,
 )
 from berth.objects.pod import Pod, PodResourceClaim
-from berth_plugins.dynamic_resources import STOPPED, DynamicResources, DynamicResourcesArgs
+from berth_plugins.dynamic_resources import STOPPED
 from tests.builders import pod
 from tests.device_builders import (
     allocation,
@@ -190,7 +190,7 @@ def test_rows_that_others_rejected_are_not_searched() -> None:
 def test_answers_are_kept_while_nothing_changes_for_the_node() -> None:
     world = World(claim("c"), claim("d"), *SLICES)
     world.filter(MINE)
-    world.cluster.claim_writer.put(claim("o", allocated=allocation("a", pool="n1")))
+    world.cluster.resource_claims.put(claim("o", allocated=allocation("a", pool="n1")))
     assert world.filter(with_claims(POD, "d"))["n1"] is None
     assert world.found == {"n1": ["b"], "n2": ["a"]}
     world.cluster.listers.resource_slices.on_delete(SLICES[1])
@@ -212,10 +212,7 @@ class Ticking(FakeClock):
 
 
 def ticking(tick: float, *objects: ResourceClaim | ResourceSlice, **args: Any) -> World:
-    world = World(*objects)
-    world.cluster.clock = Ticking(tick)
-    world.plugin = DynamicResources(DynamicResourcesArgs(**args), world.cluster)
-    return world
+    return World(*objects, clock=Ticking(tick), **args)
 
 
 N1_TIMED_OUT = Status.error("node n1: timed out trying to allocate devices")

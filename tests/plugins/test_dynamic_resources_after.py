@@ -100,7 +100,7 @@ async def test_a_claim_elsewhere_is_freed(
         done.append(job.name)
         await world.cluster.background.do(job)
     assert done == jobs
-    assert (world.cluster.claim_writer.claim("c").status.allocation is None) is bool(jobs)
+    assert (world.cluster.resource_claims.claim("c").status.allocation is None) is bool(jobs)
 
 
 def test_devices_that_do_not_get_ready_make_a_claim_useless() -> None:

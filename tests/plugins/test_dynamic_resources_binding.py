@@ -49,7 +49,7 @@ def a_world(
 
 def holders(harness: Harness, name: str) -> tuple[list[str], list[str]]:
     """Return the devices of a claim on the server, and who uses it."""
-    status = harness.cluster.claim_writer.claim(name).status
+    status = harness.cluster.resource_claims.claim(name).status
     results = status.allocation.devices.results if status.allocation else ()
     return [got.device for got in results], [user.name for user in status.reserved_for]
 
@@ -60,7 +60,7 @@ async def test_a_pod_gets_its_devices_and_then_its_node() -> None:
     await harness.until_idle()
     on = harness.placements()["p"]
     assert holders(harness, "c") == ([f"{on}-0", f"{on}-1"], ["p"])
-    assert harness.cluster.claim_writer.writes == [
+    assert harness.cluster.resource_claims.writes == [
         Write("update", "c"),
         Write("update status", "c"),
     ]
@@ -101,7 +101,7 @@ async def test_a_pod_waits_for_its_claim_and_for_devices() -> None:
     )
     harness.put(claim("o1"))
     harness.clock.advance(10)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
     assert harness.placements() == {"p": "n2"}
 
@@ -114,12 +114,12 @@ async def test_a_failed_binding_gives_the_claim_back() -> None:
     devices, users = holders(harness, "c")
     assert (len(devices), users) == (1, [])
     assert harness.placements() == {}
-    assert harness.cluster.claim_writer.writes[-1] == Write("patch status", "c")
+    assert harness.cluster.resource_claims.writes[-1] == Write("patch status", "c")
 
 
 async def test_a_claim_that_cannot_be_written_leaves_its_devices_to_others() -> None:
     harness = a_world(claim("c", exactly(2)))
-    harness.cluster.claim_writer.error = OSError("no route")
+    harness.cluster.resource_claims.error = OSError("no route")
     harness.put(with_claims(pod("p"), "c"))
     await harness.until_idle()
     condition = harness.cluster.conditions["default/p"]
@@ -137,11 +137,11 @@ async def test_a_claim_that_cannot_be_written_leaves_its_devices_to_others() -> 
 
 async def test_devices_stay_taken_while_the_watch_lags() -> None:
     harness = a_world(claim("c1", exactly(2)), claim("c2", exactly(2)), claim("c3", exactly(2)))
-    harness.cluster.claim_writer.lags = True
+    harness.cluster.resource_claims.lags = True
     harness.put(*(with_claims(pod(f"p{i}"), f"c{i}") for i in (1, 2, 3)))
     await harness.until_idle()
     assert len(harness.placements()) == 2
-    harness.cluster.claim_writer.catch_up()
+    harness.cluster.resource_claims.catch_up()
     await harness.until_idle()
     assert len(harness.placements()) == 2
 
@@ -151,7 +151,7 @@ async def test_an_unused_claim_elsewhere_is_moved() -> None:
     harness.put(with_claims(pod("p"), "c"))
     await harness.until_idle()
     harness.clock.advance(10)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
     assert list(harness.placements()) == ["p"]
 
@@ -176,7 +176,7 @@ def asking(name: str, amount: int) -> Pod:
 @pytest.mark.parametrize("lags", [False, True])
 async def test_extended_resources_get_a_claim_of_their_own(lags: bool) -> None:
     harness = a_world()
-    server = harness.cluster.claim_writer
+    server = harness.cluster.resource_claims
     server.lags = lags
     harness.put(asking("p", 2))
     if lags:
@@ -205,10 +205,10 @@ async def test_a_claim_made_in_vain_is_deleted() -> None:
     harness.cluster.bind_error = OSError("no route")
     harness.put(asking("p", 1))
     await harness.until_idle()
-    assert harness.cluster.claim_writer.names() == []
+    assert harness.cluster.resource_claims.names() == []
     harness.cluster.bind_error = None
     harness.clock.advance(10)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
     assert list(harness.placements()) == ["p"]
 
@@ -229,7 +229,7 @@ async def ready_or_not(*conditions: str, advance: float) -> Harness:
     (event,) = harness.cluster.events
     assert event.note.startswith(PENDING)
     assert event[:3] == ("default/p", "Normal", "BindingConditionsPending")
-    written = harness.cluster.claim_writer.claim("c")
+    written = harness.cluster.resource_claims.claim("c")
     assert written.status.allocation is not None
     (result,) = written.status.allocation.devices.results
     told = said(result.device, *conditions, pool=result.pool)
@@ -282,7 +282,7 @@ def message(harness: Harness) -> str:
 
 async def test_a_wait_ends_when_the_claim_is_gone() -> None:
     harness, idle = await waiting()
-    harness.cluster.claim_writer.remove("c")
+    harness.cluster.resource_claims.remove("c")
     harness.clock.advance(5)
     await idle
     assert harness.placements() == {}
@@ -316,7 +316,7 @@ async def test_a_claim_that_lost_what_the_pod_needs_is_never_ready(
     changed: Callable[[ResourceClaim], ResourceClaim],
 ) -> None:
     harness, idle = await waiting()
-    harness.put(changed(harness.cluster.claim_writer.claim("c")))
+    harness.put(changed(harness.cluster.resource_claims.claim("c")))
     for _ in range(119):
         harness.clock.advance(5)
         for _ in range(20):

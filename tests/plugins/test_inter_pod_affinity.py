@@ -6,12 +6,12 @@ import pytest
 from pydantic import ValidationError
 
 from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.objects.pod import Affinity, Pod
-from berth.offline.scenario import OfflineHandle
 from berth_plugins.inter_pod_affinity import (
     AFFINITY,
     ANTI_AFFINITY,
@@ -224,7 +224,7 @@ def test_namespaces_of_running_pods_terms(ns: str, want: set[str]) -> None:
 
 def test_namespaces_are_listed_anew_when_they_change() -> None:
     known = Lister([namespace("y")])
-    judge = InterPodAffinity(None, OfflineHandle(NodeTable(), listers=Listers(namespaces=known)))
+    judge = InterPodAffinity(None, Handle(NodeTable(), listers=Listers(namespaces=known)))
     wants_x = pod(affinity=pod_anti_affinity(required=[pod_term(WEB, namespace_selector=TEAM_X)]))
     nodes = table(*NODES, pods=[pod("y", ns="y", labels=WEB, node="b1")])
     assert verdicts(judge, wants_x, nodes) == everywhere(None)

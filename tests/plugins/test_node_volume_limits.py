@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
@@ -19,7 +20,6 @@ from berth.objects.pod import (
     Volume,
 )
 from berth.objects.storage import CSISource, VolumeAttachment
-from berth.offline.scenario import OfflineHandle
 from berth_plugins.node_volume_limits import (
     TOO_MANY,
     NodeVolumeLimits,
@@ -41,7 +41,7 @@ EBS = "ebs.csi.aws.com"
 
 
 def plugin(nodes: NodeTable, *objects: StorageObject) -> NodeVolumeLimits:
-    return NodeVolumeLimits(None, OfflineHandle(nodes, listers=listers(*objects)))
+    return NodeVolumeLimits(None, Handle(nodes, listers=listers(*objects)))
 
 
 def judge(a_pod: Pod, nodes: NodeTable, *objects: StorageObject) -> dict[str, Status | None]:
@@ -249,7 +249,7 @@ def test_attachments(attached: list[VolumeAttachment], want: Status | None) -> N
 def test_attachments_come_and_go() -> None:
     known = listers(csi_node(limits={CSI: 1}), *bound("a", "b"))
     nodes = table(node("n1"))
-    judging = NodeVolumeLimits(None, OfflineHandle(nodes, listers=known))
+    judging = NodeVolumeLimits(None, Handle(nodes, listers=known))
     state = CycleState(nodes.exists.copy())
 
     def fits() -> bool:

@@ -2,19 +2,21 @@
 
 import pytest
 
+from berth.clock import FakeClock
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import Hint
+from berth.framework.handle import Handle
 from berth.framework.interface import EXTENSION_POINTS, Plugin
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.status import Status
 from berth.objects.pod import Pod
-from berth.offline.scenario import OfflineHandle
 from berth_plugins.default_binder import DefaultBinder
 from berth_plugins.priority_sort import PrioritySort
 from berth_plugins.registry import IN_TREE
 from berth_plugins.scheduling_gates import SchedulingGates, after_gates_eliminated
 from tests.builders import pod
+from tests.harness import PluginCluster
 
 
 def queued(name: str, *, priority: int | None, since: float) -> QueuedPodInfo:
@@ -63,11 +65,11 @@ def test_gates_hint(changed: Pod, want: Hint) -> None:
     assert after_gates_eliminated(pod("p", gates=["a"]), pod(gates=["a"]), changed) is want
 
 
-class Binds(OfflineHandle):
-    """A handle whose API accepts or refuses bindings."""
+class Binds(PluginCluster):
+    """Accepts or refuses bindings."""
 
     def __init__(self, failure: Exception | None = None) -> None:
-        super().__init__(NodeTable())
+        super().__init__(FakeClock())
         self.failure = failure
         self.bound: list[tuple[str, str]] = []
 
@@ -77,16 +79,23 @@ class Binds(OfflineHandle):
         self.bound.append((pod.key, node_name))
 
 
+async def bind(handle: Handle) -> Status | None:
+    return await DefaultBinder(None, handle).bind(CycleState(), PodInfo(pod("p")), "n1")
+
+
 async def test_a_binding_is_written() -> None:
-    handle = Binds()
-    status = await DefaultBinder(None, handle).bind(CycleState(), PodInfo(pod("p")), "n1")
-    assert (status, handle.bound) == (None, [("default/p", "n1")])
+    cluster = Binds()
+    assert (await bind(cluster.handle), cluster.bound) == (None, [("default/p", "n1")])
 
 
 async def test_a_refused_binding_is_an_error() -> None:
-    handle = Binds(ConnectionError('pods "p" not found'))
-    status = await DefaultBinder(None, handle).bind(CycleState(), PodInfo(pod("p")), "n1")
-    assert (status, handle.bound) == (Status.error('pods "p" not found'), [])
+    cluster = Binds(ConnectionError('pods "p" not found'))
+    assert await bind(cluster.handle) == Status.error('pods "p" not found')
+    assert cluster.bound == []
+
+
+async def test_without_an_api_server_nothing_is_bound() -> None:
+    assert await bind(Handle(NodeTable())) == Status.error("there is no API server to write to")
 
 
 def test_a_binder_needs_somebody_to_bind_with() -> None:
@@ -101,5 +110,5 @@ def test_the_registry_knows_each_plugin_by_its_name() -> None:
 @pytest.mark.parametrize("plugin", IN_TREE.values(), ids=list(IN_TREE))
 def test_plugins_can_be_made_and_take_part_somewhere(plugin: type[Plugin]) -> None:
     args = None if plugin.ARGS is None else plugin.ARGS.model_validate_json("{}")
-    made = plugin(args, Binds())
+    made = plugin(args, Handle(NodeTable()))
     assert [point for point, kind in EXTENSION_POINTS.items() if isinstance(made, kind)]

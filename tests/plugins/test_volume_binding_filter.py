@@ -8,12 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Code, Status
 from berth.framework.volumes.placement import NO_ROOM, NO_VOLUME, OUT_OF_REACH, VOLUME_GONE
 from berth.objects.meta import LabelSelectorRequirement
 from berth.objects.pod import AWSElasticBlockStore, EphemeralVolumeSource, Pod, Volume
-from berth.offline.scenario import OfflineHandle
 from berth_plugins.volume_binding import UNBOUND_IMMEDIATE, VolumeBinding, VolumeBindingArgs
 from tests.builders import HOSTNAME, ZONE, node, pod, requirement, selector, term
 from tests.plugins.judging import table
@@ -37,7 +37,7 @@ DYNAMIC = storage_class("dyn", provisioner="csi.example.com")
 def judge(a_pod: Pod, *objects: StorageObject) -> Any:
     """Return what PreFilter says or, if it says nothing, what Filter says of each node."""
     nodes = table(*NODES)
-    plugin = VolumeBinding(None, OfflineHandle(nodes, listers=listers(*objects)))
+    plugin = VolumeBinding(None, Handle(nodes, listers=listers(*objects)))
     state, info = CycleState(nodes.exists.copy()), PodInfo(a_pod)
     refused = plugin.pre_filter(state, info, nodes)
     if refused is not None:
@@ -214,7 +214,7 @@ def test_filter(
 def test_a_class_that_is_gone_since_the_pod_was_looked_at() -> None:
     known = listers(claim(), LOCAL)
     nodes = table(*NODES)
-    plugin = VolumeBinding(None, OfflineHandle(nodes, listers=known))
+    plugin = VolumeBinding(None, Handle(nodes, listers=known))
     state, info = CycleState(nodes.exists.copy()), PodInfo(pod(claims=["data"]))
     assert plugin.pre_filter(state, info, nodes) is None
     known.storage_classes.on_delete(LOCAL)
@@ -252,7 +252,7 @@ def test_in_tree_volumes(migrated: str, disk: AWSElasticBlockStore, want: Status
     in_tree = volume("pv", reach=BY_ZONE, aws_elastic_block_store=disk)
     nodes = table(node("n1", zone="a"), node("n2", labels=DRIVER_ZONE))
     known = listers(BOUND, in_tree, csi_node("n1", migrated=migrated))
-    plugin = VolumeBinding(None, OfflineHandle(nodes, listers=known))
+    plugin = VolumeBinding(None, Handle(nodes, listers=known))
     state, info = CycleState(nodes.exists.copy()), PodInfo(pod(claims=["data"]))
     assert plugin.pre_filter(state, info, nodes) is None
     verdict = plugin.filter(state, info, nodes)
@@ -263,7 +263,7 @@ def test_in_tree_volumes(migrated: str, disk: AWSElasticBlockStore, want: Status
 def test_rows_that_others_rejected_are_left_alone() -> None:
     nodes = table(*NODES)
     known = listers(claim(selector=selector({"x": "y"})), LOCAL)
-    plugin = VolumeBinding(None, OfflineHandle(nodes, listers=known))
+    plugin = VolumeBinding(None, Handle(nodes, listers=known))
     state, info = CycleState(nodes.no_rows()), PodInfo(pod(claims=["data"]))
     assert plugin.pre_filter(state, info, nodes) is None
     rejected = plugin.filter(state, info, nodes).rejected()
@@ -272,7 +272,7 @@ def test_rows_that_others_rejected_are_left_alone() -> None:
 
 def test_nothing_is_scored() -> None:
     nodes = table(*NODES)
-    plugin = VolumeBinding(None, OfflineHandle(nodes))
+    plugin = VolumeBinding(None, Handle(nodes))
     state, info = CycleState(nodes.exists.copy()), PodInfo(pod())
     assert plugin.pre_score(state, info, nodes) == SKIP
     assert np.array_equal(plugin.score(state, info, nodes), np.zeros(nodes.size))

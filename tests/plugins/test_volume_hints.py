@@ -11,6 +11,7 @@ from berth.framework.events import (
     EventResource,
     Hint,
 )
+from berth.framework.handle import Handle
 from berth.objects.pod import (
     AWSElasticBlockStore,
     AzureDisk,
@@ -26,7 +27,6 @@ from berth.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from berth.offline.scenario import OfflineHandle
 from berth_plugins import volume_binding
 from berth_plugins.node_volume_limits import (
     NodeVolumeLimits,
@@ -121,7 +121,7 @@ def test_after_detachment(a_pod: Pod, want: Hint) -> None:
 
 
 def test_events_of_node_volume_limits() -> None:
-    plugin = NodeVolumeLimits(None, OfflineHandle(table()))
+    plugin = NodeVolumeLimits(None, Handle(table()))
     assert plugin.events_to_register() == [
         on(EventResource.CSI_NODE, ActionType.ADD),
         on(EventResource.CSI_NODE, ActionType.UPDATE, after_csi_node_update),
@@ -215,7 +215,7 @@ def test_after_capacity_change(
 
 def test_events_of_volume_binding() -> None:
     changed = ActionType.ADD | ActionType.UPDATE
-    plugin = VolumeBinding(None, OfflineHandle(table()))
+    plugin = VolumeBinding(None, Handle(table()))
     assert plugin.events_to_register() == [
         on(EventResource.STORAGE_CLASS, changed, volume_binding.after_class_change),
         on(EventResource.PERSISTENT_VOLUME_CLAIM, changed, volume_binding.after_claim_change),

@@ -14,6 +14,7 @@ from berth.framework.events import (
     EventResource,
     Hint,
 )
+from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
@@ -27,7 +28,6 @@ from berth.objects.pod import (
     Volume,
 )
 from berth.objects.storage import PersistentVolumeClaim
-from berth.offline.scenario import OfflineHandle
 from berth_plugins.volume_restrictions import (
     CLAIM_IN_USE,
     DISK_CONFLICT,
@@ -57,7 +57,7 @@ def rbd(*monitors: str, pool: str = "rbd", image: str = "d", read_only: bool = F
 
 
 def plugin(nodes: NodeTable, *claims: PersistentVolumeClaim) -> VolumeRestrictions:
-    return VolumeRestrictions(None, OfflineHandle(nodes, listers=listers(*claims)))
+    return VolumeRestrictions(None, Handle(nodes, listers=listers(*claims)))
 
 
 def judge(

@@ -13,12 +13,12 @@ from berth.framework.events import (
     EventResource,
     Hint,
 )
+from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.objects.pod import EphemeralVolumeSource, Pod, Volume
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from berth.offline.scenario import OfflineHandle
 from berth_plugins.volume_zone import (
     NO_ZONE,
     VolumeZone,
@@ -42,7 +42,7 @@ NODES = [
 
 
 def plugin(nodes: NodeTable, *objects: StorageObject) -> VolumeZone:
-    return VolumeZone(None, OfflineHandle(nodes, listers=listers(*objects)))
+    return VolumeZone(None, Handle(nodes, listers=listers(*objects)))
 
 
 def judge(a_pod: Pod, *objects: StorageObject) -> Status | set[str]:

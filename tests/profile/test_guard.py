@@ -364,7 +364,7 @@ async def test_a_hint_that_is_broken_lets_the_pod_be_tried(hint: Misdeed) -> Non
 
     harness.put(node("n2"))
     harness.clock.advance(60)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
 
     assert "p" in harness.placements()
@@ -379,7 +379,7 @@ async def test_errors_and_time_are_counted_and_the_log_is_not_flooded(
     for _ in range(3):
         await harness.until_idle()
         harness.clock.advance(10)
-        harness.queue.flush_backoff()
+        harness.queue.flush_backoff_completed()
     await harness.until_idle()
 
     labels = {"plugin": "Broken", "extension_point": "Filter", "profile": "default-scheduler"}
@@ -392,7 +392,7 @@ async def test_errors_and_time_are_counted_and_the_log_is_not_flooded(
     assert logged[0].exc_info is not None
 
     harness.clock.advance(60)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
 
     logged = [r for r in caplog.records if r.message == "plugin failed"]

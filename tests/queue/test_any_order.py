@@ -145,7 +145,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(event=st.sampled_from(EVENTS), helped=some_names)
     def happen(self, event: ClusterEvent, helped: set[str]) -> None:
         self.helped = helped
-        self.world.queue.move_all(event)
+        self.world.queue.move_all_to_active_or_backoff_queue(event)
 
     @rule(chosen=some_names)
     def activate(self, chosen: set[str]) -> None:
@@ -158,7 +158,7 @@ class AnyOrder(RuleBasedStateMachine):
     def nominate(self, name: str, node: str) -> None:
         known = self.world.pods.get(f"default/{name}")
         if known is not None:
-            self.world.queue.nominator.add(PodInfo(known), node_name=node)
+            self.world.queue.nominator.add_nominated_pod(PodInfo(known), node_name=node)
 
     @rule(first=some_names, second=some_names)
     def close_gates(self, first: set[str], second: set[str]) -> None:
@@ -167,9 +167,9 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([0.3, 1.0, 5.0, 400.0]), leftovers=st.booleans())
     def pass_time(self, seconds: float, leftovers: bool) -> None:
         self.world.clock.advance(seconds)
-        self.world.queue.flush_backoff()
+        self.world.queue.flush_backoff_completed()
         if leftovers:
-            self.world.queue.flush_leftovers()
+            self.world.queue.flush_unschedulable_pods_leftover()
 
     @invariant()
     def the_views_agree(self) -> None:
@@ -198,8 +198,8 @@ class AnyOrder(RuleBasedStateMachine):
     def nobody_is_nominated_who_is_gone(self) -> None:
         nominator = self.world.queue.nominator
         alive = {a_pod.metadata.uid for a_pod in self.world.pods.values()}
-        for node in nominator.nodes():
-            assert {a_pod.uid for a_pod in nominator.nominated_pods(node)} <= alive
+        for pods in nominator.nominated_pods().values():
+            assert {a_pod.uid for a_pod in pods} <= alive
 
     def teardown(self) -> None:
         """Open the gates and let time pass: every pod that waits must come out."""
@@ -210,10 +210,10 @@ class AnyOrder(RuleBasedStateMachine):
             queue.done(uid)
         self.world.clock.advance(1000)
         self.helped = set(NAMES)
-        queue.flush_leftovers()
-        queue.move_all(NODE_ADD)
-        queue.move_all(ASSIGNED_POD_DELETE)
-        queue.flush_backoff()
+        queue.flush_unschedulable_pods_leftover()
+        queue.move_all_to_active_or_backoff_queue(NODE_ADD)
+        queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE)
+        queue.flush_backoff_completed()
         came_out = {f"default/{name}" for name in self.world.pop_names()}
         assert came_out == waiting
 

@@ -72,7 +72,7 @@ def test_flush_lets_go_of_pods_that_rested(after: float, want: str) -> None:
     world = World()
     world.reject(pod("p"))
     world.clock.advance(after)
-    world.queue.flush_backoff()
+    world.queue.flush_backoff_completed()
 
     assert world.places() == {"p": want}
 
@@ -81,11 +81,11 @@ def test_flush_takes_the_rejected_first_then_the_failed() -> None:
     world = World(listens("Fit", NODE_ADD))
     world.reject(pod("failed"))
     world.reject(pod("rejected"), "Fit")
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
     assert world.places() == {"failed": "backoff", "rejected": "backoff"}
 
     world.clock.advance(3)
-    world.queue.flush_backoff()
+    world.queue.flush_backoff_completed()
 
     assert world.pop_names() == ["rejected", "failed"]
     assert world.queue.incoming_counts()["active", "BackoffComplete"] == 2
@@ -99,7 +99,7 @@ def test_rejected_pods_whose_rest_ends_in_the_same_second_come_in_order_of_prior
     world.reject(pod("later", priority=9), "Fit")
     world.clock.advance(0.9)
     world.reject(pod("next second", priority=10), "Fit")
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
 
     assert world.pop_names() == ["later", "high", "middle", "low", "next second"]
 
@@ -110,7 +110,7 @@ def test_each_failure_doubles_the_rest_and_a_rejection_ends_a_row_of_errors() ->
     ends = []
     for rejectors in ((), (), ("Fit",), (), ("Fit",)):
         world.clock.advance(20)
-        world.queue.flush_backoff()
+        world.queue.flush_backoff_completed()
         world.queue.activate([queued.pod])
         assert world.pop() is queued
         world.give_back(queued, *rejectors)

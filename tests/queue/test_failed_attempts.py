@@ -33,11 +33,11 @@ def test_events_during_the_attempt_are_judged_after_it(
     rejectors: Sequence[str], pending: Sequence[str], nodes: Sequence[str], want: str
 ) -> None:
     world = World(listens("Fit", NODE_ADD, big_enough), listens("Quota", NODE_ADD))
-    world.queue.move_all(NODE_ADD, new=node("big"))
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD, new=node("big"))
     world.add(pod("p"))
     queued = world.pop()
     for name in nodes:
-        world.queue.move_all(NODE_ADD, new=node(name))
+        world.queue.move_all_to_active_or_backoff_queue(NODE_ADD, new=node(name))
 
     assert world.give_back(queued, *rejectors, pending=pending)
     assert world.places() == {"p": want}
@@ -96,7 +96,7 @@ def test_a_pod_that_has_rested_needs_no_backoff() -> None:
     world = World(listens("Fit", NODE_ADD))
     world.reject(pod("p"), "Fit")
     world.clock.advance(60)
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
 
     assert world.places() == {"p": "active"}
 
@@ -107,7 +107,7 @@ def test_a_flush_during_the_attempt_counts_for_every_pod() -> None:
     world.clock.advance(301)
     world.add(pod("p"))
     queued = world.pop()
-    world.queue.flush_leftovers()
+    world.queue.flush_unschedulable_pods_leftover()
     assert world.queue.in_flight_counts() == {UNSCHEDULABLE_TIMEOUT.label: 1, "PodPopped": 1}
 
     world.give_back(queued, "Fit")
@@ -116,11 +116,11 @@ def test_a_flush_during_the_attempt_counts_for_every_pod() -> None:
 
 def test_events_are_recorded_only_while_a_pod_is_in_flight_and_somebody_cares() -> None:
     world = World(listens("Fit", NODE_ADD))
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
     world.add(pod("p"))
     world.pop()
-    world.queue.move_all(ASSIGNED_POD_DELETE)
+    world.queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE)
     assert world.queue.in_flight_counts() == {"PodPopped": 1}
 
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
     assert world.queue.in_flight_counts() == {"NodeAdd": 1, "PodPopped": 1}

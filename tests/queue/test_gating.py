@@ -112,7 +112,7 @@ def test_a_gated_pod_is_considered_only_for_events_of_its_gate(
 
     gate.closed_for = set()
     world.clock.advance(60)
-    world.queue.move_all(event)
+    world.queue.move_all_to_active_or_backoff_queue(event)
 
     assert world.places() == {"p": want}
 
@@ -125,10 +125,10 @@ def test_a_gate_that_registered_everything_is_still_not_opened_by_a_timeout() ->
     gate.closed_for = set()
     world.clock.advance(3600)
 
-    world.queue.flush_leftovers()
+    world.queue.flush_unschedulable_pods_leftover()
     assert world.places() == {"p": "gated"}
 
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
     assert world.places() == {"p": "active"}
 
 
@@ -139,7 +139,7 @@ def test_a_pod_that_waited_at_a_gate_needs_no_rest_and_starts_counting_now() -> 
     world.add(pod("p"))
     gate.closed_for = set()
     world.clock.advance(7)
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
     queued = world.pop()
 
     assert (queued.timestamp, queued.initial_attempt_timestamp) == (1000.0, 1007.0)
@@ -151,12 +151,12 @@ def test_gates_are_asked_on_the_way_into_backoff_and_not_again_on_the_way_out() 
     world = World(listens("Fit", NODE_ADD), gates=[gate])
     world.reject(pod("p"), "Fit")
     gate.asked.clear()
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
     assert (world.places(), gate.asked) == ({"p": "backoff"}, ["p"])
 
     gate.closed_for = {"p"}
     world.clock.advance(2)
-    world.queue.flush_backoff()
+    world.queue.flush_backoff_completed()
     assert (world.places(), gate.asked) == ({"p": "active"}, ["p"])
 
 

@@ -61,7 +61,7 @@ def judge(
         unschedulable_plugins=unschedulable,
         pending_plugins=pending,
     )
-    return hint_map.strategy(queued, hint_map.of(event), old=None, new=new), called
+    return hint_map.is_pod_worth_requeuing(queued, hint_map.of(event), old=None, new=new), called
 
 
 @pytest.mark.parametrize(

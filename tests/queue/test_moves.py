@@ -35,7 +35,7 @@ def test_an_event_moves_the_pods_that_it_helps_and_asks_for_no_others() -> None:
     world.reject(pod("large"), "Fit")
     world.reject(pod("elsewhere"), "Ports")
     world.reject(pod("failed"))
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
 
     assert asked == ["small", "large"]
     assert world.places() == {
@@ -51,7 +51,7 @@ def test_an_event_moves_the_pods_that_it_helps_and_asks_for_no_others() -> None:
 def test_an_event_that_nobody_registered_moves_nobody() -> None:
     world = World(listens("Fit", NODE_ADD))
     world.reject(pod("p"), "Fit")
-    world.queue.move_all(ASSIGNED_POD_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD)
 
     assert world.places() == {"p": "unschedulable"}
 
@@ -60,7 +60,9 @@ def test_the_pre_check_keeps_pods_out() -> None:
     world = World(listens("Fit", ASSIGNED_POD_DELETE))
     world.reject(pod("low", priority=1), "Fit")
     world.reject(pod("high", priority=9), "Fit")
-    world.queue.move_all(ASSIGNED_POD_DELETE, pre_check=lambda waiting: waiting.priority <= 5)
+    world.queue.move_all_to_active_or_backoff_queue(
+        ASSIGNED_POD_DELETE, pre_check=lambda waiting: waiting.priority <= 5
+    )
 
     assert world.places() == {"low": "backoff", "high": "unschedulable"}
 
@@ -69,7 +71,7 @@ def test_the_wildcard_event_moves_whoever_waits_for_anything() -> None:
     world = World()
     world.reject(pod("a"), "Fit")
     world.reject(pod("b"), "Ports")
-    world.queue.move_all(UNSCHEDULABLE_TIMEOUT)
+    world.queue.move_all_to_active_or_backoff_queue(UNSCHEDULABLE_TIMEOUT)
 
     assert world.places() == {"a": "backoff", "b": "backoff"}
 
@@ -77,7 +79,7 @@ def test_the_wildcard_event_moves_whoever_waits_for_anything() -> None:
 def test_hints_of_another_profile_do_not_count() -> None:
     world = World(listens("Fit", NODE_ADD))
     world.reject(pod("p", scheduler="another"), "Fit")
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
 
     assert world.places() == {"p": "unschedulable"}
     assert world.queue.rejected_counts() == {("Fit", "another"): 1}
@@ -94,7 +96,7 @@ def test_leftovers_are_flushed(after: float, want: tuple[str, bool]) -> None:
     world = World()
     queued = world.reject(pod("p"), "Fit")
     world.clock.advance(after)
-    world.queue.flush_leftovers()
+    world.queue.flush_unschedulable_pods_leftover()
 
     assert (world.places()["p"], queued.was_flushed_from_unschedulable) == want
     moved = world.queue.incoming_counts().get(("active", "UnschedulableTimeout"), 0)
@@ -157,10 +159,10 @@ async def test_whoever_waits_for_work_wakes_up(entrance: str) -> None:
         case "add":
             world.add(pod("new"))
         case "backoff":
-            world.queue.move_all(NODE_ADD)
+            world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
         case "flush":
             world.clock.advance(10)
-            world.queue.flush_backoff()
+            world.queue.flush_backoff_completed()
     assert await waiter
     assert world.queue.pop() is not None
 

@@ -11,8 +11,8 @@ from tests.builders import pod
 def nominations(nominator: Nominator) -> dict[str, list[str]]:
     nominator.check_invariants()
     return {
-        node: [waiting.name for waiting in nominator.nominated_pods(node)]
-        for node in nominator.nodes()
+        node: [waiting.name for waiting in pods]
+        for node, pods in nominator.nominated_pods().items()
     }
 
 
@@ -28,8 +28,8 @@ def nominations(nominator: Nominator) -> dict[str, list[str]]:
 )
 def test_add(a_pod: Pod, node_name: str | None, want: dict[str, list[str]]) -> None:
     nominator = Nominator({a_pod.key: a_pod}.get)
-    nominator.add(PodInfo(a_pod), node_name="before")
-    nominator.add(PodInfo(a_pod), node_name=node_name)
+    nominator.add_nominated_pod(PodInfo(a_pod), node_name="before")
+    nominator.add_nominated_pod(PodInfo(a_pod), node_name=node_name)
 
     assert nominations(nominator) == want
     assert nominator.nominated_node(a_pod.metadata.uid) == next(iter(want), None)
@@ -45,7 +45,7 @@ def test_add(a_pod: Pod, node_name: str | None, want: dict[str, list[str]]) -> N
 )
 def test_nobody_is_nominated_who_does_not_wait(current: dict[str, Pod]) -> None:
     nominator = Nominator(current.get)
-    nominator.add(PodInfo(pod()), node_name="n1")
+    nominator.add_nominated_pod(PodInfo(pod()), node_name="n1")
 
     assert nominations(nominator) == {}
 
@@ -63,17 +63,19 @@ def test_nobody_is_nominated_who_does_not_wait(current: dict[str, Pod]) -> None:
 def test_update(old: str, new: str, want: dict[str, list[str]]) -> None:
     before, after = pod(nominated=old), pod(nominated=new, labels={"now": "changed"})
     nominator = Nominator({after.key: after}.get)
-    nominator.add(PodInfo(before), node_name="memory")
+    nominator.add_nominated_pod(PodInfo(before), node_name="memory")
     info = PodInfo(after)
-    nominator.update(before, info)
+    nominator.update_nominated_pod(before, info)
 
     assert nominations(nominator) == want
-    assert [p for node in want for p in nominator.nominated_pods(node)] == [info for _ in want]
+    assert [p for node in want for p in nominator.nominated_pods_for_node(node)] == [
+        info for _ in want
+    ]
 
 
 def test_an_update_nominates_nobody_who_was_not() -> None:
     nominator = Nominator({"default/p": pod()}.get)
-    nominator.update(pod(), PodInfo(pod()))
+    nominator.update_nominated_pod(pod(), PodInfo(pod()))
 
     assert nominations(nominator) == {}
 
@@ -82,9 +84,9 @@ def test_delete_leaves_the_others_in_order() -> None:
     pods = [pod(name) for name in ("a", "b", "c")]
     nominator = Nominator({p.key: p for p in pods}.get)
     for waiting in pods:
-        nominator.add(PodInfo(waiting), node_name="n1")
-    nominator.delete(pods[0].metadata.uid)
-    nominator.delete("nobody")
+        nominator.add_nominated_pod(PodInfo(waiting), node_name="n1")
+    nominator.delete_nominated_pod_if_exists(pods[0].metadata.uid)
+    nominator.delete_nominated_pod_if_exists("nobody")
 
     assert nominations(nominator) == {"n1": ["b", "c"]}
-    assert nominator.nominated_pods("n2") == ()
+    assert nominator.nominated_pods_for_node("n2") == ()

@@ -50,7 +50,7 @@ def test_rejected_pods_are_popped_before_their_rest_is_over_and_failed_ones_not(
     world = World(listens("Fit", NODE_ADD))
     world.reject(pod("rejected"), "Fit")
     world.reject(pod("failed"))
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
     world.add(pod("fresh"))
 
     assert world.places() == {"rejected": "backoff", "failed": "backoff", "fresh": "active"}
@@ -115,7 +115,7 @@ def test_an_unknown_pod_that_is_updated_is_added() -> None:
 
     assert world.places() == {"p": "active"}
     assert world.queue.incoming_counts() == {("active", "UnschedulablePodUpdate"): 1}
-    assert [p.name for p in world.queue.nominator.nominated_pods("n1")] == ["p"]
+    assert [p.name for p in world.queue.nominator.nominated_pods_for_node("n1")] == ["p"]
 
 
 def test_a_pod_that_was_recreated_starts_anew() -> None:
@@ -134,7 +134,7 @@ def test_an_update_in_backoff_changes_the_object_and_the_order_but_not_the_place
     world = World(listens("Fit", NODE_ADD), listens("Fit", POD_LABEL))
     for name in ("a", "b"):
         world.reject(pod(name), *rejectors)
-    world.queue.move_all(NODE_ADD)
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
     changed = pod("b", labels={"a": "b"}, priority=5)
     world.update(changed)
 
@@ -144,7 +144,7 @@ def test_an_update_in_backoff_changes_the_object_and_the_order_but_not_the_place
     assert queued.pod is changed
     world.queue.check_invariants()
     world.clock.advance(5)
-    world.queue.flush_backoff()
+    world.queue.flush_backoff_completed()
     assert world.pop_names() == ["b", "a"]
 
 
@@ -153,7 +153,7 @@ def test_an_update_of_an_active_pod_changes_the_object_the_order_and_the_nominat
     world.add(pod("a"), pod("b"))
     world.update(pod("b", priority=5, nominated="n1"))
 
-    assert [p.name for p in world.queue.nominator.nominated_pods("n1")] == ["b"]
+    assert [p.name for p in world.queue.nominator.nominated_pods_for_node("n1")] == ["b"]
     assert world.pop_names() == ["b", "a"]
 
 
@@ -241,4 +241,4 @@ def test_a_nominated_pod_is_registered_when_it_becomes_active() -> None:
     world = World(gates=[gate])
     world.add(pod("ready", nominated="n1"), pod("gated", nominated="n1"))
 
-    assert [p.name for p in world.queue.nominator.nominated_pods("n1")] == ["ready"]
+    assert [p.name for p in world.queue.nominator.nominated_pods_for_node("n1")] == ["ready"]

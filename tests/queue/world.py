@@ -9,6 +9,7 @@ from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.status import Status
 from berth.objects.pod import Pod
 from berth.queue.hints import Registration
+from berth.queue.known_signatures import KnownFailure
 from berth.queue.scheduling_queue import SchedulingQueue
 
 PROFILE = "default-scheduler"
@@ -49,9 +50,9 @@ class World:
         self,
         *hints: Registration,
         gates: Sequence[PreEnqueuePlugin] = (),
-        alike: bool = False,
+        by_signature: bool = False,
     ) -> None:
-        """*alike*: pods of one class are."""
+        """*by_signature*: so the plugins decide."""
         self.clock = FakeClock(START)
         self.pods: dict[str, Pod] = {}
         self.hints_called: list[tuple[str, str, str]] = []
@@ -64,7 +65,7 @@ class World:
             observe_hint=lambda plugin, event, outcome, _: self.hints_called.append(
                 (plugin, event, outcome)
             ),
-            alike={PROFILE} if alike else (),
+            signature_profiles={PROFILE} if by_signature else (),
         )
 
     def add(self, *pods: Pod) -> None:
@@ -95,26 +96,26 @@ class World:
         queued: QueuedPodInfo,
         *rejectors: str,
         pending: Sequence[str] = (),
-        answer: object | None = None,
+        known_failure: KnownFailure | None = None,
     ) -> bool:
         """Do what the failure handler does, with the pod as the API server has it."""
         queued.unschedulable_plugins = set(rejectors)
         queued.pending_plugins = set(pending)
         queued.pod_info = PodInfo(self.pods[queued.key])
-        return self.queue.add_unschedulable_if_not_present(queued, answer=answer)
+        return self.queue.add_unschedulable_if_not_present(queued, known_failure=known_failure)
 
     def reject(
         self,
         pod: Pod,
         *rejectors: str,
         pending: Sequence[str] = (),
-        answer: object | None = None,
+        known_failure: KnownFailure | None = None,
     ) -> QueuedPodInfo:
         """Add *pod*, try it, and let the plugins reject it; no plugins: the attempt breaks."""
         self.add(pod)
         queued = self.pop()
         assert queued.key == pod.key, f"{queued.key} came first"
-        self.give_back(queued, *rejectors, pending=pending, answer=answer)
+        self.give_back(queued, *rejectors, pending=pending, known_failure=known_failure)
         return queued
 
     def places(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ class WakesSleepers(ReservePlugin):
     """Asks for every pod called sleeper while room is taken for another."""
 
     NAME = "WakesSleepers"
-    JUDGES_TEMPLATES = True
+    DECIDES_BY_SIGNATURE = True
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         assert self.handle is not None

@@ -55,7 +55,7 @@ async def test_no_node_is_overcommitted_and_every_pod_is_where_extenders_wanted_
     for _ in range(3):
         await made.until_idle()
         made.clock.advance(20)
-        made.queue.flush_backoff()
+        made.queue.flush_backoff_completed()
 
     table = made.cache.table
     for row in table.row_of.values():

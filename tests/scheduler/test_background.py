@@ -7,7 +7,7 @@ import pytest
 
 from berth.client import errors
 from berth.client.errors import FencedError, UnavailableError
-from berth.framework.devices.commitment import ConflictError
+from berth.framework.writes import ConflictError
 from berth.scheduler.background import Background
 
 

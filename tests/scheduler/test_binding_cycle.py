@@ -19,17 +19,17 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, WAIT, Code, Status
 from berth.framework.verdict import Verdict
-from berth.scheduler.claim import Claim
+from berth.scheduler.reservation import Reservation
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 
 
-def claimed(harness: Harness) -> Claim:
+def reserved(harness: Harness) -> Reservation:
     queued = harness.queue.pop()
     assert queued is not None
-    claim = harness.scheduler.schedule_one(queued)
-    assert claim is not None
-    return claim
+    reservation = harness.scheduler.schedule_one(queued)
+    assert reservation is not None
+    return reservation
 
 
 def nominated(harness: Harness) -> str:
@@ -68,14 +68,14 @@ class Preparing(PreBindPlugin):
 async def test_a_pod_that_waits_on_permit_tells_its_node_and_takes_it_back_on_failure() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1"), pod("p"))
-    claim = claimed(harness)
-    assert claim.waiting is not None
-    binding = asyncio.create_task(harness.scheduler.binding.run(claim))
+    reservation = reserved(harness)
+    assert reservation.waiting is not None
+    binding = asyncio.create_task(harness.scheduler.binding.run(reservation))
     for _ in range(5):
         await asyncio.sleep(0)
     assert nominated(harness) == "n1"
 
-    claim.waiting.reject("Hesitant", "no")
+    reservation.waiting.reject("Hesitant", "no")
     await binding
     assert nominated(harness) == ""
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from berth.objects.pod import Pod
-from berth.scheduler.consultation import MOST_ROUNDS, OUT_OF_DATE
+from berth.scheduler.with_extenders import MOST_ROUNDS, OUT_OF_DATE
 from tests.builders import node, pod, taint, toleration
 from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness

@@ -77,6 +77,6 @@ async def test_a_waiting_pod_is_woken_by_what_it_lacked(
     assert harness.placements() == {}
     harness.put(*(obj for obj in everything if type(obj) is type(missing)))
     harness.clock.advance(10)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
     assert harness.placements() == {"p": "n1"}

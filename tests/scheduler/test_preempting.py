@@ -19,7 +19,7 @@ def harness() -> Harness:
 
 async def wait_out_backoff(harness: Harness) -> None:
     harness.clock.advance(20)
-    harness.queue.flush_backoff()
+    harness.queue.flush_backoff_completed()
     await harness.until_idle()
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from berth.addresses import LOOPBACK
 from berth.http_server import HttpServer
+from berth.scheduler_client import AskError, RunningScheduler, ask_about_pod
 from berth.server.application import Application
-from berth.server.asking import AskError, RunningScheduler, ask_about_pod
-from berth.server.explain_endpoints import explain_endpoints
+from berth.server.scheduler.explain import explain_endpoints
 from tests.builders import node, pod
 from tests.explain.asking import explain, explainer
 from tests.harness import Harness

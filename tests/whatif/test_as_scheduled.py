@@ -9,12 +9,13 @@ from hypothesis import assume, given
 
 from berth.config.load import default_configuration
 from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.offline.explain import describe
-from berth.offline.scenario import OfflineHandle, smallest_name
+from berth.offline.scenario import smallest_name
 from berth.profile.build import args_models, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler.find_node import NodeFinder
@@ -92,7 +93,7 @@ async def test_a_snapshot_decides_as_the_live_table(places: list[Place], pods: l
     (live,) = harness.scheduler.profiles.values()
 
     cluster = reread(taken(harness)).scenario()
-    handle = OfflineHandle(cluster.cache.table, listers=cluster.listers, pods=cluster.pods)
+    handle = Handle(cluster.cache.table, listers=cluster.listers, pod=cluster.pods.get)
     (profile,) = build_profiles(CONFIG, IN_TREE, handle).values()
 
     asked = pending.object()
@@ -114,7 +115,7 @@ def busy() -> Harness:
     harness.cache.assume_pod(PodInfo(assumed).on_node("two"))
     nominated = pod("nominated", cpu="2")
     harness.cluster.pods["default/nominated"] = nominated
-    harness.queue.nominator.add(PodInfo(nominated), node_name="one")
+    harness.queue.nominator.add_nominated_pod(PodInfo(nominated), node_name="one")
     return harness
 
 

@@ -13,12 +13,12 @@ from berth.cache.cache import Cache
 from berth.clock import Clock
 from berth.config.load import default_configuration
 from berth.framework.cycle_state import CycleState
+from berth.framework.handle import Handle
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
 from berth.objects.cluster import Namespace
 from berth.objects.meta import ObjectMeta
 from berth.objects.pod import Pod
-from berth.offline.scenario import OfflineHandle
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler.find_node import NodeFinder
@@ -94,7 +94,7 @@ def decider(
 ) -> tuple[Profile, NodeFinder]:
     """Return the default profile, and what finds nodes in *cache*; *pods* are those that wait."""
     table = cache.table
-    handle = OfflineHandle(table, listers=listers, pods=pods)
+    handle = Handle(table, listers=listers, pod=pods.get)
     profiles = build_profiles(default_configuration(args_models(registry)), registry, handle)
     (profile,) = profiles.values()
     return profile, NodeFinder(table, select=random.Random(0).choice)

@@ -77,7 +77,7 @@ def run(
             started = clock.monotonic()
             info, state = PodInfo(pending), CycleState()
             decision = finder.find(profile, info, state=state, nominated=nominated)
-            finder.make_room(profile, decision, state=state, nominated=nominated)
+            finder.run_post_filter_plugins(profile, decision, state=state, nominated=nominated)
             ended = clock.monotonic()
             gc.enable()
             if n >= 0:

@@ -10,14 +10,14 @@ from berth.client import errors
 from berth.client.api import Api
 from berth.client.lanes import WriteLanes
 from berth.client.pods import STRATEGIC_MERGE_PATCH
-from berth.framework.devices.commitment import ConflictError
+from berth.framework.writes import ConflictError
 from berth.objects.devices import ResourceClaim, decode_claim
 
 _GROUP: Final = "/apis/resource.k8s.io/v1"
 
 
 class ResourceClaimApi:
-    """The :class:`~berth.framework.devices.commitment.ClaimWriter` of a real cluster.
+    """The :class:`~berth.framework.writes.ResourceClaimWrites` of a real cluster.
 
     Its writes are what bindings wait for, so they go ahead of others.
     """

@@ -20,7 +20,7 @@ from berth.offline.explain import explain
 from berth.offline.files import answer_all, opened, scenarios
 from berth.offline.reasons import reasons
 from berth.offline.scenario import ScenarioError
-from berth.server.asking import ask_about_pod, ask_about_workload
+from berth.scheduler_client import ask_about_pod, ask_about_workload
 from berth.tables import show
 from berth.whatif.reasons import explain_pod
 from berth.whatif.snapshot import load

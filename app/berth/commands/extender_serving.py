@@ -19,9 +19,9 @@ from berth.config.options import Options
 from berth.errors import UserError
 from berth.http_server import HttpServer
 from berth.same_machine import SameMachine
-from berth.server.extender_access import ExtenderAccess
-from berth.server.extender_bodies import MAX_BODY_BYTES
-from berth.server.secure_serving import SecureServer, guarded
+from berth.server.access.secure_serving import SecureServer, with_delegated_access
+from berth.server.extender.access import ExtenderAccess
+from berth.server.extender.bodies import MAX_BODY_BYTES
 
 DEFAULT_PORT: Final = 10262
 _MEBIBYTE: Final = 2**20
@@ -179,7 +179,9 @@ async def listening(
 
 def _secure(asked: Serving, app: ASGIApp, reviews: Api, clock: Clock) -> SecureServer:
     options = asked.as_options()
-    delegated = guarded(app, options, tokens=reviews, permissions=reviews, clock=clock)
+    delegated = with_delegated_access(
+        app, options, tokens=reviews, permissions=reviews, clock=clock
+    )
     authenticator = delegated.authenticator
     access = app
     if asked.authenticates:

@@ -33,8 +33,8 @@ from berth.main import SchedulerService
 from berth.metrics.selection import Selection
 from berth.plugin_sources import KnownPlugins
 from berth.release import version as version_of
-from berth.server.secure_serving import SecureServer
-from berth.server.zpages import flag_values
+from berth.server.access.secure_serving import SecureServer
+from berth.server.scheduler.zpages import flag_values
 from berth.tasks import forever
 from berth.termination import exit_when_continued, until_terminated
 

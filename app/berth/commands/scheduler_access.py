@@ -11,7 +11,7 @@ from berth.addresses import LOOPBACK, UP_PORT
 from berth.client.connect import Endpoint, from_kubeconfig, is_file
 from berth.clock import RealClock
 from berth.commands.terminal import UsageError
-from berth.server.asking import RunningScheduler
+from berth.scheduler_client import RunningScheduler
 
 WRITTEN_BY_UP: Final = "berth.kubeconfig"
 

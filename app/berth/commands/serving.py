@@ -14,7 +14,7 @@ from berth.commands.terminal import naming_port
 from berth.config.options import Options
 from berth.config.types import KubeSchedulerConfiguration
 from berth.release import version
-from berth.server.secure_serving import SecureServer, guarded
+from berth.server.access.secure_serving import SecureServer, with_delegated_access
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,9 @@ async def securely_serving(
         permissions = await _reviewer(options.authorization_kubeconfig, options, config)
         cleanup.push_async_callback(permissions.close)
         clock = RealClock()
-        access = guarded(application, options, tokens=tokens, permissions=permissions, clock=clock)
+        access = with_delegated_access(
+            application, options, tokens=tokens, permissions=permissions, clock=clock
+        )
         server = SecureServer(
             access, options, authenticator=access.authenticator, api=tokens, clock=clock
         )

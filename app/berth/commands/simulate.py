@@ -277,7 +277,7 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
 def _ask_scheduler(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
     # Only then: what speaks HTTP takes as long to import as a small question to answer.
     from berth.commands.scheduler_access import scheduler
-    from berth.server.asking import AskError, ask_to_simulate
+    from berth.scheduler_client import AskError, ask_to_simulate
 
     try:
         return ask_to_simulate(scheduler(given), asked)

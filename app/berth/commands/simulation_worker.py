@@ -1,9 +1,9 @@
 """The process in which a running scheduler has questions answered: ``POST /simulate``.
 
-Reads the size of the request's body, as in ``berth.server.simulation_process``, and the body. If
-that brings no snapshot, writes that it wants one and reads it until the end. Writes the answer as
-JSON; or ends with another status than 0 and says, in words, what is wrong with the question. It may
-take so much memory as ``--most-memory`` says; its other flags are those that
+Reads the size of the request's body, as in ``berth.server.scheduler.simulation_process``, and the
+body. If that brings no snapshot, writes that it wants one and reads it until the end. Writes the
+answer as JSON; or exits with another status than 0 and writes what is wrong with the question. It
+may take as much memory as ``--most-memory`` allows; its other flags are those that
 :attr:`berth.plugin_sources.KnownPlugins.as_flags` returns.
 """
 
@@ -23,7 +23,12 @@ from berth.memory import limit_memory
 from berth.plugin_sources import KnownPlugins
 from berth.profile.build import Registry
 from berth.server.refusal import cut, in_words
-from berth.server.simulation_process import OUT_OF_MEMORY, SIZE, UNANSWERABLE, WANTS_SNAPSHOT
+from berth.server.scheduler.simulation_process import (
+    OUT_OF_MEMORY,
+    SIZE,
+    UNANSWERABLE,
+    WANTS_SNAPSHOT,
+)
 from berth.whatif.answer import Answer
 from berth.whatif.engine import answer
 from berth.whatif.question import Question

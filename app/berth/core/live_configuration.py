@@ -19,7 +19,7 @@ from berth.profile.profile import Profile
 from berth.queue.backoff import Backoff
 from berth.queue.hints import Registration
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import alike_profiles
+from berth.scheduler.signatures import signature_profiles
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class LiveConfiguration:
             },
             backoff=backoff_of(config),
             observers=observers,
-            alike=alike_profiles(profiles),
+            signature_profiles=signature_profiles(profiles),
         )
         for pod in pods.values():
             uid = pod.metadata.uid

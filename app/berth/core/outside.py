@@ -7,31 +7,25 @@ from typing import Protocol
 
 from berth.clock import Clock
 from berth.extender.extenders import Extenders
-from berth.framework.devices.commitment import ClaimWriter
 from berth.framework.listers import Listers
-from berth.framework.pod_info import PodInfo
+from berth.framework.writes import PluginWrites
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.scheduler.background import Background
 from berth.scheduler.preemption import Evictor
 from berth.scheduler.reporter import BindingReporter, UrgentReporter
 
 
-class ApiWrites(UrgentReporter, BindingReporter, Evictor, Protocol):
-    """All that a scheduler writes; ``ApiWriter`` writes it to an API server."""
+class ApiWrites(PluginWrites, UrgentReporter, BindingReporter, Evictor, Protocol):
+    """All that a scheduler and its plugins write."""
 
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
-        """Bind *pod*; raises ApiError when it is certain that it is not bound."""
+    background: Background
+    """Where work is kept that plugins start; the core runs it."""
 
-    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
-        """Write *volume* and return what the API made of it; raises ApiError."""
-        ...
-
-    async def update_persistent_volume_claim(
-        self, claim: PersistentVolumeClaim
-    ) -> PersistentVolumeClaim:
-        """Write *claim* and return what the API made of it; raises ApiError."""
-        ...
+    def event(
+        self, pod: Pod, *, profile: str = "", type: str, reason: str, action: str, note: str
+    ) -> None:
+        """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +59,6 @@ class Outside:
     """The world of one scheduler."""
 
     api: ApiWrites
-    resource_claims: ClaimWriter
     pods: Mapping[str, Pod]
     """By ``namespace/name``, as the watch last told."""
     listers: Listers

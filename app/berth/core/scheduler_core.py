@@ -25,23 +25,22 @@ from berth.cache.cache import Cache
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.live_configuration import LiveConfiguration, backoff_of
 from berth.core.outside import Outside
-from berth.core.plugin_handle import PluginHandle
+from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.profile.build import Registry
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import alike_profiles
-from berth.scheduler.background import Background
-from berth.scheduler.binding import BindingCycle
-from berth.scheduler.claim import Claims
-from berth.scheduler.consultation import Consultation
+from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
 from berth.scheduler.event_handlers import NodeHandler, PodHandler
 from berth.scheduler.failure import FailureHandler
+from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_node import NodeFinder, Select
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth.scheduler.reservation import Reservations
 from berth.scheduler.scheduler import Scheduler
-from berth.scheduler.telling import Telling
+from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.timed_handler import EventTimer
+from berth.scheduler.with_extenders import ExtenderRound
 from berth.tasks import forever
 
 DECISIONS_KEPT: Final = 1_000
@@ -55,8 +54,8 @@ class CoreOptions:
     """If not, no pod is its own: nothing is ever queued."""
     max_in_unschedulable: float = 300.0
     """Seconds after which an unschedulable pod is tried again in any case."""
-    answers_alike: bool = True
-    """Whether one attempt answers for all pods of the same signature."""
+    uses_signatures: bool = True
+    """Whether one failed attempt stands for all pods of the same signature."""
     select: Callable[[NodeTable], Select] | None = None
     """Makes what picks one of several best nodes; by default one is drawn."""
 
@@ -82,14 +81,17 @@ class SchedulerCore:
         self.schedules = options.schedules
         api, clock, metrics, pods = outside.api, outside.clock, outside.metrics, outside.pods
         self.cache = Cache()
-        self.background = Background()
         self.preemptions_under_way = PreemptionsUnderWay(pods.get)
-        self.handle = PluginHandle(
-            outside,
+        self.handle = Handle(
             self.cache.table,
+            listers=outside.listers,
+            clock=clock,
+            rng=outside.rng.plugins,
+            pod=pods.get,
             is_preempting=self.preemptions_under_way.is_preempting,
             nominated_node=self._nominated_node,
-            start=self.background.start,
+            outcomes=metrics,
+            writes=api,
         )
         self.live = LiveConfiguration(
             config,
@@ -112,14 +114,14 @@ class SchedulerCore:
             pod_lookup=pods.get,
             observe_hint=metrics.ran_hint,
             observers=self.live.observers,
-            alike=alike_profiles(profiles) if options.answers_alike else (),
+            signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
         )
         self.timer = EventTimer(clock.monotonic, metrics.handled_event)
-        claims = Claims()
+        reservations = Reservations()
         self.pod_handler = PodHandler(
             queue=self.queue,
             cache=self.cache,
-            claims=claims,
+            reservations=reservations,
             scheduler_names=profiles if options.schedules else (),
             timer=self.timer,
         )
@@ -127,15 +129,21 @@ class SchedulerCore:
         self.preemptions = Preemptions(
             under_way=self.preemptions_under_way,
             queue=self.queue,
-            claims=claims,
+            reservations=reservations,
             reporter=api,
             evictor=api,
             metrics=metrics,
             clock=clock,
         )
-        self.telling = Telling(queue=self.queue, pods=pods, reporter=api, clock=clock)
+        self.failure_reporter = FailureReporter(
+            queue=self.queue, pods=pods, reporter=api, clock=clock
+        )
         failures = FailureHandler(
-            queue=self.queue, pods=pods, telling=self.telling, metrics=metrics, clock=clock
+            queue=self.queue,
+            pods=pods,
+            failure_reporter=self.failure_reporter,
+            metrics=metrics,
+            clock=clock,
         )
         select = options.select(self.cache.table) if options.select else outside.rng.ties.choice
         finder = NodeFinder(
@@ -146,7 +154,7 @@ class SchedulerCore:
             queue=self.queue,
             cache=self.cache,
             finder=finder,
-            consultation=Consultation(
+            extender_round=ExtenderRound(
                 outside.extenders,
                 finder=finder,
                 cache=self.cache,
@@ -155,19 +163,19 @@ class SchedulerCore:
                 rng=outside.rng.extenders,
             ),
             decisions=Decisions(capacity=DECISIONS_KEPT, monotonic=clock.monotonic),
-            claims=claims,
+            reservations=reservations,
             preemptions=self.preemptions,
             binding=BindingCycle(
                 extenders=outside.extenders,
                 queue=self.queue,
-                claims=claims,
+                reservations=reservations,
                 reporter=api,
                 failures=failures,
                 metrics=metrics,
                 clock=clock,
             ),
             failures=failures,
-            telling=self.telling,
+            failure_reporter=self.failure_reporter,
             metrics=metrics,
             clock=clock,
         )
@@ -192,8 +200,8 @@ class SchedulerCore:
             for name, run in (
                 ("queue flushers", self.queue.run_flushers),
                 ("preemptions", self.preemptions.run),
-                ("background work", self.background.run),
-                ("failure reports", self.telling.run),
+                ("background work", self.outside.api.background.run),
+                ("failure reports", self.failure_reporter.run),
                 ("scheduling", self.scheduler.run),
             ):
                 tasks.create_task(forever(name, run), name=name)
@@ -205,15 +213,15 @@ class SchedulerCore:
         failure is reported. Whatever waits for the clock waits.
         """
         if (queued := self.queue.pop()) is not None:
-            claim = await self.scheduler.attempt(queued)
-            for each in () if claim is None else (claim, *claim.companions):
+            reservation = await self.scheduler.attempt(queued)
+            for each in () if reservation is None else (reservation, *reservation.companions):
                 await self.scheduler.binding.run(each)
         elif order := self.preemptions.take():
             await self.preemptions.carry_out(order)
-        elif job := self.background.take():
-            await self.background.do(job)
+        elif job := self.outside.api.background.take():
+            await self.outside.api.background.do(job)
         else:
-            return self.telling.tell_next()
+            return self.failure_reporter.report_next()
         return True
 
     @property
@@ -227,8 +235,8 @@ class SchedulerCore:
             and not self.scheduler.binding_count
             and self.preemptions.is_idle
             and not len(self.queue.nominator)  # who is nominated waits for room being made
-            and self.background.is_idle
-            and not len(self.telling)
+            and self.outside.api.background.is_idle
+            and not len(self.failure_reporter)
         )
 
     def check_invariants(self) -> None:

@@ -34,7 +34,7 @@ from berth.main import SchedulerService
 from berth.plugin_sources import KnownPlugins
 from berth.queue.sub_queues import SubQueue
 from berth.same_machine import SameMachine
-from berth.server.secure_serving import guarded
+from berth.server.access.secure_serving import with_delegated_access
 from berth.tables import shown_live
 from berth.tasks import forever
 
@@ -162,7 +162,7 @@ class Up:
         pair = self._cluster.certificate
         if pair is None:
             return HttpServer(SameMachine(application))
-        access = guarded(
+        access = with_delegated_access(
             application, Options(), tokens=reviews, permissions=reviews, clock=self._clock
         )
         return HttpServer(access, tls=server_context(pair))

@@ -17,8 +17,8 @@ from berth.explain.pod_state import age_of, pod_state, rejectors_of
 from berth.explain.summary import Subject, summarize
 from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
 from berth.explain.workload import Workload
-from berth.framework.pod_class import class_of
 from berth.framework.pod_info import PodInfo
+from berth.framework.pod_signature import signature_of
 from berth.objects.pod import Pod
 from berth.profile.profile import Profile
 from berth.scheduler.decisions import DecisionRecord
@@ -110,7 +110,7 @@ class Explainer:
         queue = self._scheduler.queue
         queued, where = queue.get(pod.key), queue.sub_queue_of(pod.key)
         rejectors = rejectors_of(queued) if queued else ()
-        return where, rejectors, class_of(PodInfo(pod)) or pod.key
+        return where, rejectors, signature_of(PodInfo(pod)) or pod.key
 
     def _explaining(
         self, key: str, limit: int | None, alike: int = 0, workload: str = ""
@@ -165,7 +165,7 @@ class Explainer:
             profile,
             asked,
             nodes,
-            nominated={node: nominator.nominated_pods(node) for node in nominator.nodes()},
+            nominated=nominator.nominated_pods(),
             limit=limit,
             notes=notes,
         )

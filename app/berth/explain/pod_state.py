@@ -10,7 +10,7 @@ from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import QueuedPodInfo
 from berth.objects.pod import Pod
 from berth.queue.sub_queues import SubQueue
-from berth.scheduler.claim import Claim, Stage
+from berth.scheduler.reservation import Reservation, Stage
 from berth.scheduler.scheduler import Scheduler
 
 
@@ -70,10 +70,14 @@ def _placed(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
             attempts=attempts,
             since=since.last_transition_time if since and since.status == "True" else None,
         )
-    claim = scheduler.claims.get(pod.metadata.uid)
-    if claim is not None and claim.waiting is not None and claim.stage is Stage.PERMIT:
-        return _permitted(claim, clock)
-    began = None if claim is None else clock.now() - (clock.monotonic() - claim.started)
+    reservation = scheduler.reservations.get(pod.metadata.uid)
+    if (
+        reservation is not None
+        and reservation.waiting is not None
+        and reservation.stage is Stage.PERMIT
+    ):
+        return _permitted(reservation, clock)
+    began = None if reservation is None else clock.now() - (clock.monotonic() - reservation.started)
     return PodState(
         where=Whereabouts.BINDING,
         words=f"being bound to {node}{tried}",
@@ -83,9 +87,9 @@ def _placed(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
     )
 
 
-def _permitted(claim: Claim, clock: Clock) -> PodState:
-    assert claim.waiting is not None
-    node, deadlines = claim.assumed.node_name, claim.waiting.deadlines
+def _permitted(reservation: Reservation, clock: Clock) -> PodState:
+    assert reservation.waiting is not None
+    node, deadlines = reservation.assumed.node_name, reservation.waiting.deadlines
     times = [deadline for deadline in deadlines.values() if deadline is not None]
     until = rfc3339(min(times)) if times else None
     limit = f" until {until}" if until else ""
@@ -93,8 +97,8 @@ def _permitted(claim: Claim, clock: Clock) -> PodState:
         where=Whereabouts.WAITING,
         words=f"has room on {node}, and waits for Permit of {', '.join(sorted(deadlines))}{limit}",
         node=node,
-        attempts=claim.queued.attempts,
-        since=rfc3339(clock.now() - (clock.monotonic() - claim.started)),
+        attempts=reservation.queued.attempts,
+        since=rfc3339(clock.now() - (clock.monotonic() - reservation.started)),
         until=until,
         waits_for=tuple(sorted(deadlines)),
     )

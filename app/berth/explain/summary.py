@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from berth.duration import human_duration
 from berth.explain.explanation import Judgement, PastDecision, PodState, Whereabouts
-from berth.extender.opinion import EXTENDER
+from berth.extender.result import EXTENDER
 from berth.framework.explanation import counted, listed
 
 FINDINGS_TOLD: Final = 2

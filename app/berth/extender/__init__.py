@@ -4,7 +4,7 @@ What lives here: whom to ask about which pod (:mod:`.extenders`), the verbs of o
 (:mod:`.extender`), its wire form (:mod:`.wire`), objects as the API server wrote them
 (:mod:`.whole_objects`), and the connection with its circuit breaker (:mod:`.client`). All of it is
 told nodes and victims by name and answers by name; what follows from the answers on a table that
-may have changed meanwhile is for ``berth.scheduler.consultation``. Neighbours below:
+may have changed meanwhile is for ``berth.scheduler.with_extenders``. Neighbours below:
 ``berth.config``, ``berth.framework``, ``berth.objects``. The other side of the wire is in
 ``berth.server``.
 

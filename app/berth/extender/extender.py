@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from berth.config.types import Extender as Config
 from berth.extender import wire
 from berth.extender.errors import ExtenderError
-from berth.extender.opinion import EXTENDER
+from berth.extender.result import EXTENDER
 from berth.extender.whole_objects import node_as_written, pod_as_written
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo

@@ -14,7 +14,7 @@ import msgspec
 from berth.extender import whole_objects
 from berth.extender.errors import ExtenderError
 from berth.extender.extender import Extender
-from berth.extender.opinion import EXTENDER, Opinion
+from berth.extender.result import EXTENDER, ExtenderResult
 from berth.framework.events import ALL_EVENTS, ClusterEventWithHint
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
@@ -86,26 +86,26 @@ class Extenders:
 
     # Asking.
 
-    async def filter(self, pod: PodInfo, nodes: Sequence[Node]) -> Opinion:
+    async def filter(self, pod: PodInfo, nodes: Sequence[Node]) -> ExtenderResult:
         """Ask one after the other which of *nodes* may take *pod*, while there are any left."""
         by_name = {node.metadata.name: node for node in nodes}
-        opinion = Opinion(frozenset(by_name), list(by_name))
+        result = ExtenderResult(frozenset(by_name), list(by_name))
         for extender in self._all:
-            if not opinion.nodes:
+            if not result.nodes:
                 break
             if not extender.config.filter_verb or not extender.is_interested(pod.pod):
                 continue
             try:
-                answer = await extender.filter(pod, [by_name[name] for name in opinion.nodes])
+                answer = await extender.filter(pod, [by_name[name] for name in result.nodes])
             except ExtenderError as exc:
                 if not extender.is_ignorable:
-                    opinion.error, opinion.nodes = Status.error(str(exc)), []
+                    result.error, result.nodes = Status.error(str(exc)), []
                     break
                 _log_ignored(extender, "filter", pod, exc)
                 continue
-            opinion.nodes = answer.nodes
-            opinion.statuses |= answer.statuses
-        return opinion
+            result.nodes = answer.nodes
+            result.statuses |= answer.statuses
+        return result
 
     async def prioritize(self, pod: PodInfo, nodes: Sequence[Node]) -> dict[str, int]:
         """Ask all at once for scores; return what they add to the totals of nodes, by name.

@@ -220,4 +220,4 @@ class Bindings:
             log.warning("room is not given back", extra={"pod": pod.key, "error": str(exc)})
             return
         left = pod.pod.assigned_to(pod.node_name)
-        self._queue.move_all(ASSIGNED_POD_DELETE, old=left)
+        self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=left)

@@ -1,91 +1,53 @@
 """What a plugin may ask of the scheduler it runs in."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from random import Random
-from typing import Any, Protocol
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from berth.clock import Clock
-from berth.framework.devices.commitment import ClaimWriter
+from berth.clock import Clock, FakeClock
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
-from berth.framework.outcomes import Outcomes
-from berth.framework.pod_info import PodInfo
+from berth.framework.outcomes import NOBODY, Outcomes
+from berth.framework.writes import NO_WRITES, PluginWrites
 from berth.objects.pod import Pod
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 
-class Handle(Protocol):
-    """Given to every plugin when it is made."""
+def _no_pod(_key: str) -> Pod | None:
+    return None
 
-    @property
-    def clock(self) -> Clock: ...
 
-    @property
-    def rng(self) -> Random: ...
+def _not_preempting(_uid: str) -> bool:
+    return False
 
-    @property
-    def nodes(self) -> NodeTable:
-        """The live table. A Filter judges the table it is given instead."""
-        ...
 
-    @property
-    def listers(self) -> Listers:
-        """Namespaces, services and the like as the watches last told."""
-        ...
+def _not_nominated(_uid: str) -> str:
+    return ""
 
-    @property
-    def outcomes(self) -> Outcomes:
-        """To be told of what only the plugin sees; it must not decide by who listens."""
-        ...
 
-    def pod(self, key: str) -> Pod | None:
-        """The pod ``namespace/name`` as the watch last told; None if there is none."""
-        ...
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """Given to every plugin when it is made; all plugins of a scheduler share one.
 
-    def is_preempting(self, uid: str) -> bool:
-        """Whether victims are being evicted for this pod, so that trying it would be too early."""
-        ...
+    The defaults are those of a test or a simulation: time stands still, random numbers are the
+    same every time, and there is no API server to write to.
+    """
 
-    def nominated_node(self, uid: str) -> str:
-        """The node that this pod is nominated to; "" for none.
+    nodes: NodeTable
+    """The live table. A Filter looks at the table it is given instead."""
+    listers: Listers = field(default_factory=Listers)
+    """Namespaces, services and the like, as the watches last reported them."""
+    clock: Clock = field(default_factory=FakeClock)
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
+    pod: Callable[[str], Pod | None] = _no_pod
+    """The pod ``namespace/name`` as the watch last reported it; None if there is none."""
+    is_preempting: Callable[[str], bool] = _not_preempting
+    """Whether victims are being evicted for the pod of this UID: it is too early to try it."""
+    nominated_node: Callable[[str], str] = _not_nominated
+    """The node that the pod of this UID is nominated to; "" for none.
 
-        The pod's own status may not say so yet.
-        """
-        ...
-
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
-        """Write the binding to the API; raises OSError-like errors of the client."""
-        ...
-
-    @property
-    def claim_writer(self) -> ClaimWriter:
-        """Resource claims on the API server."""
-        ...
-
-    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
-        """Apply a strategic merge patch to the status of *pod*; raises errors of the client."""
-        ...
-
-    def event(self, pod: Pod, *, type: str, reason: str, action: str, note: str) -> None:
-        """Record an event on *pod* in the name of its profile."""
-        ...
-
-    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Have *work* done, which writes to the API, without waiting; its failure is logged.
-
-        For writes that follow from what is decided synchronously.
-        """
-        ...
-
-    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
-        """Write annotations and ``claimRef`` of *volume* to the API; return what that made of it.
-
-        Raises errors of the client, also when the volume was changed since *volume* was read.
-        """
-        ...
-
-    async def update_persistent_volume_claim(
-        self, claim: PersistentVolumeClaim
-    ) -> PersistentVolumeClaim:
-        """Write the annotations of *claim*, as :meth:`update_persistent_volume` does."""
-        ...
+    The status of the pod may not say so yet.
+    """
+    outcomes: Outcomes = NOBODY
+    """Where a plugin reports what is counted in metrics."""
+    writes: PluginWrites = NO_WRITES
+    """Writes to the API server."""

@@ -44,8 +44,8 @@ class Plugin(ABC):
     """As in the configuration, in messages and in metrics."""
     ARGS: ClassVar[type[PluginArgs] | None] = None
     """The model of its args; None: the plugin takes none."""
-    JUDGES_TEMPLATES: ClassVar[bool] = False
-    """Whether replicas get the same answers, so that one may be tried for all.
+    DECIDES_BY_SIGNATURE: ClassVar[bool] = False
+    """Whether pods of the same signature get the same answers, so that one is tried for all.
 
     That is a promise about pods without nominations, claims or volumes of their own: filters,
     PostFilter and queueing hints look at nothing of a pod but its template, priority and preemption

@@ -14,12 +14,13 @@ from berth.framework.devices.allocator import Pick
 from berth.framework.devices.capacity import canonical
 from berth.framework.devices.cycle import KEY as DEVICES
 from berth.framework.devices.cycle import DevicesOfPod
+from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Candidate
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
-from berth.offline.scenario import OfflineHandle, Scenario, ScenarioError, read, smallest_name
+from berth.offline.scenario import Scenario, ScenarioError, read, smallest_name
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler.decision import Decision
@@ -47,7 +48,7 @@ def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
         asked.profile, asked.pod, state=state, nominated=nominated, look_at_all=True
     )
     if decision.status is not None:
-        finder.make_room(asked.profile, decision, state=state, nominated=nominated)
+        finder.run_post_filter_plugins(asked.profile, decision, state=state, nominated=nominated)
     return {"id": identity} | describe(decision, nodes) | devices_found(state, decision, nodes)
 
 
@@ -73,7 +74,7 @@ def question(scenario: Mapping[str, Any], registry: Registry) -> Question | str:
     pod: Pod = read(scenario["pod"], Pod)
     nodes = cluster.cache.table
     pods = {**cluster.pods, pod.key: pod}
-    handle = OfflineHandle(nodes, listers=cluster.listers, pods=pods)
+    handle = Handle(nodes, listers=cluster.listers, pod=pods.get)
     profiles = build_profiles(config, registry, handle)
     name = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
     if name not in profiles:

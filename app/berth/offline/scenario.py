@@ -1,18 +1,14 @@
 """A cluster read from plain API objects, and the profiles that decide on it."""
 
-import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from berth.cache.cache import Cache
-from berth.clock import Clock, FakeClock
-from berth.framework.devices.commitment import ClaimWriter
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
-from berth.framework.outcomes import NOBODY, Outcomes
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import Handler
 from berth.objects.cluster import (
@@ -160,52 +156,6 @@ def read(raw: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
         meta = raw.get("metadata")
         name = meta.get("name", "") if isinstance(meta, Mapping) else ""
         raise ScenarioError(f"{raw.get('kind', kind.__name__)} {name!r}: {exc}") from exc
-
-
-@dataclass(slots=True)
-class OfflineHandle:
-    """What plugins get when there is no cluster behind them; nothing can be written."""
-
-    nodes: NodeTable
-    clock: Clock = field(default_factory=FakeClock)
-    rng: random.Random = field(default_factory=lambda: random.Random(0))
-    listers: Listers = field(default_factory=Listers)
-    pods: Mapping[str, Pod] = field(default_factory=dict)
-    """All pods by namespace/name, the pending one among them."""
-    outcomes: Outcomes = NOBODY
-
-    def pod(self, key: str) -> Pod | None:
-        return self.pods.get(key)
-
-    def is_preempting(self, uid: str) -> bool:
-        return False
-
-    def nominated_node(self, uid: str) -> str:
-        return ""
-
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
-        raise ScenarioError(f"pod {pod.key} cannot be bound to {node_name}: there is no cluster")
-
-    @property
-    def claim_writer(self) -> ClaimWriter:
-        raise ScenarioError("resource claims cannot be written: there is no cluster")
-
-    async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
-        raise ScenarioError(f"pod {pod.key} cannot be changed: there is no cluster")
-
-    def event(self, pod: Pod, *, type: str, reason: str, action: str, note: str) -> None:
-        """Nobody reads events here."""
-
-    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """What follows from a decision is not carried out."""
-
-    async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
-        raise ScenarioError(f"volume {volume.metadata.key} cannot be bound: there is no cluster")
-
-    async def update_persistent_volume_claim(
-        self, claim: PersistentVolumeClaim
-    ) -> PersistentVolumeClaim:
-        raise ScenarioError(f"claim {claim.metadata.key} cannot be bound: there is no cluster")
 
 
 def smallest_name(nodes: NodeTable) -> Callable[[Iterable[int]], int]:

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from berth.cache.cache import CacheError
 from berth.config.defaults import DEFAULT_SCHEDULER_NAME
 from berth.framework.cycle_state import CycleState, Gang
+from berth.framework.handle import Handle
 from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code
 from berth.objects.pod import Pod
 from berth.offline.explain import configuration
-from berth.offline.scenario import OfflineHandle, Scenario, ScenarioError, read, smallest_name
+from berth.offline.scenario import Scenario, ScenarioError, read, smallest_name
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler.decision import Decision
@@ -27,7 +28,7 @@ def simulate(
 ) -> dict[str, Any]:
     """Schedule ``scenario["pods"]`` in their order, each with those before it in place.
 
-    A pod gets its node and what Reserve plugins claim for it; nothing is bound, nobody is
+    A pod gets its node and what Reserve plugins reserve for it; nothing is bound, nobody is
     preempted, and who does not fit is left out. A gang is placed when its first pod's turn comes.
     No pod is held back: PreEnqueue plugins see all pods, and may say what they like. A scenario
     with a single pod gets ``{"id", "unsupported"}``: it is for ``berth explain``. Raises
@@ -42,10 +43,10 @@ def simulate(
     config = configuration(scenario, registry)
     cluster = Scenario.of(scenario.get("objects", ()))
     pods = [PodInfo(read(raw, Pod)) for raw in scenario["pods"]]
-    handle = OfflineHandle(
+    handle = Handle(
         cluster.cache.table,
         listers=cluster.listers,
-        pods={**cluster.pods, **{pod.key: pod.pod for pod in pods}},
+        pod={**cluster.pods, **{pod.key: pod.pod for pod in pods}}.get,
     )
     nodes = cluster.cache.table
     select = smallest_name(nodes) if seed is None else random.Random(seed).choice
@@ -72,7 +73,7 @@ def simulate(
     return {"id": identity, "assignments": assignments} | found
 
 
-class _Claim(NamedTuple):
+class _Reservation(NamedTuple):
     profile: Profile
     state: CycleState
     pod: PodInfo
@@ -93,7 +94,7 @@ class Simulation:
         self._cluster = cluster
         self._profiles = profiles
         self._finder = NodeFinder(cluster.cache.table, select=select)
-        self._claims: list[_Claim] = []
+        self._reservations: list[_Reservation] = []
         for pod in pods:
             cluster.nominate(pod)
 
@@ -120,10 +121,10 @@ class Simulation:
         if tried.state.gang is not None:
             return self._place_gang(tried, tried.state.gang, others)
         is_refused = not tried.decision.node_name
-        self._claim(tried)
+        self._assume_and_reserve(tried)
         if is_refused and preempting:
             nominated = self._cluster.nominated
-            self._finder.make_room(
+            self._finder.run_post_filter_plugins(
                 tried.profile, tried.decision, state=tried.state, nominated=nominated
             )
         return [tried.decision]
@@ -135,31 +136,31 @@ class Simulation:
 
     def take_back(self) -> None:
         """Undo all placements, the last one first, so that the cluster is as it was before."""
-        while self._claims:
-            self._give_back(self._claims[-1])
+        while self._reservations:
+            self._give_back(self._reservations[-1])
 
     def keep(self) -> None:
         """Let all placements be; :meth:`take_back` undoes later ones only."""
-        self._claims.clear()
+        self._reservations.clear()
 
     def _place_gang(
-        self, leader: Member[_Claim], gang: Gang, others: Mapping[str, PodInfo]
+        self, leader: Member[_Reservation], gang: Gang, others: Mapping[str, PodInfo]
     ) -> list[Decision]:
-        def take(key: str) -> Member[_Claim] | None:
+        def take(key: str) -> Member[_Reservation] | None:
             pod = others.get(key)
             is_ours = pod is not None and _scheduler_name(pod) in self._profiles
             return self._tried(pod) if pod is not None and is_ours else None
 
-        def give_back(member: Member[_Claim]) -> None:
+        def give_back(member: Member[_Reservation]) -> None:
             if member.room is not None:
                 self._give_back(member.room)
 
-        attempt = try_together(leader, gang, take=take, claim=self._claim)
+        attempt = try_together(leader, gang, take=take, reserve=self._assume_and_reserve)
         if not attempt.is_complete:
             attempt.fail(give_back)
         return [member.decision for member in attempt.members]
 
-    def _tried(self, pod: PodInfo) -> Member[_Claim]:
+    def _tried(self, pod: PodInfo) -> Member[_Reservation]:
         """Find a node for *pod*, changing nothing."""
         profile, state = self._profiles[_scheduler_name(pod)], CycleState()
         decision = self._finder.find(
@@ -167,7 +168,7 @@ class Simulation:
         )
         return Member(pod, profile, state, decision)
 
-    def _claim(self, member: Member[_Claim]) -> None:
+    def _assume_and_reserve(self, member: Member[_Reservation]) -> None:
         """Count a pod on the node that was found for it, if there is one and nobody objects."""
         decision, profile, state = member.decision, member.profile, member.state
         if not decision.node_name:
@@ -186,16 +187,18 @@ class Simulation:
                 decision.diagnosis = refused_late(refusal)
             return
         self._cluster.end_nomination(pod)
-        member.room = _Claim(profile, state, pod)
-        self._claims.append(member.room)
+        member.room = _Reservation(profile, state, pod)
+        self._reservations.append(member.room)
 
-    def _give_back(self, claim: _Claim) -> None:
-        """Undo the last claim."""
-        assert claim is self._claims[-1], claim.pod.key
-        self._claims.pop()
-        claim.profile.run_unreserve(claim.state, claim.pod, claim.pod.node_name)
-        self._cluster.cache.forget_pod(claim.pod)
-        self._cluster.nominate(claim.pod)
+    def _give_back(self, reservation: _Reservation) -> None:
+        """Undo the last reservation."""
+        assert reservation is self._reservations[-1], reservation.pod.key
+        self._reservations.pop()
+        reservation.profile.run_unreserve(
+            reservation.state, reservation.pod, reservation.pod.node_name
+        )
+        self._cluster.cache.forget_pod(reservation.pod)
+        self._cluster.nominate(reservation.pod)
 
 
 def _scheduler_name(pod: PodInfo) -> str:

@@ -17,11 +17,11 @@ A pod is in exactly one of these places::
                                      ^                |
                                      +---- event -----+
 
-Pods that wait for events are indexed by who rejected them and grouped by class
-(:mod:`berth.framework.pod_class`), so that an event asks one pod of many that are alike. An attempt
-that failed answers for its class as long as one of it waits and nothing has happened that may help
-(:mod:`berth.queue.known_classes`). The hint's duration is then observed once for all, where
-kube-scheduler does so for each.
+Pods that wait for events are indexed by who rejected them and grouped by signature
+(:mod:`berth.framework.pod_signature`), so that a queueing hint is asked once for all pods of a
+group. A failed attempt stands for its signature as long as a pod of it waits and nothing has
+happened that may help (:mod:`berth.queue.known_signatures`). The hint's duration is then observed
+once for all, where kube-scheduler does so for each.
 
 Decision (2026-11): the active queue is a plain heap and has no module of its own, because what
 upstream's active_queue.go adds to the heap is locking; instead of a class that only delegates.

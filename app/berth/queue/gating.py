@@ -24,8 +24,8 @@ class Gates:
         self._plugins = plugins
         self._observers = observers
 
-    def admits(self, queued: QueuedPodInfo) -> bool:
-        """Ask the plugins until one refuses, the one that refused last time first.
+    def run_pre_enqueue_plugins(self, queued: QueuedPodInfo) -> bool:
+        """Say whether all plugins let the pod in; the one that refused last time is asked first.
 
         Must be called while *queued* is in no sub-queue, for it changes who rejects the pod.
         """

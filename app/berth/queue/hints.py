@@ -90,7 +90,7 @@ class HintMap:
             self._known[event] = found
         return found
 
-    def strategy(
+    def is_pod_worth_requeuing(
         self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any
     ) -> QueueingStrategy:
         """Say whether the event behind *hints*, on *old* and *new*, is worth trying *queued* again.

@@ -1,6 +1,6 @@
 """Pods that wait for room on a node, which others of lower or equal priority must leave to them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
@@ -17,13 +17,13 @@ class Nominator:
         self._node_of: dict[str, str] = {}
         self._by_node: dict[str, dict[str, PodInfo]] = {}
 
-    def add(self, pod: PodInfo, *, node_name: str | None = None) -> None:
+    def add_nominated_pod(self, pod: PodInfo, *, node_name: str | None = None) -> None:
         """Nominate *pod* to *node_name*; None: to what its status says, "": to no node.
 
         An older nomination is forgotten in any case. Nothing is nominated that does not exist any
         more or has a node already.
         """
-        self.delete(pod.uid)
+        self.delete_nominated_pod_if_exists(pod.uid)
         node = pod.pod.status.nominated_node_name if node_name is None else node_name
         if not node:
             return
@@ -33,16 +33,16 @@ class Nominator:
         self._node_of[pod.uid] = node
         self._by_node.setdefault(node, {})[pod.uid] = pod
 
-    def update(self, old: Pod, new: PodInfo) -> None:
+    def update_nominated_pod(self, old: Pod, new: PodInfo) -> None:
         """Follow a changed pod.
 
         A nomination that neither object mentions was made a moment ago, and its patch is still
         under way: it is kept. Otherwise the new object wins.
         """
         unmentioned = not old.status.nominated_node_name and not new.pod.status.nominated_node_name
-        self.add(new, node_name=self._node_of.get(new.uid) if unmentioned else None)
+        self.add_nominated_pod(new, node_name=self._node_of.get(new.uid) if unmentioned else None)
 
-    def delete(self, uid: str) -> None:
+    def delete_nominated_pod_if_exists(self, uid: str) -> None:
         """Forget the nomination of a pod, if it has one."""
         node = self._node_of.pop(uid, None)
         if node is None:
@@ -56,13 +56,13 @@ class Nominator:
         """Return the node that the pod is nominated to."""
         return self._node_of.get(uid)
 
-    def nominated_pods(self, node_name: str) -> tuple[PodInfo, ...]:
+    def nominated_pods_for_node(self, node_name: str) -> tuple[PodInfo, ...]:
         """Return the pods nominated to a node, in order of nomination."""
         return tuple(self._by_node.get(node_name, {}).values())
 
-    def nodes(self) -> Iterator[str]:
-        """Yield the nodes that have nominated pods."""
-        return iter(tuple(self._by_node))
+    def nominated_pods(self) -> dict[str, tuple[PodInfo, ...]]:
+        """Return all nominated pods by node, in order of nomination."""
+        return {node: tuple(pods.values()) for node, pods in self._by_node.items()}
 
     def __len__(self) -> int:
         """The number of nominated pods."""

@@ -24,10 +24,10 @@ from berth.queue.events_from_update import pod_events
 from berth.queue.gating import Gates
 from berth.queue.heap import SortKey
 from berth.queue.hints import EventHints, HintMap, ObserveHint, QueueingStrategy, Registration
-from berth.queue.known_classes import KnownClasses
+from berth.queue.known_signatures import KnownFailure, KnownSignatures
 from berth.queue.nominator import PodLookup
 from berth.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueues
-from berth.queue.unschedulable import Alike, UnschedulablePods
+from berth.queue.unschedulable import SignatureGroup, UnschedulablePods
 
 LEFTOVERS_PERIOD: Final = 30.0
 """Seconds between two looks for pods that waited too long (spec §3.7)."""
@@ -63,13 +63,14 @@ class SchedulingQueue(SubQueues):
         max_in_unschedulable: float = 300.0,
         observe_hint: ObserveHint = lambda _plugin, _event, _outcome, _seconds: None,
         observers: Mapping[str, PluginObserver] | None = None,
-        alike: Container[str] = (),
+        signature_profiles: Container[str] = (),
     ) -> None:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
         *hints* has an entry for ALL_EVENTS for each plugin that can reject but registers nothing.
-        *observers* look on, by profile name, while PreEnqueue plugins are asked. *alike* are the
-        profiles for which pods of one class are alike (:mod:`berth.framework.pod_class`).
+        *observers* look on, by profile name, while PreEnqueue plugins are asked.
+        *signature_profiles* are those whose plugins decide by signature
+        (:mod:`berth.framework.pod_signature`).
         """
         super().__init__(
             clock=clock,
@@ -77,7 +78,7 @@ class SchedulingQueue(SubQueues):
             pod_lookup=pod_lookup,
             backoff=backoff,
             max_in_unschedulable=max_in_unschedulable,
-            alike=alike,
+            signature_profiles=signature_profiles,
         )
         self._observe_hint = observe_hint
         self._hints = HintMap(hints, clock=clock, observe=observe_hint)
@@ -92,7 +93,7 @@ class SchedulingQueue(SubQueues):
         hints: Mapping[str, Sequence[Registration]],
         backoff: Backoff,
         observers: Mapping[str, PluginObserver],
-        alike: Container[str] = (),
+        signature_profiles: Container[str] = (),
     ) -> None:
         """Go on with other profiles: what they say of pods that wait already counts from now on.
 
@@ -107,8 +108,8 @@ class SchedulingQueue(SubQueues):
         self._hints = HintMap(hints, clock=self._clock, observe=self._observe_hint)
         self._gates = Gates(pre_enqueue, observers=observers)
         self._backoff.use(backoff)
-        self._known = KnownClasses(alike)
-        self._unschedulable = UnschedulablePods(self._known.class_of)
+        self._known = KnownSignatures(signature_profiles)
+        self._unschedulable = UnschedulablePods(self._known.signature_of)
         event = self._hints.of(CONFIG_RELOAD)
         for strategy, pods in (
             (QueueingStrategy.IMMEDIATELY, active),
@@ -118,7 +119,7 @@ class SchedulingQueue(SubQueues):
                 if queued.pod.spec.scheduler_name in pre_enqueue:
                     self._requeue(queued, strategy, event.label)
                 else:
-                    self.nominator.delete(queued.uid)
+                    self.nominator.delete_nominated_pod_if_exists(queued.uid)
         self._in_flight.record(event, old=None, new=None)
 
     # What happens to pods
@@ -148,9 +149,9 @@ class SchedulingQueue(SubQueues):
             self._replace_pod(queued, old, new)
             self._backoff.update(queued)
         elif queued := self._unschedulable.get(key):
-            before = self._known.class_of(queued)
+            before = self._known.signature_of(queued)
             self._replace_pod(queued, old, new)
-            if self._known.class_of(queued) != before:
+            if self._known.signature_of(queued) != before:
                 self._remove_unschedulable(key)
                 self._unschedulable.add(queued)
             for event in pod_events(old, new):
@@ -161,7 +162,7 @@ class SchedulingQueue(SubQueues):
 
     def delete(self, pod: Pod) -> None:
         """Forget a pod that is gone or has a node, wherever it waits; in flight it stays."""
-        self.nominator.delete(pod.metadata.uid)
+        self.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
         self._remove(pod.key)
 
     def activate(self, pods: Iterable[Pod]) -> None:
@@ -207,7 +208,7 @@ class SchedulingQueue(SubQueues):
                 return queued
         return None
 
-    def take(self, key: str) -> QueuedPodInfo | None:
+    def pop_specific_pod(self, key: str) -> QueuedPodInfo | None:
         """Take out a waiting pod before its turn, which is then in flight as if popped.
 
         None, and it waits on, if it does not wait or PreEnqueue has something against it.
@@ -216,7 +217,7 @@ class SchedulingQueue(SubQueues):
         if queued is None:
             return None
         self._remove(key)
-        if not self._gates.admits(queued):
+        if not self._gates.run_pre_enqueue_plugins(queued):
             self._unschedulable.add(queued)
             return None
         if queued.initial_attempt_timestamp is None:
@@ -238,7 +239,7 @@ class SchedulingQueue(SubQueues):
         self._in_flight.done(uid)
 
     def add_unschedulable_if_not_present(
-        self, queued: QueuedPodInfo, *, answer: object | None = None
+        self, queued: QueuedPodInfo, *, known_failure: KnownFailure | None = None
     ) -> bool:
         """Take back a pod whose attempt failed, and decide when it is worth another one.
 
@@ -246,8 +247,9 @@ class SchedulingQueue(SubQueues):
         no plugins means that the attempt itself broke. The pod is done in any case. Returns False,
         without taking it, if a pod of that key is already waiting.
 
-        *answer* is what :meth:`answer_for` is to say of pods of the same class, from now until
-        something happens that may help them; not, if that has happened during the attempt.
+        *known_failure* is what :meth:`known_failure` is to say of pods of the same signature, from
+        now until something happens that may help them; not, if that has happened during the
+        attempt.
         """
         if self.sub_queue_of(queued.key) is not None:
             self.done(queued.uid)
@@ -263,19 +265,19 @@ class SchedulingQueue(SubQueues):
         strategy = self._strategy_after_attempt(queued)
         self._requeue(queued, strategy, SCHEDULE_ATTEMPT_FAILURE)
         self.done(queued.uid)
-        if answer is not None and strategy is QueueingStrategy.SKIP:
-            self._known.learn(queued, answer)
+        if known_failure is not None and strategy is QueueingStrategy.SKIP:
+            self._known.learn(queued, known_failure)
         return True
 
-    def answer_for(self, queued: QueuedPodInfo) -> object | None:
+    def known_failure(self, queued: QueuedPodInfo) -> KnownFailure | None:
         """Return what an attempt for the popped pod would come to, if another's has shown it.
 
-        That is the answer given with a pod of its class that waits since, while nothing has
+        That is the failure given with a pod of its signature that waits since, while nothing has
         happened that may help them. None: the pod must be tried.
         """
         if self.nominator.nominated_node(queued.uid) is not None:
             return None
-        return self._known.answer(queued)
+        return self._known.failure(queued)
 
     def assumed(self, pod: PodInfo) -> None:
         """Take note of a pod that was given a node in memory; its event comes when it is bound.
@@ -287,16 +289,16 @@ class SchedulingQueue(SubQueues):
             return
         self._known.forget_above(pod.priority)
         hints = self._hints.of(ASSIGNED_POD_ADD)
-        for alike in self._unschedulable.rejected_by(hints.rejectors):
-            if alike.pod_class is not None and alike.pod_class in self._known:
+        for group in self._unschedulable.rejected_by(hints.rejectors):
+            if group.signature is not None and group.signature in self._known:
                 new = pod.pod.assigned_to(pod.node_name)
-                first = next(iter(alike.pods.values()))
-                if self._hints.strategy(first, hints, old=None, new=new):
-                    self._known.forget_class(alike.pod_class)
+                first = next(iter(group.pods.values()))
+                if self._hints.is_pod_worth_requeuing(first, hints, old=None, new=new):
+                    self._known.forget_signature(group.signature)
 
     # What happens in the cluster
 
-    def move_all(
+    def move_all_to_active_or_backoff_queue(
         self,
         event: ClusterEvent,
         *,
@@ -308,8 +310,8 @@ class SchedulingQueue(SubQueues):
 
         Only pods for which *pre_check* is true, if it is given. Gated pods are looked at if their
         gating plugin registered the event, never for the wildcard event. Pods in backoff stay
-        there. Pods in flight are judged by the event should their attempt fail. Of pods that are
-        alike one is asked for all.
+        there. Pods in flight are judged by the event should their attempt fail. Of pods with
+        the same signature and rejectors one is asked for all.
         """
         if event is ASSIGNED_POD_ADD and new is not None:
             self._known.forget_above(new.spec.priority or 0)
@@ -321,16 +323,16 @@ class SchedulingQueue(SubQueues):
                 if pre_check is None or pre_check(queued.pod):
                     self._try_move(queued, hints, old=old, new=new)
         else:
-            for alike in self._unschedulable.rejected_by(hints.rejectors):
-                self._try_move_alike(alike, hints, old=old, new=new, pre_check=pre_check)
+            for group in self._unschedulable.rejected_by(hints.rejectors):
+                self._try_move_group(group, hints, old=old, new=new, pre_check=pre_check)
         self._in_flight.record(hints, old=old, new=new)
 
-    def flush_backoff(self) -> None:
+    def flush_backoff_completed(self) -> None:
         """Let pods be tried that have rested enough."""
         for queued in self._backoff.pop_expired():
             self._push_active(queued, BACKOFF_COMPLETE)
 
-    def flush_leftovers(self) -> None:
+    def flush_unschedulable_pods_leftover(self) -> None:
         """Try again the pods that waited longer than *max_in_unschedulable*, but no gated ones."""
         hints = self._hints.of(UNSCHEDULABLE_TIMEOUT)
         latest = self._clock.now() - self._max_in_unschedulable
@@ -349,10 +351,10 @@ class SchedulingQueue(SubQueues):
         while True:
             now = self._clock.now()
             await self._clock.sleep(floor(now) + 1 - now)
-            self.flush_backoff()
+            self.flush_backoff_completed()
             if self._clock.monotonic() >= leftovers_due:
                 leftovers_due += LEFTOVERS_PERIOD
-                self.flush_leftovers()
+                self.flush_unschedulable_pods_leftover()
 
     def close(self) -> None:
         """Give out no more pods and release whoever waits for one."""
@@ -365,11 +367,11 @@ class SchedulingQueue(SubQueues):
         self._remove(pod.key)
         queued = QueuedPodInfo(PodInfo(pod), timestamp=self._clock.now())
         if self._requeue(queued, QueueingStrategy.IMMEDIATELY, label):
-            self.nominator.add(queued.pod_info)
+            self.nominator.add_nominated_pod(queued.pod_info)
 
     def _requeue(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
         """Put *queued* where *strategy* and PreEnqueue want it; False: it waits for events."""
-        if strategy is QueueingStrategy.SKIP or not self._gates.admits(queued):
+        if strategy is QueueingStrategy.SKIP or not self._gates.run_pre_enqueue_plugins(queued):
             self._unschedulable.add(queued)
             self._incoming[UNSCHEDULABLE, label] += 1
             return False
@@ -391,33 +393,33 @@ class SchedulingQueue(SubQueues):
 
     def _try_move(self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any) -> bool:
         """Move an unschedulable pod if an event is worth it; False: it waits on."""
-        strategy = self._hints.strategy(queued, hints, old=old, new=new)
+        strategy = self._hints.is_pod_worth_requeuing(queued, hints, old=old, new=new)
         if strategy is QueueingStrategy.SKIP:
             return False
         return self._move(queued, strategy, hints.label)
 
-    def _try_move_alike(
+    def _try_move_group(
         self,
-        alike: Alike,
+        group: SignatureGroup,
         hints: EventHints,
         *,
         old: Any,
         new: Any,
         pre_check: PreCheck | None,
     ) -> None:
-        """Move unschedulable pods that are alike if an event is worth it."""
-        waiting = alike.pods.values()
+        """Move the unschedulable pods of *group* if an event is worth it."""
+        waiting = group.pods.values()
         passing = (queued for queued in waiting if pre_check is None or pre_check(queued.pod))
         first = next(passing, None)
         if first is None:
             return
-        strategy = self._hints.strategy(first, hints, old=old, new=new)
+        strategy = self._hints.is_pod_worth_requeuing(first, hints, old=old, new=new)
         if strategy is not QueueingStrategy.SKIP:
             for queued in [first, *passing]:
                 self._move(queued, strategy, hints.label)
 
     def _move(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
-        """Move an unschedulable pod, and take it that the others of its class may fit as well."""
+        """Move an unschedulable pod, and take it that others of its signature may fit as well."""
         self._known.forget(queued)
         self._unschedulable.remove(queued.key)
         return self._requeue(queued, strategy, label)
@@ -431,7 +433,9 @@ class SchedulingQueue(SubQueues):
             return QueueingStrategy.AFTER_BACKOFF
         strategy = QueueingStrategy.SKIP
         for event in events:
-            wanted = self._hints.strategy(queued, event.hints, old=event.old, new=event.new)
+            wanted = self._hints.is_pod_worth_requeuing(
+                queued, event.hints, old=event.old, new=event.new
+            )
             strategy = max(strategy, wanted)
             if strategy is QueueingStrategy.IMMEDIATELY:
                 break
@@ -439,17 +443,17 @@ class SchedulingQueue(SubQueues):
 
     def _replace_pod(self, queued: QueuedPodInfo, old: Pod, new: Pod) -> None:
         queued.pod_info = PodInfo(new)
-        self.nominator.update(old, queued.pod_info)
+        self.nominator.update_nominated_pod(old, queued.pod_info)
 
     def _remove(self, key: str) -> None:
         if not self._active.remove(key) and not self._backoff.remove(key):
             self._remove_unschedulable(key)
 
     def _remove_unschedulable(self, key: str) -> None:
-        """Forget a pod that waits for events, and with the last of its class what is known of it.
+        """Forget a pod that waits for events, and with the last of its signature its failure.
 
         For then nobody would hear of what may help them.
         """
-        alike = self._unschedulable.remove(key)
-        if alike is not None and not alike.pods and alike.pod_class is not None:
-            self._known.forget_class(alike.pod_class)
+        group = self._unschedulable.remove(key)
+        if group is not None and not group.pods and group.signature is not None:
+            self._known.forget_signature(group.signature)

@@ -9,7 +9,7 @@ from berth.framework.pod_info import QueuedPodInfo
 from berth.queue.backoff import Backoff, BackoffQueue
 from berth.queue.heap import PodHeap, SortKey
 from berth.queue.in_flight import InFlight
-from berth.queue.known_classes import KnownClasses
+from berth.queue.known_signatures import KnownSignatures
 from berth.queue.nominator import Nominator, PodLookup
 from berth.queue.unschedulable import UnschedulablePods
 
@@ -39,14 +39,14 @@ class SubQueues:
         pod_lookup: PodLookup,
         backoff: Backoff,
         max_in_unschedulable: float,
-        alike: Container[str],
+        signature_profiles: Container[str],
     ) -> None:
         self._clock = clock
         self._max_in_unschedulable = max_in_unschedulable
         self._active = PodHeap(sort_key)
         self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
-        self._known = KnownClasses(alike)
-        self._unschedulable = UnschedulablePods(self._known.class_of)
+        self._known = KnownSignatures(signature_profiles)
+        self._unschedulable = UnschedulablePods(self._known.signature_of)
         self._in_flight = InFlight()
         self._incoming: Counter[tuple[str, str]] = Counter()
         self.nominator = Nominator(pod_lookup)
@@ -201,8 +201,8 @@ class SubQueues:
             self.nominator,
         ):
             part.check_invariants()
-        waiting_classes = {self._known.class_of(queued) for queued in self._unschedulable}
-        assert set(self._known) <= waiting_classes, "nobody hears for a known class"
+        waiting_signatures = {self._known.signature_of(queued) for queued in self._unschedulable}
+        assert set(self._known) <= waiting_signatures, "nobody hears for a known signature"
         for queued in (*self._active, *self._backoff):
             assert not queued.gating_plugin, f"{queued.key} is gated"
         for queued in self._active:

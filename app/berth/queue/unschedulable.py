@@ -3,23 +3,26 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from berth.framework.pod_class import PodClass
 from berth.framework.pod_info import QueuedPodInfo
+from berth.framework.pod_signature import PodSignature
 
 Rejector = tuple[str, str]
 """Profile name and plugin name."""
 
-Classify = Callable[[QueuedPodInfo], PodClass | None]
-"""The class of a pod; None: it is like no other."""
+SignatureOf = Callable[[QueuedPodInfo], PodSignature | None]
+"""The signature of a pod; None: no other pod has the same."""
 
 
 @dataclass(slots=True, eq=False)
-class Alike:
-    """Waiting pods, at least one, that every event helps or none: one class, same rejectors."""
+class SignatureGroup:
+    """Waiting pods, at least one, of one signature and with the same rejectors.
+
+    An event helps all of them or none.
+    """
 
     key: Hashable
     rejectors: tuple[Rejector, ...]
-    pod_class: PodClass | None
+    signature: PodSignature | None
     pods: dict[str, QueuedPodInfo] = field(default_factory=dict)
 
 
@@ -27,62 +30,62 @@ class UnschedulablePods:
     """Waiting pods by key, and by who must change its mind for them to be tried again.
 
     That is any plugin that rejected the pod or, for a gated pod, the gating plugin alone. An event
-    then looks only at pods that it may help, and of those that are alike at one. The rejectors of a
-    pod must not change while it is here, nor its class: take it out first.
+    then looks only at pods that it may help, and of those of one signature at one. The rejectors
+    of a pod must not change while it is here, nor its signature: take it out first.
     """
 
-    def __init__(self, classify: Classify = lambda _queued: None) -> None:
-        self._classify = classify
-        self._pods: dict[str, tuple[QueuedPodInfo, Alike]] = {}
-        self._alike: dict[Hashable, Alike] = {}
-        self._by_rejector: dict[Rejector, dict[Hashable, Alike]] = {}
+    def __init__(self, signature_of: SignatureOf = lambda _queued: None) -> None:
+        self._signature_of = signature_of
+        self._pods: dict[str, tuple[QueuedPodInfo, SignatureGroup]] = {}
+        self._groups: dict[Hashable, SignatureGroup] = {}
+        self._by_rejector: dict[Rejector, dict[Hashable, SignatureGroup]] = {}
         self._gated = 0
 
-    def add(self, queued: QueuedPodInfo) -> Alike:
-        """Let *queued* wait; return it with those that are alike."""
-        alike = self._alike_of(queued)
-        alike.pods[queued.key] = queued
-        self._pods[queued.key] = queued, alike
+    def add(self, queued: QueuedPodInfo) -> SignatureGroup:
+        """Let *queued* wait; return its group."""
+        group = self._group_of(queued)
+        group.pods[queued.key] = queued
+        self._pods[queued.key] = queued, group
         self._gated += bool(queued.gating_plugin)
-        return alike
+        return group
 
-    def _alike_of(self, queued: QueuedPodInfo) -> Alike:
+    def _group_of(self, queued: QueuedPodInfo) -> SignatureGroup:
         key: Hashable = queued.key
-        pod_class = None if queued.gating_plugin else self._classify(queued)
-        if pod_class is not None:
+        signature = None if queued.gating_plugin else self._signature_of(queued)
+        if signature is not None:
             rejectors = frozenset(queued.unschedulable_plugins), frozenset(queued.pending_plugins)
-            key = pod_class, *rejectors
-        alike = self._alike.get(key)
-        if alike is None:
-            alike = self._alike[key] = Alike(key, _rejectors(queued), pod_class)
-            for rejector in alike.rejectors:
-                self._by_rejector.setdefault(rejector, {})[key] = alike
-        return alike
+            key = signature, *rejectors
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = SignatureGroup(key, _rejectors(queued), signature)
+            for rejector in group.rejectors:
+                self._by_rejector.setdefault(rejector, {})[key] = group
+        return group
 
-    def remove(self, key: str) -> Alike | None:
-        """Take out the pod of *key*; return who is left of those that are alike."""
+    def remove(self, key: str) -> SignatureGroup | None:
+        """Take out the pod of *key*; return what is left of its group."""
         found = self._pods.pop(key, None)
         if found is None:
             return None
-        queued, alike = found
+        queued, group = found
         self._gated -= bool(queued.gating_plugin)
-        del alike.pods[key]
-        if not alike.pods:
-            del self._alike[alike.key]
-            for rejector in alike.rejectors:
+        del group.pods[key]
+        if not group.pods:
+            del self._groups[group.key]
+            for rejector in group.rejectors:
                 of_rejector = self._by_rejector[rejector]
-                del of_rejector[alike.key]
+                del of_rejector[group.key]
                 if not of_rejector:
                     del self._by_rejector[rejector]
-        return alike
+        return group
 
     def get(self, key: str) -> QueuedPodInfo | None:
         found = self._pods.get(key)
         return None if found is None else found[0]
 
-    def rejected_by(self, rejectors: Iterable[Rejector]) -> list[Alike]:
+    def rejected_by(self, rejectors: Iterable[Rejector]) -> list[SignatureGroup]:
         """Return the pods that wait for any of *rejectors*, each once."""
-        found: dict[Hashable, Alike] = {}
+        found: dict[Hashable, SignatureGroup] = {}
         for rejector in rejectors:
             found.update(self._by_rejector.get(rejector, ()))
         return list(found.values())
@@ -104,18 +107,18 @@ class UnschedulablePods:
     def check_invariants(self) -> None:
         """Raise AssertionError if pods and index disagree; for tests and debugging."""
         found: dict[Hashable, set[str]] = {}
-        for key, (queued, alike) in self._pods.items():
+        for key, (queued, group) in self._pods.items():
             assert queued.key == key, (queued.key, key)
             assert queued.unschedulable_plugins or queued.pending_plugins, f"{key} waits for nobody"
-            assert alike is self._alike_of(queued), f"{key} has changed"
-            assert alike.pods[key] is queued, key
-            assert set(alike.rejectors) == set(_rejectors(queued)), key
-            found.setdefault(alike.key, set()).add(key)
-        assert {key: set(alike.pods) for key, alike in self._alike.items()} == found
-        index: dict[Rejector, dict[Hashable, Alike]] = {}
-        for alike in self._alike.values():
-            for rejector in alike.rejectors:
-                index.setdefault(rejector, {})[alike.key] = alike
+            assert group is self._group_of(queued), f"{key} has changed"
+            assert group.pods[key] is queued, key
+            assert set(group.rejectors) == set(_rejectors(queued)), key
+            found.setdefault(group.key, set()).add(key)
+        assert {key: set(group.pods) for key, group in self._groups.items()} == found
+        index: dict[Rejector, dict[Hashable, SignatureGroup]] = {}
+        for group in self._groups.values():
+            for rejector in group.rejectors:
+                index.setdefault(rejector, {})[group.key] = group
         assert self._by_rejector == index
         assert self._gated == sum(1 for queued in self if queued.gating_plugin)
 

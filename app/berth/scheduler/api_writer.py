@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -21,11 +21,13 @@ from berth.client.errors import (
 from berth.client.events import EventRecorder
 from berth.client.lanes import Write, WriteLanes
 from berth.client.pod_status import PodStatusWriter
+from berth.client.resource_claims import ResourceClaimApi
 from berth.clock import Clock
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
+from berth.scheduler.background import Background
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class RecorderOf(Protocol):
 
 
 class ApiWriter:
-    """A real cluster's :class:`~berth.scheduler.reporter.Reporter`, and what binds and evicts."""
+    """Binds, evicts, and reports on pods; the ``PluginWrites`` and ``Reporter`` of a cluster."""
 
     def __init__(
         self,
@@ -63,15 +65,20 @@ class ApiWriter:
         pod_lookup: Callable[[str], Pod | None],
         clock: Clock,
         rng: random.Random,
+        count_created_claim: Callable[[str], None] = lambda _status: None,
     ) -> None:
         """*recorders* has one event recorder per profile, by scheduler name.
 
-        *pod_lookup* returns the newest known pod of a key.
+        *pod_lookup* returns the newest known pod of a key. *count_created_claim* is called with
+        ``success`` or ``failure`` for each ResourceClaim that was to be created.
         """
         self._pod_lookup = pod_lookup
         self._client = client
         self._lanes = lanes
         self._recorders = recorders
+        self.resource_claims = ResourceClaimApi(client, lanes, count_created=count_created_claim)
+        self.background = Background()
+        """Whoever makes this has to run it."""
         self._clock = clock
         self._rng = rng
         self._binds = 0  # that wait, are being made or are in doubt
@@ -190,13 +197,18 @@ class ApiWriter:
         self,
         pod: Pod,
         *,
-        profile: str,
+        profile: str = "",
         type: str,
         reason: str,
         action: str,
         note: str,
     ) -> None:
-        self._recorders[profile].event(pod, type=type, reason=reason, action=action, note=note)
+        """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
+        recorder = self._recorders[profile or pod.spec.scheduler_name]
+        recorder.event(pod, type=type, reason=reason, action=action, note=note)
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        self.background.start(name, work)
 
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None

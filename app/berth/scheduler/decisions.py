@@ -13,6 +13,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.verdict import Ints
 from berth.profile.profile import ScoreTable
+from berth.queue.known_signatures import KnownFailure
 from berth.scheduler.decision import Decision
 
 TOP_NODES = 5
@@ -116,19 +117,32 @@ class Decisions:
         )
         return self._records[-1]
 
-    def add_alike(self, pod: PodInfo, record: DecisionRecord, *, attempt: int, at: float) -> None:
-        """Record that *record* answered for *pod*, which is like the one that it is about."""
+    def add_known_failure(
+        self, pod: PodInfo, failure: KnownFailure, *, attempt: int, at: float
+    ) -> None:
+        """Record that *failure* stood for an attempt for *pod*."""
         self._added += 1
         self._records.append(
-            msgspec.structs.replace(
-                record,
+            DecisionRecord(
                 pod=pod.key,
                 uid=pod.uid,
+                profile=pod.pod.spec.scheduler_name,
                 attempt=attempt,
                 number=self._added,
+                result=Result.UNSCHEDULABLE,
                 at=at,
                 took=self._monotonic() - at,
-                answered_by=record.pod,
+                node="",
+                message=failure.message,
+                num_nodes=failure.num_nodes,
+                num_feasible=0,
+                reasons=dict(failure.reasons),
+                plugins=tuple(sorted(failure.rejectors)),
+                nominated_node="",
+                equals=0,
+                weights={},
+                top=[],
+                answered_by=failure.pod,
             )
         )
 

@@ -33,10 +33,10 @@ class Waker:
         self._updated = ClusterEvent(resource, ActionType.UPDATE)
 
     def on_add(self, obj: Any) -> None:
-        self._queue.move_all(self._added, new=obj)
+        self._queue.move_all_to_active_or_backoff_queue(self._added, new=obj)
 
     def on_update(self, old: Any, new: Any) -> None:
-        self._queue.move_all(self._updated, old=old, new=new)
+        self._queue.move_all_to_active_or_backoff_queue(self._updated, old=old, new=new)
 
     def on_delete(self, obj: Any) -> None:
         pass

@@ -18,7 +18,7 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.queue.events_from_update import node_events, pod_events
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.claim import Claims
+from berth.scheduler.reservation import Reservations
 from berth.scheduler.timed_handler import EventTimer
 
 log = logging.getLogger(__name__)
@@ -44,13 +44,13 @@ class PodHandler:
         *,
         queue: SchedulingQueue,
         cache: Cache,
-        claims: Claims,
+        reservations: Reservations,
         scheduler_names: Container[str],
         timer: EventTimer,
     ) -> None:
         self._queue = queue
         self._cache = cache
-        self._claims = claims
+        self._reservations = reservations
         self._scheduler_names = scheduler_names
         self._timer = timer
 
@@ -58,7 +58,7 @@ class PodHandler:
         started = self._timer.now()
         if pod.spec.node_name:
             self._cache.add_pod(PodInfo(pod))
-            self._queue.move_all(ASSIGNED_POD_ADD, new=pod)
+            self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=pod)
             self._timer.took(_ASSIGNED_POD_ADD, started)
         elif self._is_ours(pod):
             self._queue.add(pod)
@@ -73,13 +73,13 @@ class PodHandler:
         elif old.spec.node_name:
             self._cache.update_pod(PodInfo(new))
             for event in pod_events(old, new):
-                self._queue.move_all(event, old=old, new=new)
+                self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
                 self._timer.took(event.label, started)
         elif new.spec.node_name:
             self._cache.add_pod(PodInfo(new))
             if self._is_ours(old):
                 self._queue.delete(old)
-            self._queue.move_all(ASSIGNED_POD_ADD, new=new)
+            self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=new)
             self._timer.took(_ASSIGNED_POD_ADD, started)
         elif self._is_ours(old):
             self._update_waiting(old, new)
@@ -93,7 +93,7 @@ class PodHandler:
         self._queue.update(old, new)
         nominated = old.status.nominated_node_name
         if nominated and nominated != new.status.nominated_node_name:
-            self._queue.move_all(
+            self._queue.move_all_to_active_or_backoff_queue(
                 ASSIGNED_POD_DELETE, old=old, pre_check=_at_most(old.spec.priority or 0)
             )
 
@@ -101,14 +101,14 @@ class PodHandler:
         started = self._timer.now()
         if pod.spec.node_name:
             self._cache.remove_pod(pod)
-            self._queue.move_all(ASSIGNED_POD_DELETE, old=pod)
+            self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=pod)
             self._timer.took(_ASSIGNED_POD_DELETE, started)
         elif self._is_ours(pod):
             self._queue.delete(pod)
             if self._cache.is_assumed(pod.metadata.uid):
                 self._give_up_assumed(pod)
             elif pod.status.nominated_node_name:
-                self._queue.move_all(
+                self._queue.move_all_to_active_or_backoff_queue(
                     ASSIGNED_POD_DELETE, old=pod, pre_check=_at_most(pod.spec.priority or 0)
                 )
             self._timer.took(_WAITING_POD_DELETE, started)
@@ -120,14 +120,14 @@ class PodHandler:
         """
         assumed = self._cache.pod(pod.metadata.uid)
         if assumed is not None:
-            if self._claims.reject_waiting(pod.metadata.uid, "removed"):
+            if self._reservations.reject_waiting(pod.metadata.uid, "removed"):
                 return
             try:
                 self._cache.forget_pod(assumed)
             except CacheError:
                 log.exception("could not forget a deleted pod", extra={"pod": pod.key})
             pod = pod.assigned_to(assumed.node_name)
-        self._queue.move_all(ASSIGNED_POD_DELETE, old=pod)
+        self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=pod)
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self._scheduler_names
@@ -144,19 +144,19 @@ class NodeHandler:
     def on_add(self, node: Node) -> None:
         started = self._timer.now()
         self._cache.add_node(node)
-        self._queue.move_all(NODE_ADD, new=node)
+        self._queue.move_all_to_active_or_backoff_queue(NODE_ADD, new=node)
         self._timer.took(_NODE_ADD, started)
 
     def on_update(self, old: Node, new: Node) -> None:
         started = self._timer.now()
         self._cache.update_node(new)
         for event in node_events(old, new):
-            self._queue.move_all(event, old=old, new=new)
+            self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
             self._timer.took(event.label, started)
 
     def on_delete(self, node: Node) -> None:
         started = self._timer.now()
-        self._queue.move_all(NODE_DELETE, old=node)
+        self._queue.move_all_to_active_or_backoff_queue(NODE_DELETE, old=node)
         self._cache.remove_node(node.metadata.name)
         self._timer.took(_NODE_DELETE, started)
 

@@ -10,10 +10,10 @@ from berth.framework.status import Code, Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.profile.profile import Profile
+from berth.queue.known_signatures import KnownFailure
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import Answer
 from berth.scheduler.decision import Decision
-from berth.scheduler.telling import Telling
+from berth.scheduler.failure_reporter import FailureReporter
 
 log = logging.getLogger(__name__)
 
@@ -26,14 +26,14 @@ class FailureHandler:
         *,
         queue: SchedulingQueue,
         pods: Mapping[str, Pod],
-        telling: Telling,
+        failure_reporter: FailureReporter,
         metrics: SchedulerMetrics,
         clock: Clock,
     ) -> None:
         """*pods* is the informer's store, by namespace/name: what the API says now."""
         self._queue = queue
         self._pods = pods
-        self._telling = telling
+        self._failure_reporter = failure_reporter
         self._metrics = metrics
         self._clock = clock
 
@@ -45,12 +45,12 @@ class FailureHandler:
         *,
         started: float,
         message: str | None = None,
-        answer: Answer | None = None,
+        known_failure: KnownFailure | None = None,
     ) -> None:
         """Requeue the pod of an attempt begun at *started*, and tell why.
 
         The text is that of *decision* unless there is a *message*. To be called when all that the
-        attempt had taken is given back. *answer* is for pods like this one.
+        attempt had taken is given back. *known_failure* is for pods of the same signature.
         """
         status = decision.status
         assert status is not None, queued.key
@@ -83,32 +83,36 @@ class FailureHandler:
             return
         else:
             if current is not queued.pod:
-                queued.pod_info, answer = PodInfo(current), None
-            self._queue.add_unschedulable_if_not_present(queued, answer=answer)
-            self._queue.nominator.add(queued.pod_info, node_name=decision.nominated_node)
+                queued.pod_info, known_failure = PodInfo(current), None
+            self._queue.add_unschedulable_if_not_present(queued, known_failure=known_failure)
+            self._queue.nominator.add_nominated_pod(
+                queued.pod_info, node_name=decision.nominated_node
+            )
         pod, reason = queued.pod, "Unschedulable" if rejected else "SchedulerError"
-        self._telling.event(pod, profile, text)
+        self._failure_reporter.record_event(pod, profile, text)
         if current is not None:
-            self._telling.condition(pod, reason, text, nominated_node_name=decision.nominated_node)
+            self._failure_reporter.update_condition(
+                pod, reason, text, nominated_node_name=decision.nominated_node
+            )
 
-    def fail_alike(
-        self, queued: QueuedPodInfo, profile: Profile, answer: Answer, *, started: float
+    def apply_known_failure(
+        self, queued: QueuedPodInfo, profile: Profile, failure: KnownFailure, *, started: float
     ) -> bool:
-        """Do as :meth:`fail` does for a pod that *answer* holds for, but tell it later.
+        """Do as :meth:`fail` does for a pod that *failure* holds for, but report it later.
 
         False, and nothing is done, if the pod is not any more what the queue took it for.
         """
         if self._pods.get(queued.key) is not queued.pod:
             return False
-        queued.unschedulable_plugins = set(answer.rejectors)
+        queued.unschedulable_plugins = set(failure.rejectors)
         queued.pending_plugins = set()
         self._queue.add_unschedulable_if_not_present(queued)
-        self._telling.later(queued.pod, profile, answer.record.message)
+        self._failure_reporter.report_later(queued.pod, profile, failure.message)
         self._metrics.failed(
             profile.name,
             "unschedulable",
             seconds=self._clock.monotonic() - started,
-            plugins=answer.rejectors,
+            plugins=failure.rejectors,
         )
         return True
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.extender.opinion import EXTENDER, Opinion
+from berth.extender.result import EXTENDER, ExtenderResult
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.node_table import NodeTable
@@ -56,17 +56,18 @@ class NodeFinder:
         state: CycleState,
         nominated: NominatedPods,
         look_at_all: bool = False,
-        opinion: Opinion | None = None,
+        extender_result: ExtenderResult | None = None,
     ) -> Decision:
         """Decide where *pod* goes on the table as it is now; changes nothing but the rotation.
 
-        PostFilter is not run, see :meth:`make_room`. As in kube-scheduler, a single feasible node
-        is chosen without scoring, and nobody looks further when the nominated node fits; with
-        *look_at_all* the decision is the same, but everything is judged and what is chosen from is
-        scored.
+        PostFilter is not run, see :meth:`run_post_filter_plugins`. As in kube-scheduler, a single
+        feasible node is chosen without scoring, and nobody looks further when the nominated node
+        fits; with *look_at_all* the decision is the same, but everything is judged and what is
+        chosen from is scored.
 
-        An *opinion* is what extenders said of the candidates that :meth:`judge` had found before:
-        only those that they left, and that still fit, come into question. The rotation stays.
+        An *extender_result* is what extenders said of the candidates that :meth:`judge` had found
+        before: only those that they left, and that still fit, come into question. The rotation
+        stays.
         """
         decision = self.judge(
             profile,
@@ -74,10 +75,16 @@ class NodeFinder:
             state=state,
             nominated=nominated,
             look_at_all=look_at_all,
-            opinion=opinion,
+            extender_result=extender_result,
         )
         if decision.status is None:
-            self._choose(profile, decision, state=state, look_at_all=look_at_all, opinion=opinion)
+            self._choose(
+                profile,
+                decision,
+                state=state,
+                look_at_all=look_at_all,
+                extender_result=extender_result,
+            )
         return decision
 
     def judge(
@@ -89,7 +96,7 @@ class NodeFinder:
         nominated: NominatedPods,
         look_at_all: bool = False,
         beyond_nominated: bool = False,
-        opinion: Opinion | None = None,
+        extender_result: ExtenderResult | None = None,
     ) -> Decision:
         """Find the candidates for :meth:`find`, which takes the same arguments.
 
@@ -119,20 +126,20 @@ class NodeFinder:
         filters = AttemptFilters(profile, nominated)
         row = None
         if not beyond_nominated:
-            row = self._fitting_nominated_row(filters, decision, state, eligible, opinion)
+            row = self._fitting_nominated_row(filters, decision, state, eligible, extender_result)
         decision.nominated_used = row is not None
         if row is None or look_at_all:
             state.feasible = eligible.copy()
             with profile.filtering(diagnosis):
                 profile.run_filters(state, pod, nodes, diagnosis)
                 self._respect_nominated(filters, decision, state)
-            if opinion is not None:
-                self._respect_opinion(opinion, decision, state)
+            if extender_result is not None:
+                self._apply_extender_result(extender_result, decision, state)
             decision.feasible = state.feasible
             _note_rejectors(diagnosis)
         error = diagnosis.error(nodes, naming_for=profile.plugins_by_others)
-        if error is None and opinion is not None:
-            error = opinion.error
+        if error is None and extender_result is not None:
+            error = extender_result.error
         if error is not None:
             decision.status = error
             return decision
@@ -140,7 +147,7 @@ class NodeFinder:
         if row is not None:
             rows = np.array([row], np.intp)
         else:
-            sample = not look_at_all and opinion is None
+            sample = not look_at_all and extender_result is None
             rows = self._candidates(decision, profile, sample=sample)
         decision.candidates = rows
         if not len(rows):
@@ -162,7 +169,7 @@ class NodeFinder:
         *,
         state: CycleState,
         look_at_all: bool,
-        opinion: Opinion | None,
+        extender_result: ExtenderResult | None,
     ) -> None:
         """Score the candidates, if there are several, and take the best one."""
         nodes, rows = self.nodes, decision.candidates
@@ -171,8 +178,8 @@ class NodeFinder:
             if isinstance(scores, Status):
                 decision.status = scores
                 return
-            if opinion is not None:
-                decision.extender_scores = _extender_scores(opinion, nodes, rows)
+            if extender_result is not None:
+                decision.extender_scores = _extender_scores(extender_result, nodes, rows)
                 scores.total += decision.extender_scores
             decision.scores = scores
             scores.best = np.flatnonzero(scores.total == scores.total.max())
@@ -182,7 +189,7 @@ class NodeFinder:
         chosen = decision.best[0] if len(decision.best) == 1 else self._select(decision.best)
         decision.node_name = nodes.name(chosen)
 
-    def make_room(
+    def run_post_filter_plugins(
         self, profile: Profile, decision: Decision, *, state: CycleState, nominated: NominatedPods
     ) -> None:
         """Let PostFilter plugins help the pod of *decision*, which fits nowhere (spec §2.8).
@@ -213,7 +220,7 @@ class NodeFinder:
         decision: Decision,
         state: CycleState,
         eligible: Mask,
-        opinion: Opinion | None,
+        extender_result: ExtenderResult | None,
     ) -> int | None:
         """Return the pod's own nominated node if it fits; it short-circuits the rest (§2.4).
 
@@ -221,7 +228,7 @@ class NodeFinder:
         """
         name = decision.pod.pod.status.nominated_node_name
         row = self.nodes.row_of.get(name) if name else None
-        if row is None or (opinion is not None and name not in opinion.nodes):
+        if row is None or (extender_result is not None and name not in extender_result.nodes):
             return None
         judged = filters.judge(state.clone(), decision.pod, self.nodes.take([row]))
         status = judged.status_of(0)
@@ -239,20 +246,22 @@ class NodeFinder:
                 decision.diagnosis.statuses[row] = status
                 state.feasible[row] = False
 
-    def _respect_opinion(self, opinion: Opinion, decision: Decision, state: CycleState) -> None:
+    def _apply_extender_result(
+        self, extender_result: ExtenderResult, decision: Decision, state: CycleState
+    ) -> None:
         """Leave out the nodes that extenders do not want, and those that they were not asked about.
 
         The latter fit only since the extenders were asked. They have no status: nothing is known
         against them. Of a node that does not fit any more, our own filters say why.
         """
         nodes, diagnosis = self.nodes, decision.diagnosis
-        for name, status in opinion.statuses.items():
+        for name, status in extender_result.statuses.items():
             row = nodes.row_of.get(name)
             if row is not None and state.feasible[row]:
                 diagnosis.statuses[row] = status
-        if opinion.has_rejected:
+        if extender_result.has_rejected:
             diagnosis.unschedulable_plugins.add(EXTENDER)
-        state.feasible = state.feasible & nodes.rows_named(opinion.nodes)
+        state.feasible = state.feasible & nodes.rows_named(extender_result.nodes)
 
     def _candidates(
         self, decision: Decision, profile: Profile, *, sample: bool
@@ -288,9 +297,11 @@ class NodeFinder:
         return rows
 
 
-def _extender_scores(opinion: Opinion, nodes: NodeTable, rows: NDArray[np.intp]) -> Ints:
+def _extender_scores(
+    extender_result: ExtenderResult, nodes: NodeTable, rows: NDArray[np.intp]
+) -> Ints:
     """Return what extenders give each of *rows*; out of int64 it wraps, as in Go."""
-    scores = [opinion.scores.get(name, 0) for name in nodes.names(rows)]
+    scores = [extender_result.scores.get(name, 0) for name in nodes.names(rows)]
     return np.array([(score + 2**63) % 2**64 - 2**63 for score in scores], np.int64)
 
 

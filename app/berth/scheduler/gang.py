@@ -93,15 +93,15 @@ def try_together(
     gang: Gang,
     *,
     take: Callable[[str], AMember | None],
-    claim: Callable[[AMember], None],
+    reserve: Callable[[AMember], None],
 ) -> GangAttempt[AMember]:
     """Try *gang*, of which *leader* was tried first; each pod sees the room of those before it.
 
-    *take* decides on the pod of a name, None if it is not to be had. *claim* takes the room that a
-    decision found, if it found any and nobody objects. Nothing else must happen meanwhile, so that
-    nobody ever waits with room for another.
+    *take* decides on the pod of a name, None if it is not to be had. *reserve* takes the room that
+    a decision found, if it found any and nobody objects. Nothing else must happen meanwhile, so
+    that nobody ever waits with room for another.
     """
-    claim(leader)
+    reserve(leader)
     members, missing = [leader], []
     for key in gang.pods:
         if key == leader.pod.key:
@@ -110,7 +110,7 @@ def try_together(
         if member is None:
             missing.append(key)
             continue
-        claim(member)
+        reserve(member)
         members.append(member)
     for member in members:
         member.decision.gang = gang.name

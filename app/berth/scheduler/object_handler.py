@@ -43,4 +43,6 @@ class ObjectHandler(Generic[T]):
 
     def _wake(self, action: ActionType, **objects: Any) -> None:
         if action & self._wakes:
-            self._queue.move_all(ClusterEvent(self._resource, action), **objects)
+            self._queue.move_all_to_active_or_backoff_queue(
+                ClusterEvent(self._resource, action), **objects
+            )

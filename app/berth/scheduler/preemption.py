@@ -32,8 +32,8 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.claim import Claims
 from berth.scheduler.reporter import Reporter
+from berth.scheduler.reservation import Reservations
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class Preemptions:
         *,
         under_way: PreemptionsUnderWay,
         queue: SchedulingQueue,
-        claims: Claims,
+        reservations: Reservations,
         reporter: Reporter,
         evictor: Evictor,
         metrics: SchedulerMetrics,
@@ -136,7 +136,7 @@ class Preemptions:
     ) -> None:
         self._under_way = under_way
         self._queue = queue
-        self._claims = claims
+        self._reservations = reservations
         self._reporter = reporter
         self._evictor = evictor
         self._metrics = metrics
@@ -248,14 +248,14 @@ class Preemptions:
 
     def _clear_lower_nominations(self, order: Order) -> None:
         """Let pods that the preemptor takes the node from look for another one."""
-        for other in self._queue.nominator.nominated_pods(order.node):
+        for other in self._queue.nominator.nominated_pods_for_node(order.node):
             if other.priority < order.preemptor.priority:
                 self._reporter.status(other.pod, condition=None, nominated_node_name="")
 
     async def _evict(self, order: Order, victim: PodInfo) -> bool:
         """Evict one pod and tell it why; False if it was gone already."""
         suffix = IN_MEMORY
-        if not self._claims.preempt(victim.uid):
+        if not self._reservations.preempt(victim.uid):
             suffix = ""
             scheduler = order.preemptor.pod.spec.scheduler_name
             condition = Condition(

@@ -19,17 +19,17 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.profile.profile import Profile
 from berth.profile.waiting_pod import WaitingPod
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.alike import Answer, answer_of
-from berth.scheduler.binding import BindingCycle
-from berth.scheduler.claim import Claim, Claims
-from berth.scheduler.consultation import Consultation
+from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decision import Decision
 from berth.scheduler.decisions import Decisions
 from berth.scheduler.failure import FailureHandler, refused_late
+from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_node import NodeFinder
 from berth.scheduler.gang import NO_EXTENDERS, Member, try_together
 from berth.scheduler.preemption import Preemptions
-from berth.scheduler.telling import Telling
+from berth.scheduler.reservation import Reservation, Reservations
+from berth.scheduler.signatures import known_failure_of
+from berth.scheduler.with_extenders import ExtenderRound
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ ANSWERS_PER_BREATH: Final = 32
 
 
 @dataclass(slots=True)
-class QueuedMember(Member[Claim]):
+class QueuedMember(Member[Reservation]):
     """One that is to be bound, or put back into the queue."""
 
     queued: QueuedPodInfo = field(kw_only=True)
@@ -58,13 +58,13 @@ class Scheduler:
         queue: SchedulingQueue,
         cache: Cache,
         finder: NodeFinder,
-        consultation: Consultation,
+        extender_round: ExtenderRound,
         decisions: Decisions,
-        claims: Claims,
+        reservations: Reservations,
         preemptions: Preemptions,
         binding: BindingCycle,
         failures: FailureHandler,
-        telling: Telling,
+        failure_reporter: FailureReporter,
         metrics: SchedulerMetrics,
         clock: Clock,
     ) -> None:
@@ -73,12 +73,12 @@ class Scheduler:
         self.cache = cache
         self.decisions = decisions
         self._finder = finder
-        self._consultation = consultation
-        self.claims = claims
+        self._extender_round = extender_round
+        self.reservations = reservations
         self._preemptions = preemptions
         self.binding = binding
         self._failures = failures
-        self._telling = telling
+        self._failure_reporter = failure_reporter
         self._metrics = metrics
         self._clock = clock
         self._bindings: set[asyncio.Task[None]] = set()
@@ -95,8 +95,8 @@ class Scheduler:
                     await self.queue.wait_ready()
                     continue
                 answered = self.answered
-                claim = await self.attempt(queued)
-                for each in () if claim is None else (claim, *claim.companions):
+                reservation = await self.attempt(queued)
+                for each in () if reservation is None else (reservation, *reservation.companions):
                     name = f"bind {each.assumed.key}"
                     task = tasks.create_task(self.binding.run(each), name=name)
                     self._bindings.add(task)
@@ -106,23 +106,23 @@ class Scheduler:
 
     def asks_extenders_about(self, pod: PodInfo) -> bool:
         """Whether extenders have a say about *pod*."""
-        return self._consultation.is_due(pod)
+        return self._extender_round.is_due(pod)
 
     @property
     def binding_count(self) -> int:
         """How many pods are between being claimed and being bound."""
         return len(self._bindings)
 
-    async def attempt(self, queued: QueuedPodInfo) -> Claim | None:
+    async def attempt(self, queued: QueuedPodInfo) -> Reservation | None:
         """Make one attempt for a popped pod, asking the extenders that have a say in it."""
-        if self._consultation.is_due(queued.pod_info):
+        if self._extender_round.is_due(queued.pod_info):
             return await self.schedule_one_asking(queued)
         return self.schedule_one(queued)
 
-    def schedule_one(self, queued: QueuedPodInfo) -> Claim | None:
-        """Make one attempt for a popped pod; return its claim, or None if it has to wait.
+    def schedule_one(self, queued: QueuedPodInfo) -> Reservation | None:
+        """Make one attempt for a popped pod; return its reservation, or None if it has to wait.
 
-        A pod of a gang brings the others along, and their claims with its own.
+        A pod of a gang brings the others along, and their reservations with its own.
         """
         profile = self._profile_of(queued)
         if profile is None:
@@ -132,23 +132,24 @@ class Scheduler:
             return None
         self.cache.refresh_order()
         state = CycleState()
-        nominator = self.queue.nominator
-        nominated = {node: nominator.nominated_pods(node) for node in nominator.nodes()}
+        nominated = self.queue.nominator.nominated_pods()
         decision = self._finder.find(profile, queued.pod_info, state=state, nominated=nominated)
         if state.gang is not None:
             leader = QueuedMember(queued.pod_info, profile, state, decision, queued=queued)
             return self._schedule_gang(leader, state.gang, started)
         if decision.status is not None:
-            self._finder.make_room(profile, decision, state=state, nominated=nominated)
+            self._finder.run_post_filter_plugins(
+                profile, decision, state=state, nominated=nominated
+            )
         return self._act_on(decision, profile, queued, state=state, started=started)
 
-    async def schedule_one_asking(self, queued: QueuedPodInfo) -> Claim | None:
+    async def schedule_one_asking(self, queued: QueuedPodInfo) -> Reservation | None:
         """Do the same with the say of extenders; the pod may be gone before they have answered."""
         profile = self._profile_of(queued)
         if profile is None:
             return None
         started = self._clock.monotonic()
-        made = await self._consultation.decide(profile, queued)
+        made = await self._extender_round.decide(profile, queued)
         if made is None:
             self.queue.done(queued.uid)
             return None
@@ -157,11 +158,13 @@ class Scheduler:
             made.decision.node_name = ""
         return self._act_on(made.decision, profile, queued, state=made.state, started=started)
 
-    def _schedule_gang(self, leader: QueuedMember, gang: Gang, started: float) -> Claim | None:
+    def _schedule_gang(
+        self, leader: QueuedMember, gang: Gang, started: float
+    ) -> Reservation | None:
         """Give all of *gang* nodes, or none of them."""
 
         def take(key: str) -> QueuedMember | None:
-            queued = self.queue.take(key)
+            queued = self.queue.pop_specific_pod(key)
             profile = None if queued is None else self._profile_of(queued)
             if queued is None or profile is None:
                 return None
@@ -169,15 +172,15 @@ class Scheduler:
                 queued.pod_info, profile, *self._find_for(queued, profile), queued=queued
             )
 
-        def claim(member: QueuedMember) -> None:
-            self._telling.drop(member.queued.uid)
+        def reserve(member: QueuedMember) -> None:
+            self._failure_reporter.drop(member.queued.uid)
             self._measure(member.decision, started)
             if member.decision.status is None:
-                member.room = self._claim(
+                member.room = self._assume_and_reserve(
                     member.queued, member.profile, member.state, member.decision, started
                 )
 
-        attempt = try_together(leader, gang, take=take, claim=claim)
+        attempt = try_together(leader, gang, take=take, reserve=reserve)
         if attempt.is_complete:
             for member in attempt.members:
                 self._record(member, started)
@@ -193,18 +196,17 @@ class Scheduler:
     def _find_for(self, queued: QueuedPodInfo, profile: Profile) -> tuple[CycleState, Decision]:
         """Find a node for one of a gang that is not the first."""
         state = CycleState()
-        if self._consultation.is_due(queued.pod_info):
+        if self._extender_round.is_due(queued.pod_info):
             status = Status.error(NO_EXTENDERS)
             return state, Decision(
                 queued.pod_info, profile.name, Diagnosis(len(self.cache.table)), status=status
             )
-        nominator = self.queue.nominator
-        nominated = {node: nominator.nominated_pods(node) for node in nominator.nodes()}
+        nominated = self.queue.nominator.nominated_pods()
         return state, self._finder.find(profile, queued.pod_info, state=state, nominated=nominated)
 
     def _give_back(self, member: QueuedMember) -> None:
         if member.room is not None:
-            self.claims.remove(member.room)
+            self.reservations.remove(member.room)
             member.room.undo.close()
 
     def _record(self, member: QueuedMember, started: float) -> None:
@@ -214,13 +216,14 @@ class Scheduler:
 
     def _is_answered(self, queued: QueuedPodInfo, profile: Profile, started: float) -> bool:
         """Let a pod fail without an attempt, if that of another has shown what it would come to."""
-        answer = self.queue.answer_for(queued)
-        if not isinstance(answer, Answer) or answer.record.num_nodes != len(self.cache.table):
+        failure = self.queue.known_failure(queued)
+        if failure is None or failure.num_nodes != len(self.cache.table):
             return False  # what it says of N nodes would not be true of the nodes there are
-        if not self._failures.fail_alike(queued, profile, answer, started=started):
+        if not self._failures.apply_known_failure(queued, profile, failure, started=started):
             return False
-        record, attempt = answer.record, queued.attempts
-        self.decisions.add_alike(queued.pod_info, record, attempt=attempt, at=started)
+        self.decisions.add_known_failure(
+            queued.pod_info, failure, attempt=queued.attempts, at=started
+        )
         self.answered += 1
         return True
 
@@ -240,7 +243,7 @@ class Scheduler:
             return None
         if pod.metadata.deletion_timestamp is not None:
             note = f"skip schedule deleting pod: {pod.metadata.namespace}/{pod.metadata.name}"
-            self._telling.event(pod, profile, note)
+            self._failure_reporter.record_event(pod, profile, note)
             self.queue.done(queued.uid)
             return None
         if self.cache.is_assumed(queued.uid):
@@ -256,25 +259,25 @@ class Scheduler:
         *,
         state: CycleState,
         started: float,
-    ) -> Claim | None:
-        """Claim the chosen node; if there is none, have victims evicted and requeue the pod."""
-        self._telling.drop(queued.uid)
+    ) -> Reservation | None:
+        """Reserve the chosen node; if there is none, have victims evicted and requeue the pod."""
+        self._failure_reporter.drop(queued.uid)
         self._measure(decision, started)
         has_nominations = len(self.queue.nominator) > 0
-        claim = None
+        reservation = None
         if decision.status is None:
-            claim = self._claim(queued, profile, state, decision, started)
+            reservation = self._assume_and_reserve(queued, profile, state, decision, started)
         else:
             self._preempt(profile, decision)
         record = self.decisions.add(
             decision, nodes=self.cache.table, attempt=queued.attempts, at=started
         )
-        if claim is not None:
+        if reservation is not None:
             self.queue.activate_all(state.pods_to_activate)
         else:
-            answer = answer_of(decision, record, profile, has_nominations=has_nominations)
-            self._failures.fail(queued, profile, decision, started=started, answer=answer)
-        return claim
+            known = known_failure_of(decision, record, profile, has_nominations=has_nominations)
+            self._failures.fail(queued, profile, decision, started=started, known_failure=known)
+        return reservation
 
     def _measure(self, decision: Decision, started: float) -> None:
         """Record what finding a node took, and which plugins ruled nodes out."""
@@ -299,14 +302,14 @@ class Scheduler:
         if chosen is not None:
             self._preemptions.order(decision.pod, profile=profile.name, chosen=chosen)
 
-    def _claim(
+    def _assume_and_reserve(
         self,
         queued: QueuedPodInfo,
         profile: Profile,
         state: CycleState,
         decision: Decision,
         started: float,
-    ) -> Claim | None:
+    ) -> Reservation | None:
         """Take the room on the chosen node; on refusal give all back and word it in *decision*.
 
         Every step registers its undo before the next one runs (spec §2.7).
@@ -315,18 +318,18 @@ class Scheduler:
         with ExitStack() as undo:
             status = self._assume(assumed, undo)
             if status is None:
-                self.queue.nominator.delete(queued.uid)
+                self.queue.nominator.delete_nominated_pod_if_exists(queued.uid)
                 undo.callback(profile.run_unreserve, state, assumed, decision.node_name)
                 status = profile.run_reserve(state, assumed, decision.node_name)
             if status is None:
                 permit = profile.run_permit(state, assumed, decision.node_name)
                 status = permit if isinstance(permit, Status) else None
             if status is None:
-                claim = Claim(queued, profile, state, assumed, undo.pop_all(), started)
+                reservation = Reservation(queued, profile, state, assumed, undo.pop_all(), started)
                 if isinstance(permit, dict):
-                    claim.waiting = WaitingPod(assumed, permit)
-                self.claims.add(claim)
-                return claim
+                    reservation.waiting = WaitingPod(assumed, permit)
+                self.reservations.add(reservation)
+                return reservation
         decision.status = status
         decision.node_name = ""
         decision.nominated_node = ""

@@ -1,14 +1,15 @@
-"""HTTP for people and tools: answers about a running scheduler, to those who may have them.
+"""HTTP endpoints of a running scheduler.
 
-What lives here: the application, its routers, and HTTPS with delegated authentication and
-authorization in front of it (``secure_serving``, ``access``); the client that ``berth explain``
-uses. What must not: decisions and their words (``berth.explain``), and state. Every endpoint is a
-coroutine, for then it runs on the scheduler's event loop, between two attempts; a plain function
-would run in a thread and see a table that moves. Neighbours: ``berth.explain`` (answers),
-``berth.main`` (puts the routers together), ``berth.commands`` and ``berth.embedded.up`` (serve
-them).
+What lives here: what all servers share (the application, health, metrics, request bodies), and a
+package per audience:
 
-Decision (2026-11): without a kubeconfig of their own, reviews go to the API server that pods are
-scheduled on, and the scheduler asks for them as itself; because outside of a cluster nobody could
-be known otherwise; instead of turning delegation off there, as kube-scheduler does.
+- ``access``: TLS, authentication and authorization in front of an application
+- ``scheduler``: endpoints of the secure port, for people and tools
+- ``extender``: endpoints of the extender port, for other schedulers
+
+What must not: decisions and their words (``berth.explain``), and state. Every endpoint is a
+coroutine, because then it runs on the scheduler's event loop, between two scheduling attempts; a
+plain function would run in a thread and see the node table change. Neighbours: ``berth.explain``
+and ``berth.extender_server`` (answers), ``berth.endpoints`` (puts the routers together),
+``berth.scheduler_client`` (asks).
 """

@@ -63,7 +63,7 @@ class ExtenderService:
             cache=cache,
             bindings=self._bindings,
             budgets=DisruptionBudgets(listers.pod_disruption_budgets),
-            nominated=lambda: {node: nominator.nominated_pods(node) for node in nominator.nodes()},
+            nominated=nominator.nominated_pods,
         )
 
     async def run(self) -> None:

@@ -9,18 +9,19 @@ from typing import Final
 import msgspec
 
 from berth.config.types import KubeSchedulerConfiguration
-from berth.framework.pod_class import PodClass, class_of
+from berth.framework.handle import Handle
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.pod_signature import PodSignature, signature_of
 from berth.framework.preemption.candidate import Candidate
 from berth.framework.status import Status
 from berth.objects.pod import Pod
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.selectors import compile_selector
-from berth.offline.scenario import OfflineHandle, Scenario, smallest_name
+from berth.offline.scenario import Scenario, smallest_name
 from berth.offline.simulate import Simulation
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
-from berth.scheduler.alike import alike_profiles
+from berth.scheduler.signatures import signature_profiles
 from berth.whatif.answer import Victim
 
 LAST: Final = float("inf")
@@ -48,10 +49,10 @@ class Placing:
     seed: int
     dice: tuple[Random, ...]
     """What chance decides by; thrown anew whenever pods are placed."""
-    alike: frozenset[str]
-    """The profiles for which the pods of one class are alike."""
-    hopeless: dict[PodClass, tuple[int, str]] = field(default_factory=dict)
-    """Of classes of pods that fit nowhere: when that was, and why."""
+    signature_profiles: frozenset[str]
+    """Those whose plugins decide by signature."""
+    hopeless: dict[PodSignature, tuple[int, str]] = field(default_factory=dict)
+    """Of signatures of pods that fit nowhere: when that was, and why."""
 
     @classmethod
     def on(
@@ -67,12 +68,12 @@ class Placing:
         Of several best nodes one is drawn by *seed*; without, it is the one of the smallest name.
         """
         nodes, ties, others = cluster.cache.table, Random(), Random()
-        handle = OfflineHandle(nodes, rng=others, listers=cluster.listers, pods=cluster.pods)
+        handle = Handle(nodes, rng=others, listers=cluster.listers, pod=cluster.pods.get)
         profiles = build_profiles(config, registry, handle)
         select = smallest_name(nodes) if seed is None else ties.choice
         simulation = Simulation(cluster, profiles, (), select=select)
         return cls(
-            cluster, profiles, simulation, seed or 0, (ties, others), alike_profiles(profiles)
+            cluster, profiles, simulation, seed or 0, (ties, others), signature_profiles(profiles)
         )
 
     def place(self, pods: Iterable[PodInfo], *, preempting: bool = False) -> Placed:
@@ -138,8 +139,9 @@ class Placing:
         Who has one leaves *waiting*.
         """
         table = self.cluster.cache.table
-        alike = class_of(pod) if pod.pod.spec.scheduler_name in self.alike else None
-        known = self.hopeless.get(alike) if alike else None
+        profile = pod.pod.spec.scheduler_name
+        signature = signature_of(pod) if profile in self.signature_profiles else None
+        known = self.hopeless.get(signature) if signature else None
         if known is not None and known[0] == table.last_generation:
             placed.refusals[pod.key] = known[1]
             return [pod.key]
@@ -159,8 +161,8 @@ class Placing:
                 del waiting[key]
             else:
                 placed.refusals[key] = decision.message
-                if alike and not decision.gang:  # a gang's hope is in the others, too
-                    self.hopeless[alike] = (table.last_generation, decision.message)
+                if signature and not decision.gang:  # a gang's hope is in the others, too
+                    self.hopeless[signature] = (table.last_generation, decision.message)
         return [decision.pod.key for decision in decisions]
 
     # Preemption.

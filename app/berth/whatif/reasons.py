@@ -4,9 +4,9 @@ from berth.explain.explanation import Explanation
 from berth.explain.judge import judge
 from berth.explain.summary import Subject, summarize
 from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
+from berth.framework.handle import Handle
 from berth.framework.pod_info import PodInfo
 from berth.offline.explain import configuration
-from berth.offline.scenario import OfflineHandle
 from berth.profile.build import Registry, build_profiles
 from berth.whatif.snapshot import Snapshot, SnapshotError
 
@@ -25,7 +25,7 @@ def explain_pod(
         raise SnapshotError(f"pod {key}: there is none, or it has finished")
     config = configuration({"id": "snapshot", "config": snapshot.config}, registry)
     nodes, asked, notes = cluster.cache.table, PodInfo(pod), []
-    handle = OfflineHandle(nodes, listers=cluster.listers, pods=cluster.pods)
+    handle = Handle(nodes, listers=cluster.listers, pod=cluster.pods.get)
     profile = build_profiles(config, registry, handle).get(pod.spec.scheduler_name)
     placed = cluster.cache.pod(asked.uid)
     if placed is not None:

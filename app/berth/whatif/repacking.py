@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from berth.framework.pod_class import PodClass, class_of
 from berth.framework.pod_info import PodInfo
+from berth.framework.pod_signature import PodSignature, signature_of
 from berth.whatif.answer import Move, Repacked
 from berth.whatif.placing import Placed
 from berth.whatif.world import World
@@ -14,12 +14,12 @@ def spare_moves(world: World, placed: Placed) -> None:
 
     Who is placed anew and is like others in all that decides may as well be one of them.
     """
-    alike: dict[PodClass, list[PodInfo]] = {}
+    replicas: dict[PodSignature, list[PodInfo]] = {}
     for pod in world.asked:
-        kind = class_of(pod) if pod.key in world.moving else None
-        if kind is not None and pod.key in placed.nodes:
-            alike.setdefault(kind, []).append(pod)
-    for pods in alike.values():
+        signature = signature_of(pod) if pod.key in world.moving else None
+        if signature is not None and pod.key in placed.nodes:
+            replicas.setdefault(signature, []).append(pod)
+    for pods in replicas.values():
         free = Counter(placed.nodes[pod.key] for pod in pods)
         leaving = []
         for pod in pods:

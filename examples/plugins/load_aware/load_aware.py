@@ -117,7 +117,7 @@ class LoadAware(PreScorePlugin, ScorePlugin):
         if now >= self._due and not self._is_asking:
             self._due = now + self._args.refresh_seconds
             self._is_asking = True
-            self._scheduler.start("read node metrics", self._refresh)
+            self._scheduler.writes.start("read node metrics", self._refresh)
         return None
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:

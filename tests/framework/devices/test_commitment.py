@@ -11,9 +11,9 @@ from berth.framework.devices.claims import ResourceClaims
 from berth.framework.devices.commitment import (
     ClaimCommitment,
     CommitmentError,
-    ConflictError,
     may_be_deallocated,
 )
+from berth.framework.writes import ConflictError
 from berth.objects.devices import (
     EXTENDED_RESOURCE_CLAIM,
     ResourceClaim,

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Final
 
 from berth.clock import rfc3339
@@ -43,14 +42,11 @@ class ClaimBinding:
     def __init__(self, handle: Handle, *, timeout: float) -> None:
         """*timeout* is how many seconds after their allocation devices must be ready."""
         self._handle = handle
+        self._writes = handle.writes
+        self._commitment = ClaimCommitment(handle.writes.resource_claims, handle.clock)
         self._clock = handle.clock
         self._claims = handle.listers.resource_claims
         self._timeout = timeout
-
-    @cached_property
-    def _commitment(self) -> ClaimCommitment:
-        """Made when there is something to write, which not every handle lets us do."""
-        return ClaimCommitment(self._handle.claim_writer, self._clock)
 
     # In memory.
 
@@ -86,7 +82,7 @@ class ClaimBinding:
         async def release() -> None:
             await self._commitment.release(claim, pod)
 
-        self._handle.start(f"release claim {claim.metadata.key}", release)
+        self._writes.start(f"release claim {claim.metadata.key}", release)
 
     def deallocate(self, claim: ResourceClaim, pod: Pod) -> None:
         """Take the devices away from a claim that nobody but *pod* uses."""
@@ -94,7 +90,7 @@ class ClaimBinding:
         async def deallocate() -> None:
             await self._commitment.deallocate(claim, pod)
 
-        self._handle.start(f"deallocate claim {claim.metadata.key}", deallocate)
+        self._writes.start(f"deallocate claim {claim.metadata.key}", deallocate)
 
     def delete(self, claim: ResourceClaim) -> None:
         """Delete a claim that was made for extended resources."""
@@ -102,7 +98,7 @@ class ClaimBinding:
         async def delete() -> None:
             await self._commitment.delete(claim)
 
-        self._handle.start(f"delete claim {claim.metadata.key}", delete)
+        self._writes.start(f"delete claim {claim.metadata.key}", delete)
 
     # To the API, while the pod's binding waits.
 
@@ -151,7 +147,7 @@ class ClaimBinding:
         if has_conditions(written):  # what is said of the devices is read from the watch
             await hand_over()
         else:
-            self._handle.start(f"await claim {written.metadata.key}", hand_over)
+            self._writes.start(f"await claim {written.metadata.key}", hand_over)
         status = {
             "resourceClaimName": written.metadata.name,
             "requestMappings": [
@@ -164,7 +160,7 @@ class ClaimBinding:
             ],
         }
         with doing(f"update pod {pod.key} ExtendedResourceClaimStatus"):
-            await self._handle.patch_pod_status(pod, {"extendedResourceClaimStatus": status})
+            await self._writes.patch_pod_status(pod, {"extendedResourceClaimStatus": status})
         return written
 
     async def _hand_over(self, in_memory: ResourceClaim, written: ResourceClaim) -> None:
@@ -191,7 +187,7 @@ class ClaimBinding:
         drivers = sorted(set[str]().union(*map(awaited_drivers, claims)))
         if not drivers:
             return
-        self._handle.event(
+        self._writes.event(
             pod,
             type="Normal",
             reason="BindingConditionsPending",

@@ -1,12 +1,13 @@
 """Writes what was decided about claims: allocated, reserved, given back (spec §5.17)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Final
 
 import msgspec
 
 from berth.clock import Clock
+from berth.framework.writes import ConflictError, ResourceClaimWrites
 from berth.objects.devices import (
     FINALIZER,
     AllocationResult,
@@ -19,10 +20,6 @@ from berth.objects.pod import Pod
 TRIES: Final = 5
 RETRY_DELAY: Final = 0.01
 """Seconds between tries when a claim was changed since it was read."""
-
-
-class ConflictError(Exception):
-    """The object was changed since it was read."""
 
 
 class CommitmentError(Exception):
@@ -40,36 +37,10 @@ def doing(what: str) -> Iterator[None]:
         raise CommitmentError(f"{what}: {exc}") from exc
 
 
-class ClaimWriter(Protocol):
-    """ResourceClaims on the API server.
-
-    Bodies are whole objects with the ``resourceVersion`` that was read. Raises ConflictError when
-    there is a newer one, and other errors of the client.
-    """
-
-    async def get(self, namespace: str, name: str) -> ResourceClaim: ...
-
-    async def create(self, body: Mapping[str, Any]) -> ResourceClaim: ...
-
-    async def update(self, body: Mapping[str, Any]) -> ResourceClaim:
-        """Write everything but the status."""
-        ...
-
-    async def update_status(self, body: Mapping[str, Any]) -> ResourceClaim: ...
-
-    async def patch_status(
-        self, namespace: str, name: str, patch: Mapping[str, Any]
-    ) -> ResourceClaim:
-        """Apply a strategic merge patch to the status."""
-        ...
-
-    async def delete(self, namespace: str, name: str) -> None: ...
-
-
 class ClaimCommitment:
     """Makes the writes for one claim at a time; a claim that was changed is read again."""
 
-    def __init__(self, writer: ClaimWriter, clock: Clock) -> None:
+    def __init__(self, writer: ResourceClaimWrites, clock: Clock) -> None:
         self._writer = writer
         self._clock = clock
 

@@ -1,0 +1,60 @@
+"""Pods of the same signature: what was found out about one of them holds for all."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from berth.framework.interface import (
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PostFilterPlugin,
+    PreFilterPlugin,
+    ReservePlugin,
+)
+from berth.framework.pod_info import PodInfo, PodTemplate
+
+_DECIDERS = (PreFilterPlugin, FilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin)
+
+
+class PodSignature(NamedTuple):
+    """All that decides about a pod, for plugins that decide by signature.
+
+    Namespace and labels are in the template.
+    """
+
+    template: PodTemplate
+    profile: str
+    priority: int
+    preemption_policy: str | None
+    owner: str
+    """UID of its controller, on which default topology spread constraints may depend."""
+
+
+def signature_of(pod: PodInfo) -> PodSignature | None:
+    """Return the signature of *pod*; None if something of its own has a part in where it may go.
+
+    That is a nomination, a resource claim, a volume that a plugin looks at, or a group.
+    """
+    spec, status, template = pod.pod.spec, pod.pod.status, pod.template
+    if (
+        status.nominated_node_name
+        or status.extended_resource_claim_status is not None
+        or spec.scheduling_group is not None
+        or not template.memo(signature_of, lambda: _has_nothing_of_its_own(pod))
+    ):
+        return None
+    owner = ""
+    for reference in pod.pod.metadata.owner_references:
+        if reference.controller:
+            owner = reference.uid
+    return PodSignature(template, spec.scheduler_name, pod.priority, spec.preemption_policy, owner)
+
+
+def decide_by_signature(plugins: Iterable[Plugin]) -> bool:
+    """Whether all of *plugins* that may reject a pod decide by its signature alone."""
+    return all(plugin.DECIDES_BY_SIGNATURE for plugin in plugins if isinstance(plugin, _DECIDERS))
+
+
+def _has_nothing_of_its_own(pod: PodInfo) -> bool:
+    spec = pod.pod.spec
+    return not spec.resource_claims and all(v == type(v)(name=v.name) for v in spec.volumes)

@@ -1,0 +1,87 @@
+"""Signatures of pods that are known to fit nowhere: one of them was just tried (spec §2.10, §3.5).
+
+A failure is known while nothing that it depends on has changed. It is kept only while a pod of the
+signature waits for events, because events are how a change makes itself known; the first that moves
+any of these pods ends it.
+"""
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+
+from berth.framework.pod_info import QueuedPodInfo
+from berth.framework.pod_signature import PodSignature, signature_of
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailure:
+    """What the attempt for one pod came to; it holds for all pods of the same signature."""
+
+    pod: str
+    """The pod ``namespace/name`` that was tried."""
+    rejectors: frozenset[str]
+    """The plugins that rejected it."""
+    message: str
+    num_nodes: int
+    """All nodes of the cluster at that time."""
+    reasons: Mapping[str, int]
+    """Reason to the number of nodes it holds for."""
+
+
+class KnownSignatures:
+    """The known failures, by signature."""
+
+    def __init__(self, profiles: Container[str]) -> None:
+        """*profiles* are those whose plugins decide by signature."""
+        self._profiles = profiles
+        self._by_priority: dict[int, dict[PodSignature, KnownFailure]] = {}
+
+    def signature_of(self, queued: QueuedPodInfo) -> PodSignature | None:
+        """Return the signature of a pod; None: no other pod has the same."""
+        if queued.pod.spec.scheduler_name not in self._profiles:
+            return None
+        return signature_of(queued.pod_info)
+
+    def learn(self, queued: QueuedPodInfo, failure: KnownFailure) -> None:
+        """Remember *failure* for the signature of a pod that has just begun to wait for events."""
+        signature = self.signature_of(queued)
+        if signature is not None:
+            self._by_priority.setdefault(signature.priority, {})[signature] = failure
+
+    def failure(self, queued: QueuedPodInfo) -> KnownFailure | None:
+        """Return what is known of the signature of a pod."""
+        if not self._by_priority:
+            return None
+        signature = self.signature_of(queued)
+        if signature is None:
+            return None
+        return self._by_priority.get(signature.priority, {}).get(signature)
+
+    def forget(self, queued: QueuedPodInfo | None) -> None:
+        """Have the next pod of this one's signature tried."""
+        if queued is not None and self._by_priority:
+            signature = self.signature_of(queued)
+            if signature is not None:
+                self.forget_signature(signature)
+
+    def forget_signature(self, signature: PodSignature) -> None:
+        """Have the next pod of the signature tried; unknown ones are fine."""
+        if signature in self:
+            same_priority = self._by_priority[signature.priority]
+            del same_priority[signature]
+            if not same_priority:
+                del self._by_priority[signature.priority]
+
+    def forget_above(self, priority: int) -> None:
+        """Have all tried that may evict a pod of *priority*, which has just got a node."""
+        for higher in [known for known in self._by_priority if known > priority]:
+            del self._by_priority[higher]
+
+    def __contains__(self, signature: PodSignature) -> bool:
+        return signature in self._by_priority.get(signature.priority, ())
+
+    def __iter__(self) -> Iterator[PodSignature]:
+        for same_priority in self._by_priority.values():
+            yield from same_priority
+
+    def __bool__(self) -> bool:
+        return bool(self._by_priority)

@@ -1,0 +1,54 @@
+"""Pods that need no attempt, because one of the same signature has just failed.
+
+Decision (2026-11): a failed attempt stands for all pods of its signature
+(:mod:`berth.framework.pod_signature`) until something happens that may help them; instead of one
+attempt each, as in kube-scheduler, where ten thousand pods that fit nowhere hold up those that do.
+The outcome is the same: each pod has its own turn, count of attempts, condition, event and place in
+the queue. "May help" is what the queue takes it for, so what moves one pod of the signature, and
+besides, because a fresh attempt would see it at once: pods given a node in memory, if their arrival
+would move it or they could be evicted for it. What no plugin registers (labels of a namespace, the
+services behind default spread constraints) a signature hears of as late as kube-scheduler's waiting
+pods do, after five minutes.
+"""
+
+from collections.abc import Mapping
+
+from berth.framework.pod_signature import decide_by_signature
+from berth.profile.profile import Profile
+from berth.queue.known_signatures import KnownFailure
+from berth.scheduler.decision import Decision
+from berth.scheduler.decisions import DecisionRecord
+
+
+def signature_profiles(profiles: Mapping[str, Profile]) -> frozenset[str]:
+    """Return the names of the profiles whose plugins decide by signature."""
+    return frozenset(name for name, p in profiles.items() if decide_by_signature(p.plugins))
+
+
+def known_failure_of(
+    decision: Decision, record: DecisionRecord, profile: Profile, *, has_nominations: bool
+) -> KnownFailure | None:
+    """Return what *decision* says about pods of the same signature; None if nothing for sure.
+
+    *has_nominations*: others were nominated to nodes, which they may give up without an event.
+    """
+    status, helped, diagnosis = decision.status, decision.post_filter, decision.diagnosis
+    if (
+        has_nominations
+        or status is None
+        or not status.is_rejected
+        or diagnosis.pending_plugins
+        or diagnosis.statuses  # judged one by one, so not by plugins alone
+        or not diagnosis.unschedulable_plugins <= {plugin.NAME for plugin in profile.plugins}
+        or (helped is not None and (helped.status is None or not helped.status.is_rejected))
+        # Such an attempt moves the rotation on, and the next would begin elsewhere (spec §2.5).
+        or (profile.percentage_of_nodes_to_score and decision.pre_filter.node_names is not None)
+    ):
+        return None
+    return KnownFailure(
+        pod=record.pod,
+        rejectors=frozenset(diagnosis.unschedulable_plugins),
+        message=record.message,
+        num_nodes=record.num_nodes,
+        reasons=record.reasons,
+    )

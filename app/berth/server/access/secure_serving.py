@@ -1,0 +1,142 @@
+"""HTTPS for one application, to those only who may use it (spec §7.2, §7.3)."""
+
+import asyncio
+import logging
+from typing import Final
+
+from starlette.types import ASGIApp
+
+from berth.client.api import Api
+from berth.clock import Clock
+from berth.config.options import Options
+from berth.connection_limit import ConnectionCounts
+from berth.errors import UserError
+from berth.http_server import HttpServer, Listener
+from berth.server.access.authentication import Authenticator
+from berth.server.access.authentication_settings import (
+    AuthenticationSettings,
+    authentication_settings,
+)
+from berth.server.access.authorization import Authorizer, PublicPaths
+from berth.server.access.delegated_access import DelegatedAccess
+from berth.server.access.serving_tls import ServingTls
+from berth.tasks import forever
+
+log = logging.getLogger(__name__)
+
+LOOK_INTERVAL: Final = 10.0
+"""Seconds between looks at the files of certificates."""
+
+LOOKUP_INTERVAL: Final = 60.0
+"""Seconds between questions to the cluster about its authorities."""
+
+
+def with_delegated_access(
+    application: ASGIApp,
+    options: Options,
+    *,
+    tokens: Api,
+    permissions: Api,
+    clock: Clock,
+) -> DelegatedAccess:
+    """Return *application* with TokenReviews by *tokens* and SubjectAccessReviews by *permissions*.
+
+    No client certificate is accepted until the authenticator is given its settings.
+    """
+    authenticator = Authenticator(
+        tokens,
+        settings=AuthenticationSettings(),
+        token_ttl=options.authentication_token_webhook_cache_ttl.seconds,
+        clock=clock,
+    )
+    authorizer = Authorizer(
+        permissions,
+        public=PublicPaths(options.authorization_always_allow_paths),
+        allowed_ttl=options.authorization_webhook_cache_authorized_ttl.seconds,
+        denied_ttl=options.authorization_webhook_cache_unauthorized_ttl.seconds,
+        clock=clock,
+    )
+    return DelegatedAccess(application, authenticator=authenticator, authorizer=authorizer)
+
+
+class SecureServer:
+    """Serves an application, which guards itself, by HTTPS.
+
+    Make one, :meth:`start` it, :meth:`run` it, stop it.
+    """
+
+    def __init__(
+        self,
+        application: ASGIApp,
+        options: Options,
+        *,
+        authenticator: Authenticator,
+        api: Api,
+        clock: Clock,
+    ) -> None:
+        """*authenticator*, whom *application* uses, gets settings: of the flags and of *api*.
+
+        Raises UserError for flags that cannot be obeyed.
+        """
+        self._options = options
+        self._authenticator = authenticator
+        self._api = api
+        self._clock = clock
+        self._tls = ServingTls(options, now=clock.now())
+        self._server = HttpServer(application, tls=self._tls.context)
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    @property
+    def listener(self) -> Listener:
+        return self._server.listener
+
+    @property
+    def connections(self) -> ConnectionCounts:
+        """What becomes of connections; for metrics, not to be changed."""
+        return self._server.connections
+
+    async def start(self) -> None:
+        """Learn whom to believe, then listen. Raises OSError, and UserError about flags."""
+        options = self._options
+        self._believe(await authentication_settings(options, self._api))
+        await self._server.start(
+            options.bind_address, options.secure_port, share_port=options.permit_port_sharing
+        )
+
+    async def run(self) -> None:
+        """Serve, with what files and the cluster say by then; never return."""
+        async with asyncio.TaskGroup() as tasks:
+            for name, run in (
+                ("secure serving", self._server.run),
+                ("serving certificates", self._keep_certificates),
+                ("client authorities", self._keep_authorities),
+            ):
+                tasks.create_task(forever(name, run), name=name)
+
+    async def stop(self) -> None:
+        """Let requests finish, for seconds at most, and close the connections."""
+        await self._server.stop()
+
+    async def _keep_certificates(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK_INTERVAL)
+            self._tls.refresh()
+
+    async def _keep_authorities(self) -> None:
+        while True:
+            await self._clock.sleep(LOOKUP_INTERVAL)
+            try:
+                self._believe(
+                    await authentication_settings(
+                        self._options, self._api, known=self._authenticator.settings
+                    )
+                )
+            except (UserError, OSError) as exc:  # what was believed so far still is
+                log.warning("client authorities were not reloaded", extra={"error": str(exc)})
+
+    def _believe(self, settings: AuthenticationSettings) -> None:
+        self._tls.believe([found.pem for found in settings.authorities])
+        self._authenticator.settings = settings

@@ -1,0 +1,159 @@
+"""``/extender``: what a stock kube-scheduler calls when berth is its extender (spec §9.2)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Protocol
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from berth.clock import Clock
+from berth.extender_server import wire
+from berth.extender_server.answers import Answer
+from berth.metrics.extender_server_metrics import ExtenderServerMetrics
+from berth.profile.profile import Profile
+from berth.server.bodies import BodyError
+from berth.server.extender.bodies import MAX_BODY_BYTES, json_answer, read_question
+from berth.server.extender.disconnection import disconnection
+from berth.server.extender.schemas import described
+from berth.server.refusal import Refusal, cut
+
+PREFIX: Final = "/extender"
+MAX_BINDING_BYTES: Final = 64 * 2**10
+"""Of a question to bind, which is four names."""
+NOT_READY: Final = "the state of the cluster is not known yet"
+REFUSALS: Final = {
+    400: "the body cannot be read",
+    404: "there is no such profile",
+    408: "the body does not come in time",
+    413: "the body is too large",
+    415: "the body is not JSON, or compressed in another way than by gzip",
+    503: NOT_READY,
+}
+
+
+class Answers(Protocol):
+    """Who knows; :class:`berth.extender_server.answers.Answers` for a running service."""
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """By name; a path without a name means the first."""
+        ...
+
+    async def filter(self, profile: Profile, body: bytes) -> Answer: ...
+
+    async def prioritize(self, profile: Profile, body: bytes) -> Answer: ...
+
+    async def preempt(self, profile: Profile, body: bytes) -> Answer: ...
+
+    async def bind(
+        self, profile: Profile, body: bytes, *, gone: asyncio.Future[None]
+    ) -> Answer: ...
+
+
+Ask = Callable[[Request, Profile, bytes], Awaitable[Answer]]
+
+
+class ExtenderEndpoints:
+    """The four verbs, each at ``/extender/{verb}`` and ``/extender/{profile}/{verb}``."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        *,
+        is_ready: Callable[[], bool],
+        metrics: ExtenderServerMetrics,
+        clock: Clock,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._answers = answers
+        self._is_ready = is_ready
+        self._metrics = metrics
+        self._clock = clock
+        self._limit = max_body_bytes
+
+    def router(self) -> APIRouter:
+        router = APIRouter(tags=["extender"])
+        for verb, ask, summary in (
+            ("filter", _at_once(self._answers.filter), "Which of some nodes can take a pod"),
+            (
+                "prioritize",
+                _at_once(self._answers.prioritize),
+                "How good some nodes are for a pod",
+            ),
+            (
+                "preempt",
+                _at_once(self._answers.preempt),
+                "Where evicting these pods makes room for another",
+            ),
+            ("bind", self._bind, "Bind a pod to a node, if it still fits"),
+        ):
+            self._add(router, verb, ask, summary)
+        return router
+
+    def _add(self, router: APIRouter, verb: str, ask: Ask, summary: str) -> None:
+        async def of_first_profile(request: Request) -> Response:
+            return await self._call(verb, ask, request, next(iter(self._answers.profiles)))
+
+        async def of_profile(request: Request, profile: str) -> Response:
+            return await self._call(verb, ask, request, profile)
+
+        for path, endpoint, whose in (
+            (f"{PREFIX}/{verb}", of_first_profile, ", by the first profile"),
+            (f"{PREFIX}/{{profile}}/{verb}", of_profile, ""),
+        ):
+            router.post(
+                path,
+                summary=summary + whose,
+                operation_id=f"{verb}{'_by_first' if whose else ''}",
+                openapi_extra=described(verb),
+                responses={
+                    status: {"model": Refusal, "description": words}
+                    for status, words in REFUSALS.items()
+                },
+            )(endpoint)
+
+    async def _call(self, verb: str, ask: Ask, request: Request, name: str) -> Response:
+        started = self._clock.monotonic()
+        profile = self._answers.profiles.get(name)
+        if profile is None:
+            known = ", ".join(sorted(self._answers.profiles))
+            return _refusal(404, f"profile {name!r} does not exist; there are: {known}")
+        answer = await self._answer(verb, ask, request, profile)
+        taken = self._clock.monotonic() - started
+        self._metrics.called(verb, name, answer.status_code, seconds=taken)
+        return answer
+
+    async def _bind(self, request: Request, profile: Profile, body: bytes) -> Answer:
+        async with disconnection(request.receive) as gone:
+            return await self._answers.bind(profile, body, gone=gone)
+
+    async def _answer(self, verb: str, ask: Ask, request: Request, profile: Profile) -> Response:
+        if not self._is_ready():
+            return _refusal(503, NOT_READY)
+        try:
+            limit = min(self._limit, MAX_BINDING_BYTES) if verb == "bind" else self._limit
+            body = await read_question(request, limit=limit)
+            answer = await ask(request, profile, body)
+        except BodyError as exc:
+            return _refusal(exc.status, str(exc))
+        except wire.QuestionError as exc:
+            return _refusal(400, str(exc))
+        self._metrics.judged(
+            verb,
+            profile.name,
+            asked=answer.nodes,
+            passed=answer.passed,
+            failed=bool(answer.error),
+        )
+        return await json_answer(request, answer.body)
+
+
+def _at_once(ask: Callable[[Profile, bytes], Awaitable[Answer]]) -> Ask:
+    """Return *ask* for a verb that does not care who asks."""
+    return lambda _request, profile, body: ask(profile, body)
+
+
+def _refusal(status: int, reason: str) -> Response:
+    return JSONResponse({"detail": cut(reason)}, status)

@@ -1,0 +1,221 @@
+"""The endpoints below ``/debug``, described in ``/openapi.json``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, HTTPException, Query
+from fastapi.responses import Response
+
+from berth.client.errors import ApiError
+from berth.explain.explainer import Explainer
+from berth.explain.explanation import Told
+from berth.objects.selector_text import parse_label_selector
+from berth.objects.selectors import Selector
+from berth.scheduler.decisions import Result
+from berth.server.refusal import Refusal, cut
+from berth.server.scheduler.debug import models
+from berth.server.scheduler.debug.comparison import ClusterComparison
+from berth.server.scheduler.debug.decisions import DecisionFilter, past_decisions
+from berth.server.scheduler.debug.nodes import NodeFilter, cached_nodes
+from berth.server.scheduler.debug.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
+from berth.server.scheduler.debug.queue import QueueFilter, waiting_pods
+from berth.server.scheduler.debug.reservations import in_flight_pods, nominated_pods, permitted_pods
+from berth.server.scheduler.debug.sight import Sight
+from berth.server.scheduler.debug.tasks import running_tasks
+from berth.server.scheduler.parameters import ONLY_KNOWN
+
+LARGEST_WITH_PODS: Final = 50
+"""Nodes on a page that has their pods: each has up to a few hundred."""
+
+OfPod = Annotated[
+    str, Query(pattern="^([^/]+/[^/]+)?$", description="Only of this pod, as in namespace/name.")
+]
+OfNode = Annotated[str, Query(description="Only of this node.")]
+
+_UNREADABLE: Final[dict[int | str, dict[str, Any]]] = {
+    400: {"model": Refusal, "description": "A parameter cannot be read"}
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Debugged:
+    """What the endpoints look at."""
+
+    sight: Sight
+    explainer: Explainer
+    comparison: ClusterComparison
+    configuration: Callable[[], models.EffectiveConfiguration]
+    is_ready: Callable[[], bool]
+    """Whether the whole state of the cluster is known."""
+
+
+def debug_endpoints(debugged: Debugged) -> APIRouter:
+    """Return the endpoints, to be served on the event loop of the scheduler."""
+    router = APIRouter(prefix="/debug", tags=["debug"], dependencies=[ONLY_KNOWN])
+    _add_pods(router, debugged)
+    _add_cluster(router, debugged)
+    _add_process(router, debugged)
+    return router
+
+
+def _add_pods(router: APIRouter, debugged: Debugged) -> None:
+    sight = debugged.sight
+
+    @router.get(
+        "/queue",
+        summary="Pods that wait for a node",
+        response_model=models.WaitingPods,
+        responses=_UNREADABLE,
+    )
+    async def queue(
+        after: AfterNames,
+        part: Annotated[
+            models.QueueName | None, Query(alias="queue", description="Only of this part of it.")
+        ] = None,
+        namespace: Annotated[str, Query(description="Only of this namespace.")] = "",
+        pod: OfPod = "",
+        plugin: Annotated[
+            str, Query(description="Only pods that this plugin gates, rejected, or has wait.")
+        ] = "",
+        scheduler_name: Annotated[
+            str, Query(alias="schedulerName", description="Only pods of this profile.")
+        ] = "",
+        min_age: Annotated[
+            float,
+            Query(alias="minAge", ge=0, description="Only if they wait for so many seconds."),
+        ] = 0.0,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = QueueFilter(part, namespace, pod, plugin, scheduler_name, min_age)
+        return _json(await waiting_pods(sight, wanted, after=after, limit=limit))
+
+    @router.get(
+        "/nominated",
+        summary="Pods for which room is being made, or kept",
+        response_model=models.NominatedPods,
+        responses=_UNREADABLE,
+    )
+    async def nominated(
+        after: AfterNames, node: OfNode = "", limit: Limit = DEFAULT_LIMIT
+    ) -> Response:
+        return _json(nominated_pods(sight, node=node, after=after, limit=limit))
+
+    @router.get(
+        "/waiting",
+        summary="Pods that have a node and wait for Permit plugins",
+        response_model=models.PermittedPods,
+        responses=_UNREADABLE,
+    )
+    async def waiting(
+        after: AfterNames,
+        plugin: Annotated[str, Query(description="Only those that wait for this plugin.")] = "",
+        node: OfNode = "",
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        return _json(permitted_pods(sight, plugin=plugin, node=node, after=after, limit=limit))
+
+    @router.get(
+        "/inflight",
+        summary="Pods that are being tried, and the events that are kept meanwhile",
+        response_model=models.InFlightPods,
+        responses=_UNREADABLE,
+    )
+    async def inflight(after: AfterNames, limit: Limit = DEFAULT_LIMIT) -> Response:
+        return _json(in_flight_pods(sight, after=after, limit=limit))
+
+    @router.get(
+        "/decisions",
+        summary="The last attempts, the newest first",
+        response_model=models.PastDecisions,
+        responses=_UNREADABLE,
+    )
+    async def decisions(
+        after: AfterNumber,
+        pod: OfPod = "",
+        node: Annotated[str, Query(description="Only if the pod was to go there.")] = "",
+        result: Annotated[Result | None, Query(description="Only if they ended so.")] = None,
+        plugin: Annotated[str, Query(description="Only if this plugin rejected the pod.")] = "",
+        profile: Annotated[str, Query(description="Only of this profile.")] = "",
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = DecisionFilter(pod, node, result, plugin, profile)
+        kept = sight.scheduler.decisions
+        return _json(past_decisions(kept, debugged.explainer, wanted, after=after, limit=limit))
+
+
+def _add_cluster(router: APIRouter, debugged: Debugged) -> None:
+    @router.get(
+        "/cache",
+        summary="Nodes as the scheduler counts them",
+        response_model=models.CachedNodes,
+        responses=_UNREADABLE,
+    )
+    async def cache(
+        after: AfterNumber,
+        node: OfNode = "",
+        zone: Annotated[str, Query(description="Only in this zone, by the node's label.")] = "",
+        selector: Annotated[
+            str,
+            Query(alias="labelSelector", description="Only nodes whose labels match, a=b,c!=d."),
+        ] = "",
+        pods: Annotated[
+            bool,
+            Query(description=f"Tell the pods, too, of at most {LARGEST_WITH_PODS} nodes a page."),
+        ] = False,
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        wanted = NodeFilter(node, zone, _selector(selector))
+        limit = min(limit, LARGEST_WITH_PODS) if pods else limit
+        return _json(cached_nodes(debugged.sight, wanted, with_pods=pods, after=after, limit=limit))
+
+    @router.get(
+        "/compare",
+        summary="Whether the cache holds what the API server says",
+        description="Lists all nodes and pods. What differs is looked at twice, a second apart, for"
+        " the watches may be a moment behind.",
+        response_model=models.ComparisonReport,
+        responses={503: {"model": Refusal, "description": "There is nothing to compare"}},
+    )
+    async def compare(limit: Limit = DEFAULT_LIMIT) -> Response:
+        if not debugged.is_ready():
+            raise HTTPException(503, "the state of the cluster is not known yet")
+        try:
+            return _json(await debugged.comparison.report(limit=limit))
+        except ApiError as exc:
+            raise HTTPException(503, f"the API server does not tell: {exc}") from exc
+
+
+def _add_process(router: APIRouter, debugged: Debugged) -> None:
+    @router.get(
+        "/tasks",
+        summary="Tasks of the event loop, and where they wait",
+        response_model=models.RunningTasks,
+        responses=_UNREADABLE,
+    )
+    async def tasks(
+        after: AfterNames,
+        name: Annotated[str, Query(description="Only those whose name contains this.")] = "",
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        return _json(running_tasks(name=name, after=after, limit=limit))
+
+    @router.get(
+        "/config",
+        summary="What the scheduler was told to do, defaults included",
+        response_model=models.EffectiveConfiguration,
+    )
+    async def config() -> Response:
+        return _json(debugged.configuration())
+
+
+def _selector(text: str) -> Selector | None:
+    try:
+        return parse_label_selector(text) if text else None
+    except ValueError as exc:
+        raise HTTPException(400, cut(str(exc))) from exc
+
+
+def _json(told: Told) -> Response:
+    """Encode *told* in one go, which is some times faster than through plain objects."""
+    return Response(told.model_dump_json(by_alias=True), media_type="application/json")

@@ -1,0 +1,196 @@
+"""Pods that wait for a node."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from berth.clock import rfc3339
+from berth.framework.pod_info import QueuedPodInfo
+from berth.queue.sub_queues import SubQueue
+from berth.scheduler.reservation import Stage
+from berth.server.scheduler.debug.models import QueueName, WaitingPod, WaitingPods
+from berth.server.scheduler.debug.pagination import many_unordered
+from berth.server.scheduler.debug.sight import Sight
+
+_SUB_QUEUES = {
+    QueueName.ACTIVE: SubQueue.ACTIVE,
+    QueueName.BACKOFF: SubQueue.BACKOFF,
+    QueueName.ERROR_BACKOFF: SubQueue.BACKOFF,
+    QueueName.UNSCHEDULABLE: SubQueue.UNSCHEDULABLE,
+    QueueName.GATED: SubQueue.GATED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFilter:
+    """Which waiting pods are asked for; what is empty or zero does not matter."""
+
+    queue: QueueName | None = None
+    namespace: str = ""
+    pod: str = ""
+    """As in namespace/name."""
+    plugin: str = ""
+    """One that gates it, rejected it, or has it wait."""
+    scheduler_name: str = ""
+    min_age: float = 0.0
+    """Seconds since it could first be tried."""
+
+    def tests(self, now: float) -> list[Callable[[QueuedPodInfo], bool]]:
+        """Return what must be true of a pod; nothing for what does not matter."""
+        tests: list[Callable[[QueuedPodInfo], bool]] = []
+        if self.namespace:
+            tests.append(lambda queued: queued.pod.metadata.namespace == self.namespace)
+        if self.pod:
+            tests.append(lambda queued: queued.key == self.pod)
+        if self.plugin:
+            tests.append(lambda queued: self.plugin in _plugins(queued))
+        if self.scheduler_name:
+            tests.append(lambda queued: queued.pod.spec.scheduler_name == self.scheduler_name)
+        if self.min_age:
+            tests.append(lambda queued: now - waiting_since(queued) >= self.min_age)
+        return tests
+
+
+async def waiting_pods(
+    sight: Sight, wanted: QueueFilter, *, after: tuple[str, str] | None, limit: int
+) -> WaitingPods:
+    """Return the pods of the queue that *wanted* describes.
+
+    Among many of them others get a turn. What moves meanwhile is told as it is at the end, what
+    comes or goes perhaps not at all.
+    """
+    queue = sight.scheduler.queue
+    found, token = await many_unordered(
+        list(_of_queue(sight, wanted.queue)),
+        where=partial(_matching, tests=wanted.tests(sight.clock.now())),
+        key=_place,
+        after=after,
+        limit=limit,
+    )
+    ahead = await queue.all_ahead_of([each.key for each in found])
+    found = [each for each in found if queue.get(each.key) is each or queue.is_in_flight(each.uid)]
+    messages = {record.uid: record.message for record in sight.scheduler.decisions.all()}
+    return WaitingPods(
+        items=tuple(_told(each, sight, ahead.get(each.key), messages) for each in found),
+        continue_=token,
+        counts=_counts(sight),
+    )
+
+
+def waiting_since(queued: QueuedPodInfo) -> float:
+    """Return since when a pod waits, as metrics have it."""
+    first = queued.initial_attempt_timestamp
+    return queued.timestamp if first is None else first
+
+
+def _place(queued: QueuedPodInfo) -> tuple[str, str]:
+    pod = queued.pod_info
+    return pod.key, pod.uid
+
+
+def _matching(
+    pods: Iterable[QueuedPodInfo], *, tests: Sequence[Callable[[QueuedPodInfo], bool]]
+) -> Iterable[QueuedPodInfo]:
+    for test in tests:
+        pods = filter(test, pods)
+    return pods
+
+
+def _of_queue(sight: Sight, name: QueueName | None) -> Iterator[QueuedPodInfo]:
+    queue = sight.scheduler.queue
+    if name in (None, QueueName.IN_FLIGHT):
+        yield from in_flight(sight)
+    match name:
+        case None:
+            for sub_queue in SubQueue:
+                yield from queue.waiting(sub_queue)
+        case QueueName.BACKOFF | QueueName.ERROR_BACKOFF:
+            for queued in queue.waiting(SubQueue.BACKOFF):
+                if _backoff_name(queued) is name:
+                    yield queued
+        case QueueName.ACTIVE | QueueName.UNSCHEDULABLE | QueueName.GATED:
+            yield from queue.waiting(_SUB_QUEUES[name])
+
+
+def in_flight(sight: Sight) -> Iterator[QueuedPodInfo]:
+    """Yield the pods that wait for Permit plugins; what is being tried is never seen."""
+    for reservation in sight.scheduler.reservations:
+        if reservation.stage is Stage.PERMIT:
+            yield reservation.queued
+
+
+def _counts(sight: Sight) -> dict[QueueName, int]:
+    queue = sight.scheduler.queue
+    pending = queue.pending_counts()
+    broken = sum(1 for each in queue.waiting(SubQueue.BACKOFF) if not _rejectors(each))
+    return {
+        QueueName.ACTIVE: pending[SubQueue.ACTIVE],
+        QueueName.BACKOFF: pending[SubQueue.BACKOFF] - broken,
+        QueueName.ERROR_BACKOFF: broken,
+        QueueName.UNSCHEDULABLE: pending[SubQueue.UNSCHEDULABLE],
+        QueueName.GATED: pending[SubQueue.GATED],
+        QueueName.IN_FLIGHT: len(queue.in_flight()),
+    }
+
+
+def _queue_name(queued: QueuedPodInfo, sight: Sight) -> QueueName:
+    queue = sight.scheduler.queue
+    if queue.get(queued.key) is not queued:
+        return QueueName.IN_FLIGHT
+    match queue.sub_queue_of(queued.key):
+        case SubQueue.BACKOFF:
+            return _backoff_name(queued)
+        case SubQueue.UNSCHEDULABLE:
+            return QueueName.UNSCHEDULABLE
+        case SubQueue.GATED:
+            return QueueName.GATED
+        case _:
+            return QueueName.ACTIVE
+
+
+def _backoff_name(queued: QueuedPodInfo) -> QueueName:
+    return QueueName.BACKOFF if _rejectors(queued) else QueueName.ERROR_BACKOFF
+
+
+def _rejectors(queued: QueuedPodInfo) -> set[str]:
+    return queued.unschedulable_plugins or queued.pending_plugins
+
+
+def _plugins(queued: QueuedPodInfo) -> set[str]:
+    gate = {queued.gating_plugin} - {""}
+    return queued.unschedulable_plugins | queued.pending_plugins | gate
+
+
+def _told(
+    queued: QueuedPodInfo, sight: Sight, ahead: int | None, messages: Mapping[str, str]
+) -> WaitingPod:
+    queue, now = sight.scheduler.queue, sight.clock.now()
+    name, first = _queue_name(queued, sight), waiting_since(queued)
+    next_try = None if name is QueueName.IN_FLIGHT else queue.next_try(queued)
+    return WaitingPod(
+        pod=queued.key,
+        uid=queued.uid,
+        scheduler_name=queued.pod.spec.scheduler_name,
+        priority=queued.pod_info.priority,
+        queue=name,
+        since=rfc3339(queued.timestamp),
+        waiting_since=rfc3339(first),
+        age_seconds=now - first,
+        attempts=queued.attempts,
+        pods_ahead=ahead if name is QueueName.ACTIVE else None,
+        next_try_at=None if next_try is None else rfc3339(next_try),
+        next_try_in_seconds=None if next_try is None else next_try - now,
+        gating_plugin=queued.gating_plugin,
+        rejecting_plugins=tuple(sorted(queued.unschedulable_plugins)),
+        pending_plugins=tuple(sorted(queued.pending_plugins)),
+        nominated_node=queue.nominator.nominated_node(queued.uid) or "",
+        message=_condition(queued, sight) or messages.get(queued.uid, ""),
+    )
+
+
+def _condition(queued: QueuedPodInfo, sight: Sight) -> str:
+    current = sight.pods.get(queued.key, queued.pod)
+    for condition in current.status.conditions:
+        if condition.type == "PodScheduled":
+            return condition.message
+    return ""

@@ -1,0 +1,140 @@
+"""``/explain``: why a pod is pending, or why it is where it is."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, Final, Literal, Protocol
+
+import msgspec
+from fastapi import APIRouter, HTTPException, Query, Response
+from pydantic import AfterValidator, NonNegativeInt
+
+from berth.explain.explanation import Explanation, WorkloadExplanation
+from berth.explain.workload import WORKLOADS, Workload
+from berth.objects.names import MAX_SUBDOMAIN
+from berth.server.refusal import Refusal
+from berth.server.scheduler.parameters import ONLY_KNOWN
+from berth.tasks import in_turns
+
+NODES_TOLD: Final = 20
+NODES_ENCODED: Final = 100
+"""In one turn of the event loop."""
+LONGEST_KEY: Final = 2 * MAX_SUBDOMAIN + 1
+MOST_WAITING: Final = 16
+"""Questions that wait for their turn; there is one at a time."""
+RETRY_SECONDS: Final = 1
+REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+    404: {"model": Refusal},
+    429: {"model": Refusal, "description": "Too many questions at once"},
+}
+
+
+NumberOfNodes = Annotated[
+    NonNegativeInt | Literal["all"],
+    Query(description="about how many nodes to tell, the best first"),
+]
+
+
+class Answers(Protocol):
+    """Who knows; :class:`berth.explain.explainer.Explainer` for a running scheduler."""
+
+    async def explain_in_turns(self, key: str, *, limit: int | None) -> Explanation | None: ...
+
+    async def explain_workload_in_turns(
+        self, namespace: str, workload: Workload, *, limit: int | None
+    ) -> WorkloadExplanation | None: ...
+
+
+def explain_endpoints(answers: Answers) -> APIRouter:
+    """Return the endpoints that ask *answers*."""
+    router = APIRouter(tags=["explain"], dependencies=[ONLY_KNOWN])
+    queue = _Queue()
+
+    @router.get(
+        "/explain/pods/{namespace}/{name}",
+        summary="Why a pod is pending, or why it is where it is",
+        response_model=Explanation,
+        responses=REFUSALS,
+    )
+    async def explain_pod(
+        namespace: str,
+        name: str,
+        nodes: NumberOfNodes = NODES_TOLD,
+    ) -> Response:
+        async with queue.turn():
+            key = f"{namespace}/{name}"
+            found = await answers.explain_in_turns(key, limit=_limit(nodes))
+            if found is None:
+                reason = f"pod {key[:LONGEST_KEY]}: there is none, or it has finished"
+                raise HTTPException(404, reason)
+            return Response(await _encoded(found), media_type="application/json")
+
+    @router.get(
+        "/explain/pods/{namespace}",
+        summary="Why pods of a Deployment, StatefulSet, Job or the like are pending",
+        response_model=WorkloadExplanation,
+        responses=REFUSALS,
+    )
+    async def explain_workload(
+        namespace: str,
+        workload: Annotated[
+            str,
+            AfterValidator(lambda text: str(Workload.parse(text))),
+            Query(
+                description=f"kind and name, as in deployment/web; of {', '.join(WORKLOADS)}",
+                max_length=LONGEST_KEY,
+            ),
+        ],
+        nodes: NumberOfNodes = NODES_TOLD,
+    ) -> Response:
+        asked = Workload.parse(workload)
+        async with queue.turn():
+            found = await answers.explain_workload_in_turns(namespace, asked, limit=_limit(nodes))
+            if found is None:
+                where = namespace[:LONGEST_KEY]
+                raise HTTPException(404, f"{asked} in namespace {where}: no pod of it is known")
+            pods = [msgspec.Raw(await _encoded(each)) for each in found.pods]
+            told = found.model_dump(mode="json", by_alias=True, exclude={"pods"})
+            body = msgspec.json.encode({**told, "pods": pods})
+            return Response(body, media_type="application/json")
+
+    return router
+
+
+def _limit(nodes: int | Literal["all"]) -> int | None:
+    return None if nodes == "all" else nodes
+
+
+class _Queue:
+    """One explanation at a time, and not too many that wait: together they would take all turns."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        if self._waiting >= MOST_WAITING:
+            headers = {"Retry-After": str(RETRY_SECONDS)}
+            raise HTTPException(429, f"{self._waiting} questions wait already", headers=headers)
+        self._waiting += 1
+        try:
+            await self._lock.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+async def _encoded(found: Explanation) -> bytes:
+    """Return the JSON of *found*, whose nodes may be many: others get a turn between them."""
+    if found.judgement is None:
+        return found.model_dump_json(by_alias=True).encode()
+    pieces = []
+    async for some in in_turns(found.judgement.nodes, piece=NODES_ENCODED):
+        pieces += [verdict.model_dump_json(by_alias=True).encode() for verdict in some]
+    told = found.model_dump(mode="json", by_alias=True, exclude={"judgement": {"nodes"}})
+    told["judgement"]["nodes"] = msgspec.Raw(b"[" + b",".join(pieces) + b"]")
+    return msgspec.json.encode(told)

@@ -1,0 +1,168 @@
+"""``/simulate``: what would be, on the cluster as it is or on a snapshot that comes along.
+
+A question may be large, or hostile. Nothing of it is read here: it goes as it came to a process of
+its own, which asks for the state of the cluster if the question brings none.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any, Final, Protocol
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from pydantic import Field
+
+from berth.server.bodies import JSON, BodyError, read_body, require_json
+from berth.server.json_schema import inlined
+from berth.server.refusal import Refusal
+from berth.server.scheduler.simulation_process import (
+    MEMORY_STATUS,
+    SimulationError,
+    SimulationFailedError,
+    SimulationTooLargeError,
+    TooManySimulationsError,
+)
+from berth.whatif.answer import Answer
+from berth.whatif.question import Question
+from berth.whatif.snapshot import Snapshot
+
+MOST_BYTES: Final = 32 * 2**20
+"""Of a request. A cluster of 5,000 nodes and 50,000 pods is half of that."""
+RETRY_SECONDS: Final = 1
+
+
+class Simulate(Protocol):
+    """Who simulates: ``SimulationProcesses.simulate`` in ``simulation_process``."""
+
+    async def __call__(
+        self, ask: Callable[[], Awaitable[bytes]], live: Callable[[], Iterable[bytes]]
+    ) -> bytes:
+        """Answer what *ask* returns, on *live* unless it brings a snapshot.
+
+        Raises SimulationError.
+        """
+        ...
+
+
+class SimulationRequest(Question):
+    """A question, and what it is about."""
+
+    snapshot: dict[str, Any] | None = Field(
+        default=None,
+        description="What `GET /snapshot` answered, or a List of Kubernetes objects; without it,"
+        " the question is about the cluster as it is now",
+    )
+
+
+POD: Final = {
+    "metadata": {"labels": {"app": "web"}},
+    "spec": {
+        "containers": [
+            {"name": "web", "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}}}
+        ]
+    },
+}
+DEPLOYMENT: Final = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": POD},
+}
+NODE: Final = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "large", "labels": {"topology.kubernetes.io/zone": "a"}},
+    "status": {"capacity": {"cpu": "16", "memory": "64Gi", "pods": "110"}},
+}
+EXAMPLES: Final[dict[str, dict[str, Any]]] = {
+    "fit": {
+        "summary": "Would 300 replicas fit, and how many nodes must be added if not?",
+        "value": {
+            "templates": [{"manifest": DEPLOYMENT, "replicas": 300}],
+            "findNodes": {"manifest": NODE},
+        },
+    },
+    "drain": {
+        "summary": "Could the spot nodes of a zone be done without, if pods may be evicted?",
+        "value": {
+            "removeNodes": {"selector": "pool=spot,topology.kubernetes.io/zone=a"},
+            "preemption": True,
+        },
+    },
+    "removable": {
+        "summary": "Which nodes can go, so that all of their pods fit on the others?",
+        "value": {"findRemovable": {"names": ["spot-*"]}},
+    },
+    "repack": {
+        "summary": "How many nodes would be needed if all pods were placed anew?",
+        "value": {"repack": True},
+    },
+    "uploaded": {
+        "summary": "Where would what waits in a snapshot go?",
+        "value": {
+            "snapshot": {
+                "apiVersion": "berth/v1",
+                "kind": "Snapshot",
+                "metadata": {"time": "2026-01-01T00:00:00Z"},
+                "items": [{"apiVersion": "v1", "kind": "NodeList", "items": [NODE]}],
+            }
+        },
+    },
+}
+
+
+_BODY: Final[dict[str, Any]] = {
+    "required": True,
+    "content": {
+        JSON: {"schema": inlined(SimulationRequest.model_json_schema()), "examples": EXAMPLES}
+    },
+}
+
+
+def simulate_endpoints(
+    take: Callable[[], Snapshot], simulate: Simulate, *, is_synced: Callable[[], bool]
+) -> APIRouter:
+    """Return the endpoint that has questions answered by *simulate*."""
+    router = APIRouter(tags=["what if"])
+
+    def live() -> Iterable[bytes]:
+        if not is_synced():
+            raise HTTPException(503, "the state of the cluster is not known yet")
+        return take().encode()
+
+    @router.post(
+        "/simulate",
+        summary="Where pods would go, and what would be without a node",
+        description="Nothing is changed: pods are placed on a copy of the cluster, by all plugins"
+        " of the configuration, in the order of the queue. The same question has the same answer.",
+        response_model=Answer,
+        openapi_extra={"requestBody": _BODY},
+        responses={
+            400: {"model": Refusal, "description": "The request ends too early"},
+            408: {"model": Refusal, "description": "The request does not come in time"},
+            413: {"model": Refusal, "description": "The request is too large"},
+            415: {"model": Refusal, "description": "The request is not JSON"},
+            422: {"model": Refusal, "description": "The question cannot be answered"},
+            429: {"model": Refusal, "description": "Too many simulations at once"},
+            500: {"model": Refusal, "description": "The simulation has failed"},
+            503: {"model": Refusal, "description": "The state of the cluster is not known yet"},
+            MEMORY_STATUS: {"model": Refusal, "description": "It takes too much memory"},
+        },
+    )
+    async def what_if(request: Request) -> Response:
+        try:
+            require_json(request)
+            found = await simulate(partial(read_body, request, limit=MOST_BYTES), live)
+        except BodyError as exc:
+            raise HTTPException(exc.status, str(exc)) from exc
+        except TooManySimulationsError as exc:
+            headers = {"Retry-After": str(RETRY_SECONDS)}
+            raise HTTPException(429, str(exc), headers=headers) from exc
+        except SimulationTooLargeError as exc:
+            raise HTTPException(MEMORY_STATUS, str(exc)) from exc
+        except SimulationFailedError as exc:
+            raise HTTPException(500, str(exc)) from exc
+        except SimulationError as exc:
+            raise HTTPException(422, str(exc)) from exc
+        return Response(found, media_type=JSON)
+
+    return router
