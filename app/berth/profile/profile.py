@@ -69,20 +69,20 @@ class PreFilterOutcome:
     plugins_with_nodes: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ScoreTable:
     """Scores of the nodes that passed, one column per plugin that scored."""
 
     rows: NDArray[np.intp]
-    raw: dict[str, Ints] = field(default_factory=dict)
+    raw: Mapping[str, Ints]
     """As the plugin gave them."""
-    weighted: dict[str, Ints] = field(default_factory=dict)
+    weighted: Mapping[str, Ints]
     """Normalised to 0..100 and times the plugin's weight."""
-    total: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    weights: Mapping[str, int] = field(default_factory=dict)
+    total: Ints
+    weights: Mapping[str, int]
     """By plugin, those that applied."""
-    best: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
-    """Where in ``rows`` those with the highest total are, once a node is chosen."""
+    extenders: Ints | None = None
+    """What of the totals comes from extenders; None if none has scored."""
 
 
 class Profile:
@@ -317,8 +317,9 @@ class Profile:
     ) -> ScoreTable | Status:
         """Run those Score plugins whose PreScore did not say Skip."""
         evaluations = self.evaluations["Score"]
-        table = ScoreTable(rows, weights=self.weights)
-        table.total = np.zeros(len(rows), np.int64)
+        raw_scores: dict[str, Ints] = {}
+        weighted_scores: dict[str, Ints] = {}
+        total = np.zeros(len(rows), np.int64)
         of_all = 0 if self.scores else 1
         # Copying a whole column takes a fraction of the time of picking all its values.
         is_everybody = len(rows) == nodes.size and np.array_equal(rows, np.arange(nodes.size))
@@ -349,11 +350,11 @@ class Profile:
                 of_all += worst * weight
             else:
                 weighted = normal if weight == 1 else normal * weight
-                table.total += weighted
-            table.raw[plugin.NAME] = of_rows
-            table.weighted[plugin.NAME] = weighted
-        table.total += of_all
-        return table
+                total += weighted
+            raw_scores[plugin.NAME] = of_rows
+            weighted_scores[plugin.NAME] = weighted
+        total += of_all
+        return ScoreTable(rows, raw_scores, weighted_scores, total, self.weights)
 
     # Claiming.
 
