@@ -1,7 +1,7 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,7 +40,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, everywhere, is_everywhere
-from berth.profile.failures import first_failure, first_failure_together
+from berth.profile.failures import first_failure
 from berth.profile.guard import is_in_tree
 from berth.profile.statuses import (
     bug_in,
@@ -419,23 +419,21 @@ class Profile:
         pod: PodInfo,
         node_name: str,
         *,
-        running: list[PreBindPlugin],
+        entered: Callable[[Sequence[PreBindPlugin]], None],
     ) -> Status | None:
         """Run *plugins*, which have work to do, in order; return the first failure.
 
         Neighbours that allow it run side by side; when one of them fails the others are cancelled.
-        *running* has those that run at the moment, or that a cancellation has met.
+        *entered* is told which plugins are about to run.
         """
 
         async def run(plugin: PreBindPlugin) -> Status | None:
-            running.append(plugin)
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
-            running.remove(plugin)
             return None if status is None else refused(status, "PreBind", plugin)
 
-        for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):
-            runs = [partial(run, plugin) for plugin in group]
-            status = await (first_failure_together if together else first_failure)(runs)
+        for group in _parallel_groups(plugins):
+            entered(group)
+            status = await first_failure([partial(run, plugin) for plugin in group])
             if status is not None:
                 return status
         return None
@@ -473,6 +471,15 @@ class Profile:
     ) -> T:
         """Call a plugin that waits; what it raises is for whoever runs the binding."""
         return await call(state, *args)
+
+
+def _parallel_groups(plugins: Iterable[PreBindPlugin]) -> Iterator[list[PreBindPlugin]]:
+    """Put those neighbours together that allow it."""
+    for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):
+        if together:
+            yield list(group)
+        else:
+            yield from ([plugin] for plugin in group)
 
 
 def eligible_rows(outcome: PreFilterOutcome, nodes: NodeTable) -> tuple[Mask, Status | None]:

@@ -25,7 +25,9 @@ class Cycle:
     state: CycleState = field(default_factory=CycleState)
 
     @classmethod
-    def begin(cls, profile: Profile, pod: PodInfo, *, cache: Cache, nominator: Nominator) -> "Cycle":
+    def begin(
+        cls, profile: Profile, pod: PodInfo, *, cache: Cache, nominator: Nominator
+    ) -> "Cycle":
         """Begin a cycle on the nodes as they are now."""
         cache.refresh_order()
         return cls(profile, pod, cache.table, nominator.nominated_pods())

@@ -18,7 +18,7 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.queue.events_from_update import node_events, pod_events
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.reservation import Reservations
+from berth.scheduler.binding import Bindings
 from berth.scheduler.timed_handler import EventTimer
 
 log = logging.getLogger(__name__)
@@ -44,13 +44,13 @@ class PodHandler:
         *,
         queue: SchedulingQueue,
         cache: Cache,
-        reservations: Reservations,
+        bindings: Bindings,
         scheduler_names: Container[str],
         timer: EventTimer,
     ) -> None:
         self._queue = queue
         self._cache = cache
-        self._reservations = reservations
+        self._bindings = bindings
         self._scheduler_names = scheduler_names
         self._timer = timer
 
@@ -120,7 +120,7 @@ class PodHandler:
         """
         assumed = self._cache.pod(pod.metadata.uid)
         if assumed is not None:
-            if self._reservations.reject_waiting(pod.metadata.uid, "removed"):
+            if self._bindings.reject_waiting(pod.metadata.uid, "removed"):
                 return
             try:
                 self._cache.forget_pod(assumed)

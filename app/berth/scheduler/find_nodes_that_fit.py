@@ -21,7 +21,7 @@ NO_ROWS: Final = np.empty(0, np.intp)
 
 @dataclass(frozen=True, slots=True)
 class FeasibleNodes:
-    """Which nodes can take a pod, and why the others cannot. Rows are those of the cycle's table."""
+    """Which nodes can take a pod, and why the others cannot. Rows are those of the table."""
 
     diagnosis: Diagnosis
     feasible: Mask
@@ -33,6 +33,11 @@ class FeasibleNodes:
     """The pod's nominated node passed, and is the only candidate (spec §2.4)."""
     error: Status | None = None
     """Why the search could not be finished; there are no candidates then."""
+
+    @classmethod
+    def nowhere(cls, diagnosis: Diagnosis) -> "FeasibleNodes":
+        """Make what stands for a search that was not made, or has to be made again."""
+        return cls(diagnosis, np.empty(0, bool), NO_ROWS)
 
     def status_of(self, row: int) -> Status | None:
         """Return why the node in *row* cannot take the pod; None if it can."""

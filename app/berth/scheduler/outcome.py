@@ -1,6 +1,6 @@
 """What a scheduling attempt came to: placed, unschedulable or failed, each with its evidence."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Final
 
@@ -67,7 +67,7 @@ class Placed:
     node_name: str
     scores: ScoreTable | None = None
     """None if there was a single candidate: it is not scored."""
-    best: NDArray[np.intp] = NO_ROWS
+    best: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
     """Where in ``scores`` the nodes with the highest total are, the chosen one among them."""
     gang: str = ""
     """The name of the gang that the pod was tried with; empty if alone."""
@@ -129,3 +129,19 @@ class Failed:
 
 
 Outcome = Placed | Unschedulable | Failed
+
+
+def rejected_on_node(status: Status) -> Diagnosis:
+    """Return the diagnosis of a pod whose own node is refused: the cluster is one node (§2.7)."""
+    diagnosis = Diagnosis(1, statuses={0: status})
+    diagnosis.unschedulable_plugins.add(status.plugin)
+    return diagnosis
+
+
+def refused(placed: Placed, status: Status) -> Unschedulable | Failed:
+    """Return what a decision came to that Reserve or Permit refused with *status* (spec §2.7)."""
+    pod, profile, found, gang = placed.pod, placed.profile, placed.found, placed.gang
+    if not status.is_rejected:
+        return Failed(pod, profile, found, status, refused=placed, gang=gang)
+    found = replace(found, diagnosis=rejected_on_node(status))
+    return Unschedulable(pod, profile, found, CLEAR, refused=placed, gang=gang)

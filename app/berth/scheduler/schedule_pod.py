@@ -17,37 +17,46 @@ from berth.scheduler.score_nodes import Select, prioritize_nodes, select_host
 def schedule_pod(cycle: Cycle, *, select: Select, sampling: Sampling | None = None) -> Outcome:
     """Decide where the pod of *cycle* goes; changes nothing but the rotation of *sampling*.
 
-    As in kube-scheduler, a single candidate is taken without scoring. PostFilter is not run.
+    PostFilter is not run.
     """
-    found = find_nodes_that_fit_pod(cycle, sampling)
-    if len(found.candidates) == 1:
-        return place_on_only_candidate(cycle, found)
-    return place_on_best_candidate(cycle, found, select=select)
+    return place_on_a_candidate(cycle, find_nodes_that_fit_pod(cycle, sampling), select=select)
 
 
 def evaluate_pod(cycle: Cycle, *, select: Select) -> Outcome:
     """Decide the same, and find out about every node: all are filtered, all candidates scored."""
-    return place_on_best_candidate(cycle, evaluate_all_nodes(cycle), select=select)
+    found = evaluate_all_nodes(cycle)
+    if len(found.candidates) == 1:
+        return place_on_best(cycle, found, select=select)
+    return place_on_a_candidate(cycle, found, select=select)
 
 
-def place_on_only_candidate(cycle: Cycle, found: FeasibleNodes) -> Placed:
-    node_name = cycle.nodes.name(int(found.candidates[0]))
-    return Placed(cycle.pod, cycle.profile.name, found, node_name)
-
-
-def place_on_best_candidate(
+def place_on_a_candidate(
     cycle: Cycle,
     found: FeasibleNodes,
     *,
     select: Select,
     extender_scores: Mapping[str, int] | None = None,
 ) -> Outcome:
-    """Score the candidates and take one with the highest total; say why not if there is none."""
-    pod, profile = cycle.pod, cycle.profile.name
+    """Take one of the candidates; as in kube-scheduler, a single one is not scored."""
+    pod, profile, candidates = cycle.pod, cycle.profile.name, found.candidates
     if found.error is not None:
         return Failed(pod, profile, found, found.error)
-    if not len(found.candidates):
+    if not len(candidates):
         return Unschedulable(pod, profile, found)
+    if len(candidates) == 1:
+        return Placed(pod, profile, found, cycle.nodes.name(int(candidates[0])))
+    return place_on_best(cycle, found, select=select, extender_scores=extender_scores)
+
+
+def place_on_best(
+    cycle: Cycle,
+    found: FeasibleNodes,
+    *,
+    select: Select,
+    extender_scores: Mapping[str, int] | None = None,
+) -> Placed | Failed:
+    """Score the candidates and take one of those with the highest total."""
+    pod, profile = cycle.pod, cycle.profile.name
     scores = prioritize_nodes(cycle, found.candidates, extender_scores=extender_scores)
     if isinstance(scores, Status):
         return Failed(pod, profile, found, scores)
