@@ -6,8 +6,8 @@ from typing import Any, Final, Protocol
 from berth.client.connect import connect
 from berth.client.errors import ApiError, ForbiddenError, NotFoundError
 from berth.clock import RealClock, rfc3339
-from berth.commands.terminal import UsageError, in_loop
 from berth.offline.scenario import KINDS
+from berth.terminal import UsageError, in_loop
 from berth.whatif.daemons import DAEMON_SET
 from berth.whatif.snapshot import Snapshot, api_version, decode
 

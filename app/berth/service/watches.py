@@ -46,6 +46,7 @@ class Watches:
         queue: SchedulingQueue,
         *,
         pods: PodHandler,
+        known_pods: dict[str, Pod],
         nodes: NodeHandler,
         extenders: Extenders,
         timer: EventTimer,
@@ -54,7 +55,7 @@ class Watches:
     ) -> None:
         """*pods* and *nodes* are told of theirs, of which all is kept that *extenders* are shown.
 
-        *timer* measures the other handlers.
+        *known_pods* is where the pods are kept; *timer* measures the other handlers.
         """
         self.malformed = 0
         """Objects that could not be read and were skipped."""
@@ -67,6 +68,7 @@ class Watches:
             decode: Callable[[bytes], Any],
             handler: Any,
             params: Mapping[str, str] | None = None,
+            objects: dict[str, Any] | None = None,
         ) -> Any:
             return Reflector(
                 client,
@@ -79,6 +81,7 @@ class Watches:
                 rng=rng,
                 on_malformed=self._on_malformed,
                 contact=client.contact,
+                objects=objects,
             )
 
         self._listed: dict[str, Reflector[Any]] = {
@@ -107,7 +110,9 @@ class Watches:
                 *device_watches(listers, queue),
             )
         }
-        self.pods: Reflector[Pod] = watch(PODS, Pod, extenders.decode_pod, pods, UNFINISHED_PODS)
+        self.pods: Reflector[Pod] = watch(
+            PODS, Pod, extenders.decode_pod, pods, UNFINISHED_PODS, known_pods
+        )
         self.nodes: Reflector[Node] = watch(NODES, Node, extenders.decode_node, nodes)
         self.reflectors: Mapping[str, Reflector[Any]] = {
             **self._listed,
