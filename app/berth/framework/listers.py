@@ -1,14 +1,22 @@
-"""Objects that plugins look up, by kind and namespace."""
+"""The objects that plugins look up, by kind; and the declaration of each kind.
+
+A kind is declared once, as a field of :class:`Listers`. What follows from it: its watch
+(:mod:`berth.service.watches`), its lister, the events that it wakes waiting pods with
+(:mod:`berth.scheduler.event_handlers`), what of a malformed object counts, and that snapshots and
+scenarios have its objects.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MethodType
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 from weakref import WeakMethod
 
 from berth.framework.devices.claims import ResourceClaims
 from berth.framework.devices.classes import DeviceClasses
 from berth.framework.devices.pools import ResourceSlices
+from berth.framework.events import ActionType, EventResource
+from berth.framework.kind import NODES, PODS, Kind
 from berth.objects.cluster import (
     Namespace,
     ReplicaSet,
@@ -16,7 +24,9 @@ from berth.objects.cluster import (
     Service,
     StatefulSet,
 )
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice, decode_claim
 from berth.objects.meta import ObjectMeta
+from berth.objects.partial_objects import any_part, part_of_claim
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.storage import (
     CSIDriver,
@@ -27,6 +37,8 @@ from berth.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
+
+ADD, UPDATE, DELETE = ActionType.ADD, ActionType.UPDATE, ActionType.DELETE
 
 
 class ApiObject(Protocol):
@@ -118,23 +130,135 @@ class Lister(Generic[T]):
             self._followers.remove(follower)
 
 
+def listed(kind: Kind[Any], lister: Callable[[], Any] = Lister) -> Any:
+    """Declare a field of :class:`Listers` for *kind*; *lister* makes what keeps its objects."""
+    return field(default_factory=lister, metadata={"kind": kind})
+
+
 @dataclass(frozen=True, slots=True)
 class Listers:
-    """The kinds that in-tree plugins read beside pods and nodes."""
+    """The kinds that the scheduler reads beside pods and nodes."""
 
-    namespaces: Lister[Namespace] = field(default_factory=Lister)
-    services: Lister[Service] = field(default_factory=Lister)
-    replication_controllers: Lister[ReplicationController] = field(default_factory=Lister)
-    replica_sets: Lister[ReplicaSet] = field(default_factory=Lister)
-    stateful_sets: Lister[StatefulSet] = field(default_factory=Lister)
-    pod_disruption_budgets: Lister[PodDisruptionBudget] = field(default_factory=Lister)
-    persistent_volumes: Lister[PersistentVolume] = field(default_factory=Lister)
-    persistent_volume_claims: Lister[PersistentVolumeClaim] = field(default_factory=Lister)
-    storage_classes: Lister[StorageClass] = field(default_factory=Lister)
-    csi_nodes: Lister[CSINode] = field(default_factory=Lister)
-    csi_drivers: Lister[CSIDriver] = field(default_factory=Lister)
-    csi_storage_capacities: Lister[CSIStorageCapacity] = field(default_factory=Lister)
-    volume_attachments: Lister[VolumeAttachment] = field(default_factory=Lister)
-    resource_claims: ResourceClaims = field(default_factory=ResourceClaims)
-    resource_slices: ResourceSlices = field(default_factory=ResourceSlices)
-    device_classes: DeviceClasses = field(default_factory=DeviceClasses)
+    namespaces: Lister[Namespace] = listed(
+        Kind("/api/v1/namespaces", Namespace, namespaced=False, partly=any_part)
+    )
+    services: Lister[Service] = listed(Kind("/api/v1/services", Service, partly=any_part))
+    replication_controllers: Lister[ReplicationController] = listed(
+        Kind("/api/v1/replicationcontrollers", ReplicationController, partly=any_part)
+    )
+    replica_sets: Lister[ReplicaSet] = listed(
+        Kind("/apis/apps/v1/replicasets", ReplicaSet, partly=any_part)
+    )
+    stateful_sets: Lister[StatefulSet] = listed(
+        Kind("/apis/apps/v1/statefulsets", StatefulSet, partly=any_part)
+    )
+    pod_disruption_budgets: Lister[PodDisruptionBudget] = listed(
+        Kind("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget, partly=any_part)
+    )
+    persistent_volumes: Lister[PersistentVolume] = listed(
+        Kind(
+            "/api/v1/persistentvolumes",
+            PersistentVolume,
+            namespaced=False,
+            event=EventResource.PERSISTENT_VOLUME,
+            wakes=ADD | UPDATE,
+        )
+    )
+    persistent_volume_claims: Lister[PersistentVolumeClaim] = listed(
+        Kind(
+            "/api/v1/persistentvolumeclaims",
+            PersistentVolumeClaim,
+            event=EventResource.PERSISTENT_VOLUME_CLAIM,
+            wakes=ADD | UPDATE,
+        )
+    )
+    storage_classes: Lister[StorageClass] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/storageclasses",
+            StorageClass,
+            namespaced=False,
+            event=EventResource.STORAGE_CLASS,
+            wakes=ADD | UPDATE,
+        )
+    )
+    csi_nodes: Lister[CSINode] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/csinodes",
+            CSINode,
+            namespaced=False,
+            event=EventResource.CSI_NODE,
+            wakes=ADD | UPDATE,
+            partly=any_part,
+        )
+    )
+    csi_drivers: Lister[CSIDriver] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/csidrivers",
+            CSIDriver,
+            namespaced=False,
+            event=EventResource.CSI_DRIVER,
+            wakes=UPDATE,
+        )
+    )
+    csi_storage_capacities: Lister[CSIStorageCapacity] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/csistoragecapacities",
+            CSIStorageCapacity,
+            event=EventResource.CSI_STORAGE_CAPACITY,
+            wakes=ADD | UPDATE,
+        )
+    )
+    volume_attachments: Lister[VolumeAttachment] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            VolumeAttachment,
+            namespaced=False,
+            event=EventResource.VOLUME_ATTACHMENT,
+            wakes=DELETE,
+        )
+    )
+    resource_claims: ResourceClaims = listed(
+        Kind(
+            "/apis/resource.k8s.io/v1/resourceclaims",
+            ResourceClaim,
+            event=EventResource.RESOURCE_CLAIM,
+            wakes=ADD | UPDATE,
+            partly=part_of_claim,
+            decoder=decode_claim,
+        ),
+        lister=ResourceClaims,
+    )
+    resource_slices: ResourceSlices = listed(
+        Kind(
+            "/apis/resource.k8s.io/v1/resourceslices",
+            ResourceSlice,
+            namespaced=False,
+            event=EventResource.RESOURCE_SLICE,
+            wakes=ADD | UPDATE,
+        ),
+        lister=ResourceSlices,
+    )
+    device_classes: DeviceClasses = listed(
+        Kind(
+            "/apis/resource.k8s.io/v1/deviceclasses",
+            DeviceClass,
+            namespaced=False,
+            event=EventResource.DEVICE_CLASS,
+            wakes=ADD | UPDATE,
+        ),
+        lister=DeviceClasses,
+    )
+
+    def by_kind(self) -> dict[Kind[Any], Any]:
+        """Return the listers, in the order of their declarations."""
+        return {each.metadata["kind"]: getattr(self, each.name) for each in fields(self)}
+
+
+def kinds_of(listers: type[Listers]) -> dict[str, Kind[Any]]:
+    """Return nodes, pods and the kinds that *listers* declares, by name."""
+    declared = (each.metadata["kind"] for each in fields(listers))
+    return {kind.name: kind for kind in (NODES, PODS, *declared)}
+
+
+KINDS: Final = kinds_of(Listers)
+"""All kinds that decide something; objects of others are not read."""

@@ -1,7 +1,7 @@
 """ResourceClaims as the API tells them, with what is assumed on top (spec §4.8)."""
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from berth.framework.devices.allocated import AllocatedDevices
 from berth.objects.devices import (
@@ -12,14 +12,8 @@ from berth.objects.devices import (
 )
 
 
-class ClaimHandler(Protocol):
-    """Told how claims change, assumed changes included."""
-
-    def on_add(self, obj: ResourceClaim, /) -> None: ...
-
-    def on_update(self, old: ResourceClaim, new: ResourceClaim, /) -> None: ...
-
-    def on_delete(self, obj: ResourceClaim, /) -> None: ...
+Change: TypeAlias = Callable[[ResourceClaim | None, ResourceClaim | None], None]
+"""Told the old and the new version of a claim; None where there is none."""
 
 
 class OutOfSyncError(Exception):
@@ -47,7 +41,7 @@ class ResourceClaims:
         self._in_flight: dict[str, AllocationResult] = {}
         self._counted: dict[str, AllocationResult] = {}
         self._of_extended_resources: dict[str, ResourceClaim] = {}
-        self._handlers: list[ClaimHandler] = []
+        self._followers: list[Change] = []
         for claim in claims:
             self.on_add(claim)
 
@@ -70,9 +64,9 @@ class ResourceClaims:
                     found.setdefault(result.id, []).append(known.latest)
         return found
 
-    def tell(self, handler: ClaimHandler) -> None:
-        """Have *handler* told of all changes from now on."""
-        self._handlers.append(handler)
+    def follow(self, change: Change) -> None:
+        """Call *change* at every change from now on, assumed changes included."""
+        self._followers.append(change)
 
     # What the watch tells.
 
@@ -147,14 +141,8 @@ class ResourceClaims:
             uid = new.metadata.uid
             self._count(uid, self._in_flight.get(uid) or new.status.allocation)
             self._index(new, new)
-        for handler in self._handlers:
-            if new is None:
-                assert old is not None
-                handler.on_delete(old)
-            elif old is None:
-                handler.on_add(new)
-            else:
-                handler.on_update(old, new)
+        for change in self._followers:
+            change(old, new)
 
     def _count(self, uid: str, allocation: AllocationResult | None) -> None:
         before = self._counted.pop(uid, None)
