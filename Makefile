@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint quick bench docs lock clean
+.PHONY: run test lint quick bench docs reference lock clean
 
 run: $(READY)
 	$(BIN)/berth up --sample
@@ -28,6 +28,10 @@ bench: $(READY)
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
 	@echo docs/_build/html/index.html
+
+# Rewrites the generated pages of docs/reference.
+reference: $(READY)
+	$(BIN)/python -m docs.generate
 
 # Needs uv; writes versions and hashes only, no index address.
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url

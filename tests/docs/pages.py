@@ -85,7 +85,8 @@ class Page:
 
     @property
     def name(self) -> str:
-        return self.path.name
+        """The path below ``docs/``."""
+        return self.path.relative_to(DOCS).as_posix()
 
     @property
     def text(self) -> str:
@@ -118,7 +119,8 @@ class Page:
 
 @cache
 def pages() -> tuple[Page, ...]:
-    return tuple(map(Page, sorted(DOCS.glob("*.md"))))
+    found = (path for path in sorted(DOCS.rglob("*.md")) if "_build" not in path.parts)
+    return tuple(map(Page, found))
 
 
 def blocks(*languages: str) -> list[Block]:

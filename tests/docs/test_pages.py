@@ -17,8 +17,11 @@ FLAG = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)")
 GROUPS = {"bench": ("engine", "throughput", "extender"), "plugin": ("new", "list")}
 """Commands that have commands."""
 IN_THE_TREE = ("app/", "compose/", "examples/", "helm/", "plugins/", "tests/")
-OTHERS = {"--name", "--namespace", "--set", "--watch-cache", "--as", "--raw", "--profile"}
-"""Flags in prose that are of helm, kubectl, docker and kube-apiserver."""
+OTHERS = {
+    "--as", "--name", "--namespace", "--no-deps", "--profile", "--raw", "--set", "--tag",
+    "--watch-cache",
+}  # fmt: skip
+"""Flags in prose that are of helm, kubectl, docker, pip and kube-apiserver."""
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
@@ -28,7 +31,7 @@ def test_links_lead_somewhere(page: Page) -> None:
         if link.startswith(("http://", "https://", "mailto:")):
             continue
         path, _, anchor = link.partition("#")
-        target = DOCS / path if path else page.path
+        target = (page.path.parent / path).resolve() if path else page.path
         is_there = target.is_file() and (not anchor or anchor in Page(target).anchors())
         if not is_there:
             broken.append(link)

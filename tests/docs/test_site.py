@@ -24,11 +24,12 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    built = {path.stem for path in (tmp_path / "html").glob("*.html")}
-    assert {page.path.stem for page in pages()} <= built
+    html = tmp_path / "html"
+    built = {path.relative_to(html).as_posix() for path in html.rglob("*.html")}
+    assert {page.name.replace(".md", ".html") for page in pages()} <= built
     elsewhere = {
         f"{path.name}: {link}"
-        for path in (tmp_path / "html").glob("*.html")
+        for path in html.rglob("*.html")
         for link in LOADED.findall(path.read_text("utf-8"))
         if link.startswith(("http:", "https:", "//"))
     }

@@ -15,7 +15,7 @@ from berth.objects.pod import Pod
 from berth_plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from tests.builders import node
 from tests.device_builders import device, device_class, resource_slice
-from tests.harness import FakeCluster
+from tests.harness import PluginCluster
 from tests.plugins.judging import table
 
 SLICES = (
@@ -41,7 +41,7 @@ class World:
     ) -> None:
         self.nodes: NodeTable = table(node("n1"), node("n2"), node("n3"))
         self.clock = clock or FakeClock()
-        self.cluster = FakeCluster(self.nodes, self.clock)
+        self.cluster = PluginCluster(self.clock, nodes=self.nodes)
         self.state = CycleState(self.nodes.exists.copy())
         listers = self.cluster.listers
         for obj in (device_class(), *objects):

@@ -15,7 +15,7 @@ from berth_plugins.node_resources_fit import (
 )
 from tests.builders import node, pod
 from tests.device_builders import device_class
-from tests.harness import FakeCluster
+from tests.harness import PluginCluster
 from tests.plugins.judging import table, verdicts
 
 GPU = "example.com/gpu"
@@ -30,7 +30,7 @@ def test_nodes_without_the_resource_are_left_to_others() -> None:
         node("has-one", allocatable={GPU: 1}),
         node("has-two", allocatable={GPU: 2}),
     )
-    cluster = FakeCluster(nodes, FakeClock())
+    cluster = PluginCluster(FakeClock(), nodes=nodes)
     lacking = Status.unresolvable(f"Insufficient {GPU}")
     plugin = NodeResourcesFit(None, cluster.handle)
     assert verdicts(plugin, ASKS, nodes) == {
@@ -50,7 +50,7 @@ def test_nodes_without_the_resource_are_left_to_others() -> None:
 
 def test_where_nobody_knows_the_resource() -> None:
     nodes = table(node("n1"))
-    cluster = FakeCluster(nodes, FakeClock())
+    cluster = PluginCluster(FakeClock(), nodes=nodes)
     cluster.listers.device_classes.on_add(EXT)
     assert verdicts(NodeResourcesFit(None, cluster.handle), ASKS, nodes) == {"n1": None}
 

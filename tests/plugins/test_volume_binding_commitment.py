@@ -23,7 +23,7 @@ from berth.objects.storage import (
 )
 from berth_plugins.volume_binding import VolumeBinding, VolumeBindingArgs
 from tests.builders import HOSTNAME, node, pod
-from tests.harness import FakeCluster
+from tests.harness import PluginCluster
 from tests.plugins.judging import table
 from tests.volume_builders import (
     StorageObject,
@@ -66,7 +66,7 @@ class Bench:
     def __init__(self, *objects: StorageObject, timeout: int = 600) -> None:
         self.nodes = table(node("n1"))
         self.clock = FakeClock()
-        self.cluster = FakeCluster(self.nodes, self.clock, listers=listers(*objects))
+        self.cluster = PluginCluster(self.clock, listers(*objects), nodes=self.nodes)
         self.known = self.cluster.listers
         args = VolumeBindingArgs(bind_timeout_seconds=timeout)
         self.plugin = VolumeBinding(args, self.cluster.handle)

@@ -13,7 +13,7 @@ from berth.framework.pod_info import PodInfo
 from berth.objects.meta import LabelSelectorRequirement
 from berth_plugins.volume_binding import VolumeBinding
 from tests.builders import node, pod, selector
-from tests.harness import FakeCluster
+from tests.harness import PluginCluster
 from tests.plugins.judging import table
 from tests.volume_builders import StorageObject, add, claim, listers, storage_class, volume
 
@@ -21,7 +21,7 @@ LOCAL = storage_class("local")
 DYNAMIC = storage_class("dyn", provisioner="csi.example.com")
 NONSENSE = selector(expressions=[LabelSelectorRequirement("x", "In")])
 
-Happening = Callable[[FakeCluster], None]
+Happening = Callable[[PluginCluster], None]
 
 
 @dataclass
@@ -39,27 +39,27 @@ class Told:
         raise AssertionError("no devices here")
 
 
-def nothing(_cluster: FakeCluster) -> None:
+def nothing(_cluster: PluginCluster) -> None:
     """Happens in between."""
 
 
-def claim_changes(cluster: FakeCluster) -> None:
+def claim_changes(cluster: PluginCluster) -> None:
     add(cluster.listers, claim("c", storage_class="dyn", version="99"))
 
 
-def volume_goes(cluster: FakeCluster) -> None:
+def volume_goes(cluster: PluginCluster) -> None:
     cluster.listers.persistent_volumes.on_delete(volume())
 
 
-def writes_fail(cluster: FakeCluster) -> None:
+def writes_fail(cluster: PluginCluster) -> None:
     cluster.update_error = OSError("no route")
 
 
-def pod_goes(cluster: FakeCluster) -> None:
+def pod_goes(cluster: PluginCluster) -> None:
     cluster.pods.clear()
 
 
-def claim_is_bound(cluster: FakeCluster) -> None:
+def claim_is_bound(cluster: PluginCluster) -> None:
     bound = claim("c", bound_to="pv", version="99")
     add(cluster.listers, bound)
     add(cluster.listers, volume(claim=bound, version="99"))
@@ -71,7 +71,7 @@ async def stages_told(
     """Have a pod with the claim c tried, as far as it gets, on the only node."""
     told = Told()
     nodes = table(node("n1"))
-    cluster = FakeCluster(nodes, FakeClock(), listers=listers(*objects), outcomes=told)
+    cluster = PluginCluster(FakeClock(), listers(*objects), nodes=nodes, outcomes=told)
     a_pod = pod(claims=["c"])
     cluster.pods[a_pod.key] = a_pod
     plugin, state, info = (

@@ -1,13 +1,13 @@
 """A snapshot of any cluster, listed from its API server."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from berth.client.connect import connect
 from berth.client.errors import ApiError, ForbiddenError, NotFoundError
 from berth.clock import RealClock, rfc3339
-from berth.commands.terminal import UsageError, in_loop
 from berth.framework.listers import KINDS
+from berth.terminal import UsageError, in_loop
 from berth.whatif.daemons import DAEMON_SETS_PATH
 from berth.whatif.snapshot import Snapshot, decode
 

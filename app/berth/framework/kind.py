@@ -66,7 +66,7 @@ class Kind(Generic[T]):
 
     @cached_property
     def decode_list(self) -> Callable[[bytes], list[T] | None]:
-        """Decodes a JSON array of objects, which is not kept; null is how Go writes an empty one."""
+        """Decodes a JSON array of objects, which is not kept; null is Go's empty one."""
         return msgspec.json.Decoder(GenericAlias(list, (self.type,)) | None).decode
 
     def decode_partly(self, data: bytes, last: T | None) -> tuple[T, Sequence[Unread]]:

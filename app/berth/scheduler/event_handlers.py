@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from berth.cache.cache import Cache, CacheError
+from berth.framework.devices.claims import ResourceClaims
 from berth.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -16,7 +17,6 @@ from berth.framework.events import (
     ClusterEvent,
     EventResource,
 )
-from berth.framework.devices.claims import ResourceClaims
 from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
@@ -82,10 +82,10 @@ class KindHandler(Generic[T]):
     """
 
     def __init__(
-        self, kind: Kind[T], lister: Handler[T], *, queue: SchedulingQueue, timer: EventTimer
+        self, kind: Kind[T], lister: Any, *, queue: SchedulingQueue, timer: EventTimer
     ) -> None:
         assert kind.event is not None, kind.name
-        self._lister = lister
+        self._lister: Handler[T] = lister
         self._queue = queue
         self._timer = timer
         self._wakes = kind.wakes

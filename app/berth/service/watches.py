@@ -32,13 +32,15 @@ class Watches:
         client: ApiClient,
         handlers: Mapping[Kind[Any], Handler[Any]],
         *,
+        known_pods: dict[str, Pod],
         extenders: Extenders,
         clock: Clock,
         rng: random.Random,
     ) -> None:
         """Watch every kind of *handlers*, nodes and pods among them, and tell its handler.
 
-        Of nodes and pods all is kept that *extenders* are shown.
+        Of nodes and pods all is kept that *extenders* are shown. *known_pods* is where the pods
+        are kept.
         """
         self.malformed = 0
         """Objects that could not be read and were skipped."""
@@ -57,6 +59,7 @@ class Watches:
                 rng=rng,
                 on_malformed=self._on_malformed,
                 contact=client.contact,
+                objects=known_pods if kind is PODS else None,
             )
             for kind, handler in handlers.items()
         }

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.errors import UserError
+from berth.framework.listers import KINDS
 from berth.objects.cluster import (
     PriorityClass,
     ReplicaSet,
@@ -27,7 +28,6 @@ from berth.objects.node import Node
 from berth.objects.pod import PersistentVolumeClaimSource, Pod, PodSpec, PodStatus, Volume
 from berth.objects.pod_defaults import SYSTEM_PRIORITIES, default_pod, merge_match_label_keys
 from berth.objects.storage import PersistentVolumeClaim
-from berth.framework.listers import KINDS
 from berth.offline.scenario import ScenarioError, read
 from berth.whatif.daemons import DaemonSet, declared
 

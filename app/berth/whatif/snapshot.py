@@ -16,12 +16,11 @@ passed over; it has no configuration. DaemonSets are read where a List has them.
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from types import GenericAlias
 from typing import Any, Final
 
 import msgspec
@@ -114,8 +113,8 @@ class _Item(msgspec.Struct):
 
 _decode_document = msgspec.json.Decoder(_Document).decode
 _decode_item = msgspec.json.Decoder(_Item).decode
-_decode_manifest = msgspec.json.Decoder(dict[str, Any]).decode
-_decode_manifests = msgspec.json.Decoder(list[dict[str, Any]] | None).decode
+_decode_one = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_all = msgspec.json.Decoder(list[dict[str, Any]] | None).decode
 
 
 def load(path: Path) -> Snapshot:
@@ -170,15 +169,11 @@ def _read_all(
             item = _decode_item(raw)
             name = item.kind.removesuffix("List") or of_list
             where = f"{where}, {name}"
-            if name == DAEMON_SET:
-                decode_list, decode_one = _decode_manifests, _decode_manifest
-            elif kind := kinds.get(name):
-                decode_list, decode_one = kind.decode_list, kind.decode_bare
-            else:
-                continue
-            if item.kind.endswith("List"):
-                yield name, decode_list(item.items) or ()
-            else:
-                yield name, [decode_one(raw)]
+            kind, is_list = kinds.get(name), item.kind.endswith("List")
+            if kind is not None:
+                found = kind.decode_list(item.items) if is_list else [kind.decode_bare(raw)]
+                yield name, found or ()
+            elif name == DAEMON_SET:
+                yield name, (_decode_all(item.items) if is_list else [_decode_one(raw)]) or ()
         except UNREADABLE as exc:
             raise SnapshotError(f"{where}: {exc}") from exc

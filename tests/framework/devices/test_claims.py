@@ -11,20 +11,14 @@ B = DeviceId(DRIVER, "n1", "b")
 
 
 class Told:
-    """Notes what handlers are told."""
+    """Follows claims."""
 
     def __init__(self) -> None:
         self.changes: list[tuple[str, str]] = []
 
-    def on_add(self, obj: ResourceClaim) -> None:
-        self.changes.append(("add", obj.metadata.resource_version))
-
-    def on_update(self, old: ResourceClaim, new: ResourceClaim) -> None:
-        versions = f"{old.metadata.resource_version}->{new.metadata.resource_version}"
-        self.changes.append(("update", versions))
-
-    def on_delete(self, obj: ResourceClaim) -> None:
-        self.changes.append(("delete", obj.metadata.resource_version))
+    def __call__(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        before, after = (obj.metadata.resource_version if obj else "" for obj in (old, new))
+        self.changes.append((before, after))
 
 
 def version(claims: ResourceClaims) -> str | None:
@@ -34,7 +28,7 @@ def version(claims: ResourceClaims) -> str | None:
 
 def test_an_assumed_claim_is_told_and_counts_until_the_watch_is_newer() -> None:
     claims, told = ResourceClaims(), Told()
-    claims.tell(told)
+    claims.follow(told)
     claims.on_add(claim(version="9"))
     claims.assume(claim(version="11"))
     claims.on_update(claim(version="9"), claim(version="10"))
@@ -44,10 +38,10 @@ def test_an_assumed_claim_is_told_and_counts_until_the_watch_is_newer() -> None:
     claims.on_delete(claim(version="12"))
     assert version(claims) is None
     assert told.changes == [
-        ("add", "9"),
-        ("update", "9->11"),
-        ("update", "11->12"),
-        ("delete", "12"),
+        ("", "9"),
+        ("9", "11"),
+        ("11", "12"),
+        ("12", ""),
     ]
 
 

@@ -11,7 +11,6 @@ from berth.objects.devices import (
     ResourceClaim,
 )
 
-
 Change: TypeAlias = Callable[[ResourceClaim | None, ResourceClaim | None], None]
 """Told the old and the new version of a claim; None where there is none."""
 

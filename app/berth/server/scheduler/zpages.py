@@ -3,7 +3,6 @@
 import json
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -14,7 +13,7 @@ from fastapi.responses import PlainTextResponse, Response
 from berth.clock import Clock, rfc3339
 from berth.config.configz import to_configz
 from berth.config.feature_gates import COMPONENT_FLAGZ, COMPONENT_STATUSZ, FEATURE_GATES, Gate
-from berth.config.options import HELP, Options
+from berth.config.options import Options
 from berth.config.types import KubeSchedulerConfiguration
 from berth.redaction import redacted
 from berth.release import RELEASE, version
@@ -45,12 +44,10 @@ _Accept: TypeAlias = Annotated[str, Header(description="text/plain, or as=Flagz 
 
 def flag_values(options: Options) -> dict[str, str]:
     """Return all flags with their values as they would be written, without secrets."""
-    named = {
-        f.name.replace("_", "-"): getattr(options, f.name)
-        for f in fields(options)
-        if f.metadata.get(HELP)
+    return {
+        name.replace("_", "-"): redacted(_flag_value(value))
+        for name, value in sorted(options.values().items())
     }
-    return {name: redacted(_flag_value(value)) for name, value in sorted(named.items())}
 
 
 def zpages(

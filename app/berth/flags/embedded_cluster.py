@@ -10,8 +10,8 @@ from berth.addresses import LOOPBACK
 from berth.clock import RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
 from berth.cluster.kubelet.node_template import NodeTemplate
-from berth.commands.terminal import UsageError, port, positive
 from berth.embedded.cluster import EmbeddedCluster, template_from
+from berth.terminal import UsageError, port, positive
 
 
 def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:

@@ -1,7 +1,6 @@
 """A configuration takes the place of another: nothing is lost, and what waits waits by the new."""
 
 import gc
-import random
 import weakref
 from typing import Any
 
@@ -15,7 +14,6 @@ from berth.config.types import API_VERSION, KIND, KubeSchedulerConfiguration
 from berth.framework.pod_info import PodInfo
 from berth.profile.build import args_models
 from berth.queue.sub_queues import SubQueue
-from berth.service.live_configuration import LiveConfiguration
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod
 from tests.harness import Harness
@@ -40,19 +38,10 @@ class Scene(Harness):
         config = configuration(*names)
         profiles = [{"schedulerName": p.scheduler_name} for p in config.profiles]
         super().__init__(config={"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles})
-        self.live = LiveConfiguration(
-            config,
-            registry=IN_TREE,
-            handle=self.cluster.handle,
-            observe=lambda name: self.metrics.of_profile(
-                name, clock=self.clock, rng=random.Random(0)
-            ),
-            clock=self.clock,
-        )
-        self.live.profiles = self.scheduler.profiles  # type: ignore[assignment]  # it is a dict
+        self.live = self.core.live
 
     def replace(self, config: KubeSchedulerConfiguration) -> None:
-        self.live.replace(config, queue=self.queue, cache=self.cache, pods=self.cluster.pods)
+        self.core.reconfigure(config, IN_TREE)
         self.queue.check_invariants()
 
     def waiting(self) -> dict[str, str]:

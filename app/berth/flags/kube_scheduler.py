@@ -2,18 +2,13 @@
 
 import argparse
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, Field
 from typing import Any, Final
 
 from berth import log
-from berth.config.defaults import ArgsModels
-from berth.config.errors import ConfigError
 from berth.config.feature_gates import NODE_DECLARED_FEATURES, effective_gates
-from berth.config.load import default_configuration, load
-from berth.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options
+from berth.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options, flag_fields
 from berth.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
 from berth.duration import Duration
 from berth.release import PREVIOUS_RELEASE, RELEASE
@@ -48,7 +43,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
     word after a boolean flag for its value.
     """
     parser = argparse.ArgumentParser(prog=prog, usage="%(prog)s [flags]", allow_abbrev=False)
-    for option in _flags():
+    for option in flag_fields():
         default = _default(option)
         settings: dict[str, Any] = {
             "dest": option.name,
@@ -86,21 +81,22 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> Options:
 
 def _problems(given: Options) -> Iterator[str]:
     """Find what is wrong with values though they are of the right type."""
-    if not 0 <= given.secure_port <= 65535:
-        yield f"--secure-port {given.secure_port} must be between 0 and 65535, inclusive"
+    port = given.secure_serving.secure_port
+    if not 0 <= port <= 65535:
+        yield f"--secure-port {port} must be between 0 and 65535, inclusive"
     try:
-        log.modules(given.vmodule)
+        log.modules(given.logs.vmodule)
     except ValueError as error:
         yield f"--vmodule: {error}"
-    hidden = given.show_hidden_metrics_for_version
+    hidden = given.metrics.show_hidden_metrics_for_version
     if hidden not in ("", PREVIOUS_RELEASE):
         yield (
             f"--show-hidden-metrics-for-version {hidden!r} must be omitted or {PREVIOUS_RELEASE}:"
             " only the previous minor version is allowed"
         )
     for flag, values in (
-        ("--emulated-version", given.emulated_version),
-        ("--min-compatibility-version", given.min_compatibility_version),
+        ("--emulated-version", given.versions.emulated_version),
+        ("--min-compatibility-version", given.versions.min_compatibility_version),
     ):
         for value in values:
             version = value.removeprefix("kube=").removeprefix("v")
@@ -115,7 +111,7 @@ def spelled(argv: Sequence[str]) -> list[str]:
 
     A boolean's value must come after ``=``; the next word is never it.
     """
-    bare = {_spellings(f.name)[-1] for f in _flags() if isinstance(_default(f), bool)}
+    bare = {_spellings(f.name)[-1] for f in flag_fields() if isinstance(_default(f), bool)}
     bare.add("--version")
     words: list[str] = []
     for word in argv:
@@ -130,44 +126,8 @@ def spelled(argv: Sequence[str]) -> list[str]:
 
 def options(namespace: argparse.Namespace) -> Options:
     """Return what *namespace* has of kube-scheduler's flags, the others at their defaults."""
-    given = {f.name: getattr(namespace, f.name) for f in _flags() if hasattr(namespace, f.name)}
-    return Options(explicit=frozenset(given), **given)
-
-
-def configuration(
-    options: Options,
-    *,
-    args_models: ArgsModels,
-    known_plugins: Collection[str] | None = None,
-    aliases: Mapping[str, str] = {},
-    text: bytes | None = None,
-) -> KubeSchedulerConfiguration:
-    """Return the effective configuration: the file that is named, or the default; then flags.
-
-    *known_plugins* and *aliases* are as for :func:`berth.config.load.load`. *text* is the content
-    of that file if it was read already; without a file, it takes the default's place. Raises
-    ConfigError, also when the file cannot be read. Flags are applied before validation, so they may
-    mend a file.
-    """
-    adjust = partial(apply_flags, options=options)
-    if not options.config and text is None:
-        return default_configuration(args_models, source="command line", adjust=adjust)
-    return load(
-        content(options) if text is None else text,
-        source=options.config or "command line",
-        args_models=args_models,
-        known_plugins=known_plugins,
-        aliases=aliases,
-        adjust=adjust,
-    )
-
-
-def content(options: Options) -> bytes:
-    """Read the configuration file that is named. Raises ConfigError."""
-    try:
-        return Path(options.config).read_bytes()
-    except OSError as error:
-        raise ConfigError(options.config, [error.strerror or str(error)]) from error
+    names = {flag.name for flag in flag_fields()}
+    return Options.of({name: value for name, value in vars(namespace).items() if name in names})
 
 
 def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSchedulerConfiguration:
@@ -182,7 +142,7 @@ def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSch
         top = _given(options, _PROFILING)
         client = _given(options, _CLIENT_CONNECTION)
     election = _given(options, _LEADER_ELECTION)
-    if not effective_gates(options.feature_gates)[NODE_DECLARED_FEATURES].enabled:
+    if not effective_gates(options.versions.feature_gates)[NODE_DECLARED_FEATURES].enabled:
         top["profiles"] = tuple(without_plugin(p, "NodeDeclaredFeatures") for p in config.profiles)
     return config.model_copy(
         update={
@@ -204,15 +164,8 @@ def without_plugin(profile: KubeSchedulerProfile, name: str) -> KubeSchedulerPro
 
 
 def _given(options: Options, targets: dict[str, str]) -> dict[str, Any]:
-    return {
-        target: getattr(options, flag)
-        for flag, target in targets.items()
-        if flag in options.explicit
-    }
-
-
-def _flags() -> list[Field[Any]]:
-    return [f for f in fields(Options) if HELP in f.metadata]
+    values = options.values()
+    return {target: values[flag] for flag, target in targets.items() if flag in options.explicit}
 
 
 def _default(option: Field[Any]) -> Any:

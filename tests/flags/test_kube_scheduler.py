@@ -1,17 +1,20 @@
 """kube-scheduler's flags: spelling, values, and what they override."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from berth.assembly.configuration import ConfigurationSource
 from berth.config.errors import ConfigError
-from berth.config.flags import apply_flags, configuration, make_parser, parse
 from berth.config.load import default_configuration
 from berth.config.options import Options
 from berth.config.types import ClientConnection, KubeSchedulerConfiguration, LeaderElection
 from berth.duration import Duration
+from berth.flags.kube_scheduler import apply_flags, make_parser, parse
+from berth.plugin_sources import KnownPlugins
 
 FILE = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -26,7 +29,7 @@ def parsed(*argv: str) -> Options:
 
 
 def given(**values: Any) -> Options:
-    return replace(Options(), explicit=frozenset(values), **values)
+    return Options.of(values)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +171,7 @@ def test_help_has_every_flag_with_its_default() -> None:
     assert "--requestheader-uid-headers VALUE,..." in text
 
 
-DEFAULT = default_configuration({})
+DEFAULT = default_configuration(KnownPlugins().args_models)
 ALL = given(
     kubeconfig="kc",
     profiling=False,
@@ -226,7 +229,14 @@ def test_what_flags_override(options: Options, changed: dict[str, Any]) -> None:
 
 
 def effective(*argv: str) -> KubeSchedulerConfiguration:
-    return configuration(parsed(*argv), args_models={})
+    options = parsed(*argv)
+    source = ConfigurationSource(
+        find_plugins=KnownPlugins,
+        file=options.config,
+        adjust=partial(apply_flags, options=options),
+    )
+    config, _ = source.load()
+    return config
 
 
 def test_the_file_then_the_flags(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from berth import cli
 from berth.addresses import LOOPBACK
 from berth.certificates import KeyPair, self_signed, server_context
-from berth.commands.scheduler_access import running_scheduler
+from berth.flags.running_scheduler import running_scheduler
 from berth.http_server import HttpServer
 from berth.server.application import Application
 from berth.server.scheduler.explain import explain_endpoints

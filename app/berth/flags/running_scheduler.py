@@ -10,8 +10,8 @@ from typing import Final
 from berth.addresses import LOOPBACK, UP_PORT
 from berth.client.connect import Endpoint, from_kubeconfig, is_file
 from berth.clock import RealClock
-from berth.commands.terminal import UsageError
 from berth.scheduler_client import RunningScheduler
+from berth.terminal import UsageError
 
 WRITTEN_BY_UP: Final = "berth.kubeconfig"
 

@@ -9,10 +9,9 @@ from textwrap import dedent
 import pytest
 
 from berth.clock import FakeClock
-from berth.commands import plugin_flags
 from berth.config.errors import ConfigError
-from berth.config.options import Options
 from berth.config.types import KubeSchedulerConfiguration
+from berth.flags.configuration import ENVIRONMENT, add_plugin_flags, known_plugins, source
 from berth.framework.interface import Plugin
 from berth.plugin_sources import KnownPlugins, files_in
 from berth.service.reload import Reloader
@@ -71,7 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def flags(*argv: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    plugin_flags.add_flags(parser)
+    add_plugin_flags(parser)
     return parser.parse_args(argv)
 
 
@@ -80,8 +79,7 @@ def read(
 ) -> tuple[KubeSchedulerConfiguration, KnownPlugins]:
     path = folder.parent / "config.yaml"
     path.write_text(CONFIG.format(scored=scored, configured=configured, args=args))
-    known = plugin_flags.known_plugins(flags("--plugin-dir", str(folder)))
-    return plugin_flags.configuration(Options(config=str(path)), known)
+    return source(flags("--plugin-dir", str(folder)), file=str(path)).load()
 
 
 def test_args_are_completed_by_the_plugins_own_model(folder: Path) -> None:
@@ -157,9 +155,9 @@ def test_what_is_wrong_is_told_with_its_field(
 def test_folders_come_from_the_environment_too(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(plugin_flags.ENVIRONMENT, f"{folder}:")
+    monkeypatch.setenv(ENVIRONMENT, f"{folder}:")
 
-    assert plugin_flags.known_plugins(flags()).directories == (folder,)
+    assert known_plugins(flags()).directories == (folder,)
 
 
 class Scene:
@@ -172,13 +170,9 @@ class Scene:
         )
         self.in_force: list[type[Plugin]] = []
         self.counts: Counter[str] = Counter()
-        options = Options(config=str(self.config))
-        given = flags("--plugin-dir", str(folder))
         self.reloader = Reloader(
             self.config,
-            load=lambda text: plugin_flags.configuration(
-                options, plugin_flags.known_plugins(given), text=text
-            ),
+            load=source(flags("--plugin-dir", str(folder)), file=str(self.config)).load,
             replace=lambda loaded: self.in_force.append(loaded[1].registry["WithArgs"]),
             also=lambda: files_in([folder]),
             count=lambda result: self.counts.update([result]),
@@ -244,7 +238,7 @@ def test_plugins_that_do_not_fit_together_are_told_of_the_file(folder: Path) -> 
     path.write_text(UNSORTED)
 
     with pytest.raises(ConfigError) as error:
-        plugin_flags.configuration(Options(config=str(path)), plugin_flags.known_plugins(flags()))
+        source(flags(), file=str(path)).load()
 
     assert str(error.value) == (
         f"{path}: profiles[0].plugins.queueSort: Invalid value: []: exactly one queue sort plugin"

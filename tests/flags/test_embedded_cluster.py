@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from berth.cluster.access.tokens import TokenFileError
-from berth.commands.nodes import add_cluster_flags, embedded_cluster
+from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster
 
 
 def parsed(*argv: str) -> argparse.Namespace:

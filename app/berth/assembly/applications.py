@@ -1,4 +1,4 @@
-"""What a running scheduler answers over HTTP, put together from the routers of ``berth.server``."""
+"""The HTTP applications of a scheduler service, made of the routers of ``berth.server``."""
 
 import sys
 from collections.abc import Mapping
@@ -7,7 +7,9 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI
 
+from berth.assembly import simulation_worker
 from berth.explain.explainer import Explainer
+from berth.framework.kind import NODES, PODS
 from berth.log import set_verbosity
 from berth.main import SchedulerService
 from berth.metrics.extender_server_metrics import ExtenderServerMetrics
@@ -32,10 +34,9 @@ from berth.server.scheduler.simulate import simulate_endpoints
 from berth.server.scheduler.simulation_process import SimulationProcesses
 from berth.server.scheduler.snapshot import snapshot_endpoints
 from berth.server.scheduler.zpages import zpages
-from berth.framework.kind import NODES, PODS
 from berth.whatif.live import LiveSnapshots
 
-SIMULATION_WORKER: Final = (sys.executable, "-m", "berth.commands.simulation_worker")
+SIMULATION_WORKER: Final = (sys.executable, "-m", simulation_worker.__name__)
 
 
 NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -83,7 +84,7 @@ def scheduler_application(
 
 
 def extender_port_application(service: SchedulerService, *, max_body_bytes: int) -> FastAPI:
-    """Return what the extender port serves; to be asked for once, for its metrics."""
+    """Return what the extender port serves. Make one only: it registers metrics."""
     endpoints = ExtenderEndpoints(
         service.extender_service.answers,
         is_ready=lambda: service.is_synced,

@@ -1,0 +1,54 @@
+"""Markdown that reads the same on GitHub and on the Sphinx site."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+_FLAG: Final = re.compile(r"(?<![\w`/-])(--[a-z][\w-]*)")
+_ROLE: Final = re.compile(r":(?:class|func|meth|attr|mod|data|exc):`~?([^`]+)`")
+_CODE: Final = re.compile(r"(`[^`]*`)")
+_SPEC: Final = re.compile(r"\bspec §(\d+(?:\.\d+)*)")
+
+
+def page(title: str, *parts: str, source: str) -> str:
+    """Return a page with *parts* as paragraphs; *source* says what it is generated from."""
+    note = (
+        f"<!-- Generated from {source}. Do not edit: change the source, run `make reference`. -->"
+    )
+    return "\n\n".join([note, f"# {title}", *filter(None, parts)]) + "\n"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; cells are Markdown, in which a bar is escaped."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
+
+
+def code(text: str) -> str:
+    """Return *text* set as code; nothing for nothing."""
+    return f"`{text}`" if text else ""
+
+
+def plain(text: str) -> str:
+    """Return plain text, as of ``--help``, as Markdown: one line, flags set as code."""
+    parts = _CODE.split(" ".join(text.split()))
+    for index in range(0, len(parts), 2):
+        escaped = re.sub(r"([*<>])", r"\\\1", parts[index])
+        parts[index] = _FLAG.sub(r"`\1`", escaped)
+    return "".join(parts)
+
+
+def prose(docstring: str, *, specification: str) -> str:
+    """Return a docstring as Markdown: roles and double backticks become code.
+
+    Citations such as ``spec §6.3`` become links to *specification*, the page with the rules.
+    """
+    text = _ROLE.sub(lambda role: f"``{role[1].rpartition('.')[2]}``", docstring)
+    return text.replace("``", "`")
+
+
+def anchor(specification: str, section: str) -> str:
+    """Return the address of a section of the specification page."""
+    return f"{specification}#{section.replace('.', '')}"
