@@ -164,8 +164,8 @@ def test_what_is_decoded_is_known_until_it_is_deleted(obj: KubeStruct) -> None:
     handler.on_update(decoded, decoded)
     handler.on_delete(decoded)
     assert listers.resource_claims.get("default", "c") is None
-    assert listers.device_classes.get("gpu") is None
-    assert listers.resource_slices.pools_of(node("n1")) == ()
+    assert listers.device_classes.get("", "gpu") is None
+    assert list(listers.resource_slices) == []
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,9 @@ scenarios have its objects.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MethodType
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 from weakref import WeakMethod
 
-from berth.framework.devices.claims import ResourceClaims
-from berth.framework.devices.classes import DeviceClasses
-from berth.framework.devices.pools import ResourceSlices
 from berth.framework.events import ActionType, EventResource
 from berth.framework.kind import NODES, PODS, Kind
 from berth.objects.cluster import (
@@ -49,6 +46,37 @@ class ApiObject(Protocol):
 
 
 T = TypeVar("T", bound=ApiObject)
+S = TypeVar("S")
+
+Change: TypeAlias = Callable[[T | None, T | None], None]
+"""Called with an object before and after a change, None where there is none."""
+
+
+class Followers(Generic[T]):
+    """Who is called at every change of some objects.
+
+    A method does not keep its object alive: plugins of profiles that were replaced stop to follow.
+    """
+
+    __slots__ = ("_changes",)
+
+    def __init__(self) -> None:
+        self._changes: list[Callable[[], Change[T] | None]] = []
+
+    def add(self, change: Change[T]) -> None:
+        is_method = isinstance(change, MethodType)
+        self._changes.append(WeakMethod(change) if is_method else lambda: change)
+
+    def notify(self, old: T | None, new: T | None) -> None:
+        gone = []
+        for follower in self._changes:
+            change = follower()
+            if change is None:
+                gone.append(follower)
+            else:
+                change(old, new)
+        for follower in gone:
+            self._changes.remove(follower)
 
 
 class Lister(Generic[T]):
@@ -61,7 +89,7 @@ class Lister(Generic[T]):
 
     def __init__(self, objects: Iterable[T] = ()) -> None:
         self._by_namespace: dict[str, dict[str, T]] = {}
-        self._followers: list[Callable[[], Callable[[T | None, T | None], None] | None]] = []
+        self._followers: Followers[T] = Followers()
         self.version = 0
         """Changes with every change, so that what follows from the objects can be kept."""
         for obj in objects:
@@ -87,15 +115,13 @@ class Lister(Generic[T]):
         for objects in self._by_namespace.values():
             yield from objects.values()
 
-    def follow(self, change: Callable[[T | None, T | None], None]) -> None:
-        """Call ``change(None, obj)`` for every object there is, and from now on at every change.
+    def follow(self, change: Change[T]) -> None:
+        """Call ``change(None, obj)`` for every object there is, and *change* at every change.
 
-        With the old and the new object, None where there is none. For what is worked out from all
-        objects and is too dear to be worked out again when one of them changes. A method does not
-        keep its object alive: plugins of profiles that were replaced stop to follow.
+        For what follows from all objects and costs too much to be computed again when one of them
+        changes. A bound method does not keep its object alive.
         """
-        is_method = isinstance(change, MethodType)
-        self._followers.append(WeakMethod(change) if is_method else lambda: change)
+        self._followers.add(change)
         for obj in self:
             change(None, obj)
 
@@ -113,26 +139,20 @@ class Lister(Generic[T]):
         meta = obj.metadata
         objects = self._by_namespace.get(meta.namespace, {})
         old = objects.pop(meta.name, None)
+        if old is None:
+            return
         if not objects:  # namespaces come and go, too
             self._by_namespace.pop(meta.namespace, None)
         self._changed(old, None)
 
     def _changed(self, old: T | None, new: T | None) -> None:
         self.version += 1
-        gone = []
-        for follower in self._followers:
-            change = follower()
-            if change is None:
-                gone.append(follower)
-            else:
-                change(old, new)
-        for follower in gone:
-            self._followers.remove(follower)
+        self._followers.notify(old, new)
 
 
-def listed(kind: Kind[Any], lister: Callable[[], Any] = Lister) -> Any:
-    """Declare a field of :class:`Listers` for *kind*; *lister* makes what keeps its objects."""
-    return field(default_factory=lister, metadata={"kind": kind})
+def listed(kind: Kind[Any]) -> Any:
+    """Declare a field of :class:`Listers` for *kind*."""
+    return field(default_factory=Lister, metadata={"kind": kind})
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +237,7 @@ class Listers:
             wakes=DELETE,
         )
     )
-    resource_claims: ResourceClaims = listed(
+    resource_claims: Lister[ResourceClaim] = listed(
         Kind(
             "/apis/resource.k8s.io/v1/resourceclaims",
             ResourceClaim,
@@ -225,39 +245,55 @@ class Listers:
             wakes=ADD | UPDATE,
             partly=part_of_claim,
             decoder=decode_claim,
-        ),
-        lister=ResourceClaims,
+        )
     )
-    resource_slices: ResourceSlices = listed(
+    resource_slices: Lister[ResourceSlice] = listed(
         Kind(
             "/apis/resource.k8s.io/v1/resourceslices",
             ResourceSlice,
             namespaced=False,
             event=EventResource.RESOURCE_SLICE,
             wakes=ADD | UPDATE,
-        ),
-        lister=ResourceSlices,
+        )
     )
-    device_classes: DeviceClasses = listed(
+    device_classes: Lister[DeviceClass] = listed(
         Kind(
             "/apis/resource.k8s.io/v1/deviceclasses",
             DeviceClass,
             namespaced=False,
             event=EventResource.DEVICE_CLASS,
             wakes=ADD | UPDATE,
-        ),
-        lister=DeviceClasses,
+        )
     )
 
-    def by_kind(self) -> dict[Kind[Any], Any]:
+    _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def by_kind(self) -> dict[Kind[Any], Lister[Any]]:
         """Return the listers, in the order of their declarations."""
-        return {each.metadata["kind"]: getattr(self, each.name) for each in fields(self)}
+        return {kind: getattr(self, name) for name, kind in _declared(type(self))}
+
+    def shared(self, make: Callable[["Listers"], S]) -> S:
+        """Return ``make(self)``, called once: what the plugins of all profiles share.
+
+        For what follows from the objects, and what plugins have decided and not yet written.
+        """
+        found: S | None = self._shared.get(make)
+        if found is None:
+            found = self._shared[make] = make(self)
+        return found
 
 
 def kinds_of(listers: type[Listers]) -> dict[str, Kind[Any]]:
     """Return nodes, pods and the kinds that *listers* declares, by name."""
-    declared = (each.metadata["kind"] for each in fields(listers))
-    return {kind.name: kind for kind in (NODES, PODS, *declared)}
+    kinds: list[Kind[Any]] = [NODES, PODS, *(kind for _, kind in _declared(listers))]
+    return {kind.name: kind for kind in kinds}
+
+
+def _declared(listers: type[Listers]) -> Iterator[tuple[str, Kind[Any]]]:
+    """Yield the kinds with the names of their fields."""
+    for each in fields(listers):
+        if "kind" in each.metadata:
+            yield each.name, each.metadata["kind"]
 
 
 KINDS: Final = kinds_of(Listers)

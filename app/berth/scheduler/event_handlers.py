@@ -4,10 +4,8 @@ import logging
 from collections.abc import Callable, Container
 from typing import Any, Generic, TypeVar
 
-import msgspec
-
 from berth.cache.cache import Cache, CacheError
-from berth.framework.devices.claims import ResourceClaims
+from berth.framework.assume_cache import AssumeCache, resource_claim_cache
 from berth.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -18,9 +16,10 @@ from berth.framework.events import (
     EventResource,
 )
 from berth.framework.kind import NODES, PODS, Kind
-from berth.framework.listers import Listers
+from berth.framework.listers import ApiObject, Lister, Listers
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import Handler
+from berth.objects.devices import ResourceClaim
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.queue.events_from_update import node_events, pod_events
@@ -29,7 +28,7 @@ from berth.scheduler.reservation import Reservations
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T", bound=ApiObject)
 
 
 class EventTimer:
@@ -69,9 +68,11 @@ def event_handlers(
         ),
     }
     for kind, lister in listers.by_kind().items():
-        handlers[kind] = (
-            lister if kind.event is None else KindHandler(kind, lister, queue=queue, timer=timer)
-        )
+        if kind.event is None:
+            handlers[kind] = lister
+        else:
+            assumed = resource_claim_cache(listers) if kind.type is ResourceClaim else None
+            handlers[kind] = KindHandler(kind, lister, assumed, queue=queue, timer=timer)
     return handlers
 
 
@@ -82,10 +83,17 @@ class KindHandler(Generic[T]):
     """
 
     def __init__(
-        self, kind: Kind[T], lister: Any, *, queue: SchedulingQueue, timer: EventTimer
+        self,
+        kind: Kind[Any],
+        lister: Lister[T],
+        assumed: AssumeCache[T] | None = None,
+        *,
+        queue: SchedulingQueue,
+        timer: EventTimer,
     ) -> None:
+        """With *assumed*, pods are woken by the changes that we assume, too, as they are made."""
         assert kind.event is not None, kind.name
-        self._lister: Handler[T] = lister
+        self._lister = lister
         self._queue = queue
         self._timer = timer
         self._wakes = kind.wakes
@@ -94,28 +102,28 @@ class KindHandler(Generic[T]):
         self._delete = ClusterEvent(kind.event, ActionType.DELETE)
         # Put together once.
         self._labels = [event.label for event in (self._add, self._update, self._delete)]
-        self._follows = isinstance(lister, ResourceClaims)
-        if isinstance(lister, ResourceClaims):
-            lister.follow(self._move)  # which hears of the changes that we assume, too
+        self._is_following = assumed is not None
+        if assumed is not None:
+            assumed.follow(self._move)
 
     def on_add(self, obj: T) -> None:
         started = self._timer.now()
         self._lister.on_add(obj)
-        if not self._follows:
+        if not self._is_following:
             self._move(None, obj)
         self._timer.took(self._labels[0], started)
 
     def on_update(self, old: T, new: T) -> None:
         started = self._timer.now()
         self._lister.on_update(old, new)
-        if not self._follows:
+        if not self._is_following:
             self._move(old, new)
         self._timer.took(self._labels[1], started)
 
     def on_delete(self, obj: T) -> None:
         started = self._timer.now()
         self._lister.on_delete(obj)
-        if not self._follows:
+        if not self._is_following:
             self._move(obj, None)
         self._timer.took(self._labels[2], started)
 
