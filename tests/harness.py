@@ -26,7 +26,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import Handler
-from berth.metrics.extender_metrics import ExtenderMetrics
+from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.devices import ResourceClaim
 from berth.objects.meta import Condition
