@@ -9,10 +9,10 @@ from prometheus_client import CollectorRegistry
 from berth.client.lanes import Lane, LaneStats, WriteLanes
 from berth.clock import FakeClock
 from berth.informer.reflector import Unreadable
-from berth.metrics.leader_metrics import LeaderMetrics
+from berth.metrics.collectors import LaneCollector, ReflectorCollector, TaskCollector
 from berth.metrics.loop_lag import measure_lag
-from berth.metrics.owners import LaneCollector, ReflectorCollector, TaskCollector
 from berth.metrics.process import network_traffic, register_process
+from berth.metrics.recorders import LeaderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from tests.builders import node, pod
 from tests.harness import Harness

@@ -7,7 +7,8 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from berth.clock import Clock
-from berth.metrics import families, own_families
+from berth.connection_limit import ConnectionCounts
+from berth.metrics.families import berth, kube
 from berth.metrics.family import number, numbers
 
 POD_POPPED: Final = "PodPopped"
@@ -34,19 +35,17 @@ class QueueCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         queue, now = self._queue, self._clock.now()
         pending = queue.pending_counts()
-        yield numbers(families.PENDING_PODS, {(name,): size for name, size in pending.items()})
+        yield numbers(kube.PENDING_PODS, {(name,): size for name, size in pending.items()})
         incoming = queue.incoming_counts()
         yield numbers(
-            families.QUEUE_INCOMING_PODS,
+            kube.QUEUE_INCOMING_PODS,
             {(event, name): count for (name, event), count in incoming.items()},
         )
-        yield numbers(families.UNSCHEDULABLE_PODS, queue.rejected_counts())
+        yield numbers(kube.UNSCHEDULABLE_PODS, queue.rejected_counts())
         in_flight = {POD_POPPED: 0, **queue.in_flight_counts()}
-        yield numbers(families.IN_FLIGHT_EVENTS, {(e,): count for e, count in in_flight.items()})
+        yield numbers(kube.IN_FLIGHT_EVENTS, {(e,): count for e, count in in_flight.items()})
         oldest = {name: now - since for name, since in queue.waiting_since().items()}
-        yield numbers(
-            own_families.OLDEST_PENDING, {(name,): oldest.get(name, 0.0) for name in pending}
-        )
+        yield numbers(berth.OLDEST_PENDING, {(name,): oldest.get(name, 0.0) for name in pending})
 
 
 class CacheCollector(Collector):
@@ -59,8 +58,8 @@ class CacheCollector(Collector):
         self._drift = drift
 
     def collect(self) -> Iterator[Metric]:
-        yield numbers(families.CACHE_SIZE, {(kind,): n for kind, n in self._counts().items()})
-        yield number(own_families.CACHE_DRIFT, self._drift())
+        yield numbers(kube.CACHE_SIZE, {(kind,): n for kind, n in self._counts().items()})
+        yield number(berth.CACHE_DRIFT, self._drift())
 
 
 class Profile(Protocol):
@@ -90,8 +89,8 @@ class ProfileCollector(Collector):
                     preemptions += by_plugin.get(DEFAULT_PREEMPTION, 0)
                     continue
                 counts |= {(point, p, profile.name): n for p, n in by_plugin.items() if n}
-        yield numbers(families.PLUGIN_EVALUATION, counts)
-        yield number(families.PREEMPTION_ATTEMPTS, preemptions)
+        yield numbers(kube.PLUGIN_EVALUATION, counts)
+        yield number(kube.PREEMPTION_ATTEMPTS, preemptions)
 
 
 class Configuration(Protocol):
@@ -113,9 +112,9 @@ class ConfigurationCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         live = self._configuration
-        yield number(own_families.CONFIG_GENERATION, live.generation)
-        yield number(own_families.CONFIG_LOADED_AT, live.loaded_at)
-        yield numbers(own_families.CONFIG_RELOADS, {(r,): n for r, n in live.reloads.items()})
+        yield number(berth.CONFIG_GENERATION, live.generation)
+        yield number(berth.CONFIG_LOADED_AT, live.loaded_at)
+        yield numbers(berth.CONFIG_RELOADS, {(r,): n for r, n in live.reloads.items()})
 
 
 class TaskCollector(Collector):
@@ -126,7 +125,7 @@ class TaskCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         under_way = {(name,): count() for name, count in self._operations.items()}
-        yield numbers(families.GOROUTINES, under_way)
+        yield numbers(kube.GOROUTINES, under_way)
 
 
 class LaneStats(Protocol):
@@ -158,19 +157,17 @@ class LaneCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         lanes = {str(lane): stats for lane, stats in self._lanes()}
-        yield numbers(own_families.LANE_DEPTH, {(k,): s.depth for k, s in lanes.items()})
-        yield numbers(own_families.LANE_IN_FLIGHT, {(k,): s.in_flight for k, s in lanes.items()})
+        yield numbers(berth.LANE_DEPTH, {(k,): s.depth for k, s in lanes.items()})
+        yield numbers(berth.LANE_IN_FLIGHT, {(k,): s.in_flight for k, s in lanes.items()})
         endings: dict[tuple[str, ...], float] = {}
         for lane, stats in lanes.items():
             endings[lane, "done"] = stats.done
             endings[lane, "failed"] = stats.failed
             endings[lane, "dropped"] = stats.dropped
             endings[lane, "superseded"] = stats.superseded
-        yield numbers(own_families.LANE_WRITES, endings)
-        yield numbers(own_families.LANE_WAIT, {(k,): s.wait_total for k, s in lanes.items()})
-        yield numbers(
-            own_families.LANE_LONGEST_WAIT, {(k,): s.wait_longest for k, s in lanes.items()}
-        )
+        yield numbers(berth.LANE_WRITES, endings)
+        yield numbers(berth.LANE_WAIT, {(k,): s.wait_total for k, s in lanes.items()})
+        yield numbers(berth.LANE_LONGEST_WAIT, {(k,): s.wait_longest for k, s in lanes.items()})
 
 
 class Unreadable(Protocol):
@@ -203,9 +200,9 @@ class ReflectorCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         found = self._reflectors
-        yield numbers(own_families.WATCHED_OBJECTS, {(p,): len(r.store) for p, r in found.items()})
-        yield numbers(own_families.LISTS, {(p,): r.lists for p, r in found.items()})
-        yield numbers(own_families.MALFORMED_OBJECTS, {(p,): r.malformed for p, r in found.items()})
+        yield numbers(berth.WATCHED_OBJECTS, {(p,): len(r.store) for p, r in found.items()})
+        yield numbers(berth.LISTS, {(p,): r.lists for p, r in found.items()})
+        yield numbers(berth.MALFORMED_OBJECTS, {(p,): r.malformed for p, r in found.items()})
         unreadable = {
             (path, str(counts).lower()): sum(
                 each.counts is counts for each in reflector.unreadable.values()
@@ -213,10 +210,8 @@ class ReflectorCollector(Collector):
             for path, reflector in found.items()
             for counts in (True, False)
         }
-        yield numbers(own_families.UNREADABLE_OBJECTS, unreadable)
-        yield numbers(
-            own_families.HANDLER_FAILURES, {(p,): r.handler_failures for p, r in found.items()}
-        )
+        yield numbers(berth.UNREADABLE_OBJECTS, unreadable)
+        yield numbers(berth.HANDLER_FAILURES, {(p,): r.handler_failures for p, r in found.items()})
 
 
 class StuckLoop(Protocol):
@@ -235,5 +230,34 @@ class StuckLoopCollector(Collector):
         self._watchdog = watchdog
 
     def collect(self) -> Iterator[Metric]:
-        yield number(own_families.LOOP_STUCK, self._watchdog.stuck_seconds)
-        yield number(own_families.LOOP_STALLS, self._watchdog.stalls)
+        yield number(berth.LOOP_STUCK, self._watchdog.stuck_seconds)
+        yield number(berth.LOOP_STALLS, self._watchdog.stalls)
+
+
+class BreakerCollector(Collector):
+    """The state of each extender's circuit breaker, by name of the extender."""
+
+    def __init__(self, states: Callable[[], Mapping[str, int]]) -> None:
+        self._states = states
+
+    def collect(self) -> Iterator[Metric]:
+        states = {(name,): float(state) for name, state in self._states().items()}
+        yield numbers(berth.EXTENDER_BREAKERS, states)
+
+
+class ConnectionCollector(Collector):
+    """Connections, by the name of the port."""
+
+    def __init__(self, ports: Mapping[str, ConnectionCounts]) -> None:
+        self._ports = ports
+
+    def collect(self) -> Iterator[Metric]:
+        ports = self._ports
+        yield numbers(berth.HTTP_CONNECTIONS, {(p,): c.open for p, c in ports.items()})
+        dropped: dict[tuple[str, ...], float] = {}
+        for port, counts in ports.items():
+            dropped[port, "displaced"] = counts.displaced
+            dropped[port, "refused"] = counts.refused
+            dropped[port, "handshake"] = counts.failed_handshakes
+            dropped[port, "not_accepted"] = counts.failed_accepts
+        yield numbers(berth.HTTP_DROPPED, dropped)

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from berth.metrics.families import ALPHA, counter, gauge, histogram
-from berth.metrics.family import exponential
+from berth.metrics.family import Stability, counter, exponential, gauge, histogram
+
+ALPHA = Stability.ALPHA
 
 LOOP_LAG: Final = histogram(
     name="berth_event_loop_lag_seconds",

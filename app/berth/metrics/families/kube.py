@@ -1,13 +1,9 @@
 """Every family that berth shares with kube-scheduler 1.36 (spec §8), in the spec's order."""
 
-from functools import partial
 from typing import Final
 
-from berth.metrics.family import Family, Kind, Stability, exponential
+from berth.metrics.family import Stability, counter, exponential, gauge, histogram
 
-counter = partial(Family, kind=Kind.COUNTER)
-gauge = partial(Family, kind=Kind.GAUGE)
-histogram = partial(Family, kind=Kind.HISTOGRAM)
 ALPHA, BETA, STABLE = Stability.ALPHA, Stability.BETA, Stability.STABLE
 
 _ATTEMPT: Final = exponential(0.001, 2, 15)
