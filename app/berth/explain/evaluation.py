@@ -10,7 +10,7 @@ from berth.framework.cycle_state import Gang
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code
-from berth.profile.attempt_filters import NominatedPods
+from berth.profile.nominated_pods import NominatedPods
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes

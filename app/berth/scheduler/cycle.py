@@ -6,7 +6,7 @@ from berth.cache.cache import Cache
 from berth.framework.cycle_state import CycleState
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.profile.attempt_filters import AttemptFilters, NominatedPods
+from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
 from berth.profile.profile import Profile
 from berth.queue.nominator import Nominator
 
@@ -33,6 +33,6 @@ class Cycle:
         return cls(profile, pod, cache.table, nominator.nominated_pods())
 
     @property
-    def filters(self) -> AttemptFilters:
+    def filters(self) -> FiltersWithNominatedPods:
         """The filters of the profile, which count nominated pods (spec §2.5)."""
-        return AttemptFilters(self.profile, self.nominated_pods)
+        return FiltersWithNominatedPods(self.profile, self.nominated_pods)

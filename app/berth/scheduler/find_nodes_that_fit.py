@@ -113,8 +113,7 @@ def evaluate_nominated_node(cycle: Cycle, diagnosis: Diagnosis, eligible: Mask) 
     row = nodes.row_of.get(name) if name else None
     if row is None:
         return None
-    judged = cycle.filters.judge(cycle.state.clone(), pod, nodes.take([row]))
-    status = judged.status_of(0)
+    status = cycle.filters.overlay(cycle.state, pod, nodes, [row]).run_filters().status_of(0)
     if status is not None and status.is_rejected and not eligible[row]:
         diagnosis.statuses[row] = status
     return row if status is None else None
@@ -129,12 +128,7 @@ def find_nodes_that_pass_filters(cycle: Cycle, diagnosis: Diagnosis, eligible: M
     state, profile = cycle.state, cycle.profile
     state.feasible = eligible.copy()
     with profile.filtering(diagnosis):
-        profile.run_filters(state, cycle.pod, cycle.nodes, diagnosis)
-        beside_nominated = cycle.filters.judge_with_nominated(state, cycle.pod, cycle.nodes)
-        for row, status in beside_nominated.items():
-            if state.feasible[row] or diagnosis.status_of(row):
-                diagnosis.statuses[row] = status
-                state.feasible[row] = False
+        cycle.filters.run_filters(state, cycle.pod, cycle.nodes, diagnosis)
     for plugin, verdict in diagnosis.verdicts:
         pending = any(r.code is Code.PENDING for r in verdict.rejections)
         (diagnosis.pending_plugins if pending else diagnosis.unschedulable_plugins).add(plugin)
