@@ -33,8 +33,8 @@ class Provisioning(NamedTuple):
     """Of the other rows, those without room for it."""
 
 
-class VolumeProvisioning:
-    """Judges by classes, drivers and the capacity that these report."""
+class VolumeProvisions:
+    """Looks at classes, drivers and the capacity that these report."""
 
     def __init__(self, listers: Listers) -> None:
         self._classes = listers.storage_classes
@@ -42,7 +42,7 @@ class VolumeProvisioning:
         self._capacities: dict[str, ClassCapacities] = {}
         listers.csi_storage_capacities.follow(self._change_capacity)
 
-    def judge(self, claim: PersistentVolumeClaim, nodes: NodeTable) -> Provisioning:
+    def check(self, claim: PersistentVolumeClaim, nodes: NodeTable) -> Provisioning:
         """Say where a volume for *claim* cannot be made."""
         name = claim.storage_class
         if not name:
