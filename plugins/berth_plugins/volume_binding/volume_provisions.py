@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from berth.framework.label_rows import rows_meeting
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.verdict import Ints, Mask
@@ -17,6 +16,7 @@ from berth.objects.selectors import (
     compile_selector,
 )
 from berth.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from berth_plugins.volume_binding.label_rows import rows_meeting
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 _NONE: Final = -1
