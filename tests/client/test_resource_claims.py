@@ -12,10 +12,11 @@ from berth.client import errors
 from berth.client.lanes import WriteLanes
 from berth.client.resource_claims import ResourceClaimApi
 from berth.clock import FakeClock
-from berth.framework.devices.claims import ResourceClaims
-from berth.framework.devices.commitment import ClaimCommitment
+from berth.framework.assume_cache import AssumeCache
+from berth.framework.listers import Lister
 from berth.framework.writes import ConflictError
 from berth.objects.devices import decode_claim
+from berth_plugins.dynamic_resources.claim_writes import ClaimWrites
 from tests.builders import pod
 from tests.client.fake_api import Answer, FakeApi, Request
 from tests.device_builders import allocation
@@ -59,7 +60,7 @@ def echo(request: Request) -> bytes:
 async def test_a_claim_is_allocated_in_two_requests() -> None:
     claim = decode_claim(msgspec.json.encode(STORED))
     async with api_with_lanes(echo) as (api, writer):
-        commitment = ClaimCommitment(writer, FakeClock())
+        commitment = ClaimWrites(writer, FakeClock())
         written = await commitment.reserve(claim, pod("p", uid="62ec"), allocation("gpu-0"))
     protected = {
         **STORED["metadata"],
@@ -142,7 +143,7 @@ async def test_other_errors_stay_as_they_are() -> None:
 
 
 def test_claims_that_the_server_made_are_known_by_their_version() -> None:
-    known = ResourceClaims([decode_claim(msgspec.json.encode(STORED))])
+    known = AssumeCache(Lister([decode_claim(msgspec.json.encode(STORED))]))
     newer = decode_claim(echo(Request("GET", PATH)))
     known.assume(newer)
     assert known.get("default", "one-gpu") is newer

@@ -9,11 +9,7 @@ import numpy as np
 from berth.config.defaults import DEFAULT_SCHEDULER_NAME
 from berth.config.load import default_configuration, from_object
 from berth.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile, PluginConfig
-from berth.framework.cycle_state import CycleState
-from berth.framework.devices.allocator import Pick
-from berth.framework.devices.capacity import canonical
-from berth.framework.devices.cycle import KEY as DEVICES
-from berth.framework.devices.cycle import DevicesOfPod
+from berth.framework.explanation import Records
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
@@ -22,9 +18,12 @@ from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
 from berth.offline.scenario import Scenario, ScenarioError, read, smallest_name
 from berth.profile.build import Registry, args_models, build_profiles
-from berth.profile.profile import Profile
-from berth.scheduler.decision import Decision
-from berth.scheduler.find_node import NodeFinder
+from berth.profile.profile import Profile, ScoreTable
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.schedule_pod import evaluate_pod
 
 ALL_NODES = 100
 """Recordings look at all nodes, whatever percentageOfNodesToScore says."""
@@ -41,15 +40,12 @@ def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     asked = question(scenario, registry)
     if isinstance(asked, str):
         return {"id": identity, "unsupported": asked}
-    nodes, nominated = asked.nodes, asked.nominated
-    finder = NodeFinder(nodes, select=smallest_name(nodes))
-    state = CycleState()
-    decision = finder.find(
-        asked.profile, asked.pod, state=state, nominated=nominated, look_at_all=True
-    )
-    if decision.status is not None:
-        finder.run_post_filter_plugins(asked.profile, decision, state=state, nominated=nominated)
-    return {"id": identity} | describe(decision, nodes) | devices_found(state, decision, nodes)
+    nodes = asked.nodes
+    cycle = Cycle(asked.profile, asked.pod, nodes, asked.nominated)
+    outcome = evaluate_pod(cycle, select=smallest_name(nodes))
+    if isinstance(outcome, Unschedulable):
+        outcome = run_post_filter_plugins(cycle, outcome)
+    return {"id": identity} | describe(outcome, nodes) | findings(cycle, outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,34 +105,35 @@ def _looking_at_all(profile: KubeSchedulerProfile) -> KubeSchedulerProfile:
     )
 
 
-def describe(decision: Decision, nodes: NodeTable) -> dict[str, Any]:
-    """Put a decision into the words of the recordings (conformance/FORMAT.md)."""
-    outcome = decision.pre_filter
-    refused = outcome.status
-    rejected = decision.status is not None and decision.status.is_rejected
-    error = decision.status if decision.status and decision.status.code is Code.ERROR else None
+def describe(outcome: Outcome, nodes: NodeTable) -> dict[str, Any]:
+    """Put an outcome into the words of the recordings (conformance/FORMAT.md)."""
+    found, placed = outcome.found, outcome if isinstance(outcome, Placed) else None
+    scores = placed.scores if placed else None
+    pre_filter, refused = found.pre_filter, found.pre_filter.status
     answer: dict[str, Any] = {
         "prefilter": {
             "code": (refused.code if refused else Code.SUCCESS).label,
             "plugin": refused.plugin if refused else "",
             "reasons": list(refused.reasons) if refused else [],
-            "nodes": None if outcome.node_names is None or refused else sorted(outcome.node_names),
+            "nodes": None
+            if pre_filter.node_names is None or refused
+            else sorted(pre_filter.node_names),
         },
-        "nodes": {} if refused else _verdicts(decision, nodes),
-        "scores": _scores(decision, nodes),
-        "best": sorted(nodes.names(decision.best)) if decision.scores else [],
-        "fitError": decision.message if rejected else "",
-        "preemption": _preemption(decision, nodes),
+        "nodes": {} if refused else _verdicts(found, nodes),
+        "scores": _scores(scores, nodes) if scores else {},
+        "best": sorted(nodes.names(scores.rows[placed.best])) if placed and scores else [],
+        "fitError": outcome.message if isinstance(outcome, Unschedulable) else "",
+        "preemption": _preemption(outcome, nodes) if isinstance(outcome, Unschedulable) else None,
     }
-    if decision.nominated_used:
+    if found.is_nominated:
         answer["nominatedUsed"] = True
-    if error is not None:
-        answer["error"] = error.message
+    if isinstance(outcome, Failed):
+        answer["error"] = outcome.message
     return answer
 
 
-def _verdicts(decision: Decision, nodes: NodeTable) -> dict[str, Any]:
-    return {name: _verdict(decision.verdict_on(nodes, row)) for name, row in nodes.row_of.items()}
+def _verdicts(found: FeasibleNodes, nodes: NodeTable) -> dict[str, Any]:
+    return {name: _verdict(found.status_of(row)) for name, row in nodes.row_of.items()}
 
 
 def _verdict(status: Status | None) -> dict[str, Any]:
@@ -148,9 +145,9 @@ def _verdict(status: Status | None) -> dict[str, Any]:
     return verdict | {"reasons": sorted(status.reasons)}
 
 
-def _preemption(decision: Decision, nodes: NodeTable) -> dict[str, Any] | None:
+def _preemption(outcome: Unschedulable, nodes: NodeTable) -> dict[str, Any] | None:
     """Tell what PostFilter found; of nodes that are equally good the recordings name the first."""
-    result = decision.post_filter
+    result = outcome.post_filter
     if result is None:
         return None
     found = result.preemption
@@ -161,7 +158,7 @@ def _preemption(decision: Decision, nodes: NodeTable) -> dict[str, Any] | None:
         "nominatedNode": best.node if best else result.nominated_node or "",
         "victims": _keys(best) if best else [],
         "pdbViolations": best.pdb_violations if best else 0,
-        "message": decision.post_filter_message,
+        "message": outcome.post_filter_message,
     }
     if len(equals) > 1:
         answer["ties"] = [candidate.node for candidate in equals]
@@ -185,43 +182,18 @@ def _keys(candidate: Candidate) -> list[str]:
     return sorted(victim.key for victim in candidate.victims)
 
 
-def devices_found(state: CycleState, decision: Decision, nodes: NodeTable) -> dict[str, Any]:
-    """Tell which devices each feasible node would give, if claims are to be allocated."""
-    devices: DevicesOfPod | None = state.get(DEVICES)
-    if devices is None or decision.status is not None:
+def findings(cycle: Cycle, outcome: Outcome) -> dict[str, Any]:
+    """Return what plugins record of nodes that fit, such as devices on offer."""
+    if not isinstance(outcome, Placed):
         return {}
-    names = nodes.names(np.flatnonzero(decision.feasible))
-    finds = {name: devices.found[name] for name in names if name in devices.found}
-    answer = {
-        name: {
-            claim.name: [_device(pick) for pick in picks.picks]
-            for claim, picks in zip(find.claims, find.picks, strict=True)
-        }
-        for name, find in finds.items()
-        if find.claims
-    }
-    return {"devices": answer} if answer else {}
+    found: dict[str, Any] = {}
+    for plugin in cycle.profile.plugins:
+        if isinstance(plugin, Records):
+            found |= plugin.record(cycle.state, cycle.nodes, outcome.found.feasible)
+    return found
 
 
-def _device(pick: Pick) -> dict[str, Any]:
-    id_ = pick.found.id
-    device: dict[str, Any] = {
-        "request": str(pick.request.name),
-        "driver": id_.driver,
-        "pool": id_.pool,
-        "device": id_.device,
-    }
-    if pick.request.has_admin_access:
-        device["adminAccess"] = True
-    if pick.share:
-        device["consumedCapacity"] = {name: canonical(pick.share[name]) for name in pick.share}
-    return device
-
-
-def _scores(decision: Decision, nodes: NodeTable) -> dict[str, Any]:
-    scores = decision.scores
-    if scores is None:
-        return {}
+def _scores(scores: ScoreTable, nodes: NodeTable) -> dict[str, Any]:
     columns = {plugin: np.asarray(column).tolist() for plugin, column in scores.weighted.items()}
     return {
         nodes.name(int(row)): {

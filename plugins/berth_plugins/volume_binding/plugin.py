@@ -1,0 +1,290 @@
+"""VolumeBinding: a pod goes where its volumes are, or can be, and its claims get them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from pydantic import Field
+
+from berth.framework.assume_cache import OutOfSyncError
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+    QueueingHint,
+)
+from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted, listed
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PluginArgs,
+    PreBindPlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ReservePlugin,
+    ScorePlugin,
+    Scores,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import SKIP, Code, Status
+from berth.framework.verdict import Mask, Verdict
+from berth.objects.pod import Pod
+from berth.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from berth_plugins.shared.csi_translation import MIGRATED_PLUGINS
+from berth_plugins.shared.volume_claims import (
+    ClaimVolume,
+    claim_volumes,
+    ownership_error,
+    references,
+)
+from berth_plugins.volume_binding.binder import VolumeBinder
+from berth_plugins.volume_binding.check_bindings import BindingFailedError
+from berth_plugins.volume_binding.pod_volumes import PodVolumeClaims, PodVolumes
+
+POD_VOLUMES: Final = "VolumeBinding.PodVolumes"
+"""Where Reserve leaves what was decided, in the cycle state."""
+
+
+class VolumeBindingArgs(PluginArgs):
+    """How patient the plugin is; ``shape`` needs the gate StorageCapacityScoring."""
+
+    bind_timeout_seconds: int = Field(default=600, ge=0)
+
+
+class VolumeBinding(
+    PreFilterPlugin,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    ReservePlugin,
+    PreBindPlugin,
+    EnqueueExtensions,
+    Explains,
+    SumsUp,
+):
+    """Rejects nodes that cannot use the pod's volumes, and where none can be had (spec §5.15).
+
+    What was decided for a pod is assumed until the API knows it, so that no two pods get the same
+    volume. PreBind writes it, and waits until volumes and claims are bound.
+    """
+
+    NAME = "VolumeBinding"
+    DECIDES_BY_SIGNATURE = True
+    ALLOW_PARALLEL = True
+    ARGS = VolumeBindingArgs
+
+    def __init__(self, args: VolumeBindingArgs | None = None, handle: Handle | None = None) -> None:
+        super().__init__(args, handle)
+        if handle is None:
+            raise TypeError("VolumeBinding: needs a handle to look up and bind volumes")
+        self._handle = handle
+        self._listers = handle.listers
+        self._outcomes = handle.outcomes
+        timeout = (args or VolumeBindingArgs()).bind_timeout_seconds
+        self._binder = VolumeBinder(handle, bind_timeout=float(timeout))
+
+    # Filtering.
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        volumes = tuple(claim_volumes(pod.pod))
+        if not volumes:
+            return SKIP
+        for volume in volumes:
+            error = self._claim_error(pod, volume)
+            if error:
+                return Status.unresolvable(error)
+        names = (volume.claim_name for volume in volumes)
+        claims = self._binder.get_pod_volume_claims(pod, names)
+        if isinstance(claims, Status):
+            return claims
+        state.write(self.NAME, claims)
+        return None
+
+    def _claim_error(self, pod: PodInfo, volume: ClaimVolume) -> str:
+        """Say why *pod* cannot run with a claim as it is; "" if it can."""
+        name = volume.claim_name
+        claim = self._listers.persistent_volume_claims.get(pod.namespace, name)
+        if claim is None:
+            missing = f'persistentvolumeclaim "{name}"'
+            if volume.is_ephemeral:
+                return f"waiting for ephemeral volume controller to create the {missing}"
+            return f"{missing} not found"
+        if claim.status.phase == "Lost":
+            return (
+                f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume'
+                f' "{claim.spec.volume_name}"'
+            )
+        if claim.metadata.deletion_timestamp is not None:
+            return f'persistentvolumeclaim "{name}" is being deleted'
+        return ownership_error(pod.pod, claim) if volume.is_ephemeral else ""
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        claims: PodVolumeClaims = state.read(self.NAME)
+        verdict = self._binder.find_pod_volumes(claims, nodes, state.feasible).verdict
+        if any(r.code is Code.ERROR and r.where.any() for r in verdict.rejections):
+            self._outcomes.volume_stage_failed("predicate")
+        return verdict
+
+    # Explaining.
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        claims: PodVolumeClaims = state.read(self.NAME)
+        rows = nodes.no_rows()
+        rows[row] = True
+        for claim in (*claims.bound, *claims.unbound_delay_binding):
+            is_bound = claim in claims.bound
+            alone = PodVolumeClaims((claim,), ()) if is_bound else PodVolumeClaims((), (claim,))
+            refusal = self._binder.find_pod_volumes(alone, nodes, rows).verdict.status_of(row)
+            if refusal is not None:
+                yield Detail(f"{_named(claim)}: {refusal.message}")
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell from which nodes volumes can be used, and which claims can have one nowhere."""
+        claims: PodVolumeClaims = state.read(self.NAME)
+        clauses = []
+        for claim in claims.bound:
+            alone = PodVolumeClaims((claim,), ())
+            held_back = self._binder.find_pod_volumes(alone, nodes, nodes.exists).verdict.rejected()
+            rows = np.flatnonzero(nodes.exists & ~held_back) if held_back is not None else ()
+            if held_back is not None:
+                names = sorted(nodes.names(rows))
+                which = f": {listed(names)}" if names else ""
+                number = f"{len(names) or 'none'} of {counted(len(nodes), 'node')}{which}"
+                clauses.append(f"{_named(claim)} can be used from {number}")
+            yield
+        return "; ".join(clauses)
+
+    # Scoring: only with the gate StorageCapacityScoring, which is off.
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        return SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        return np.zeros(nodes.size, np.int64)
+
+    # Reserve.
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        claims: PodVolumeClaims | None = state.get(self.NAME)
+        if claims is None or not claims.unbound_delay_binding:
+            return None
+        nodes = self._handle.nodes
+        row = nodes.row_of.get(node_name)
+        if row is None:
+            return Status.error(f'node "{node_name}" not found')
+        found = self._binder.find_pod_volumes(claims, nodes, nodes.rows_named([node_name]))
+        refusal = found.verdict.status_of(row)
+        if refusal is not None:
+            return refusal
+        volumes = PodVolumes()
+        state.write(POD_VOLUMES, volumes)
+        try:
+            self._binder.assume_pod_volumes(volumes, found, nodes, row)
+        except OutOfSyncError as exc:
+            self._outcomes.volume_stage_failed("assume")
+            return Status.error(str(exc))
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        volumes: PodVolumes | None = state.get(POD_VOLUMES)
+        if volumes is not None:
+            self._binder.revert_assumed_pod_volumes(volumes)
+
+    # PreBind.
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        return SKIP if state.get(POD_VOLUMES) is None else None
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        volumes: PodVolumes = state.read(POD_VOLUMES)
+        try:
+            await self._binder.bind_pod_volumes(volumes, pod, node_name)
+        except BindingFailedError as exc:
+            refusal = Status.error(f"binding volumes: {exc}")
+        except Exception as exc:  # noqa: BLE001 - however the client fails, the attempt has failed
+            refusal = Status.error(str(exc))
+        else:
+            return None
+        self._outcomes.volume_stage_failed("bind")
+        return refusal
+
+    # Queueing.
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        changed = ActionType.ADD | ActionType.UPDATE
+        labelled = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+        registered: list[tuple[EventResource, ActionType, QueueingHint | None]] = [
+            (EventResource.STORAGE_CLASS, changed, after_class_change),
+            (EventResource.PERSISTENT_VOLUME_CLAIM, changed, after_claim_change),
+            (EventResource.PERSISTENT_VOLUME, changed, None),
+            (EventResource.NODE, labelled, None),
+            (EventResource.CSI_NODE, changed, after_csi_node_change),
+            (EventResource.CSI_DRIVER, ActionType.UPDATE, after_driver_update),
+            (EventResource.CSI_STORAGE_CAPACITY, changed, after_capacity_change),
+        ]
+        return [
+            ClusterEventWithHint(ClusterEvent(resource, action), hint)
+            for resource, action, hint in registered
+        ]
+
+
+def _named(claim: PersistentVolumeClaim) -> str:
+    """Name a claim by its volume, or by the class that it wants one of."""
+    volume, name = claim.spec.volume_name, claim.metadata.name
+    return f"volume {volume} (claim {name})" if volume else f"claim {name} ({claim.storage_class})"
+
+
+def after_class_change(pod: Pod, old: StorageClass | None, new: StorageClass) -> Hint:
+    """Queue if the class is new or allows other nodes than before."""
+    changed = old is None or old.allowed_topologies != new.allowed_topologies
+    return Hint.QUEUE if changed else Hint.SKIP
+
+
+def after_claim_change(
+    pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> Hint:
+    """Queue if the claim is one of the pod's."""
+    return Hint.QUEUE if references(pod, new) else Hint.SKIP
+
+
+def after_csi_node_change(pod: Pod, old: CSINode | None, new: CSINode) -> Hint:
+    """Queue if the node is new or its drivers have taken over other volumes than before."""
+
+    def migrated(csi_node: CSINode) -> str | None:
+        return csi_node.metadata.annotations.get(MIGRATED_PLUGINS)
+
+    return Hint.QUEUE if old is None or migrated(old) != migrated(new) else Hint.SKIP
+
+
+def after_driver_update(pod: Pod, old: CSIDriver, new: CSIDriver) -> Hint:
+    """Queue if a driver of the pod's inline volumes reports no capacity any more."""
+    relaxed = old.spec.storage_capacity and not new.spec.storage_capacity
+    used = any(
+        volume.csi is not None and volume.csi.driver == new.metadata.name
+        for volume in pod.spec.volumes
+    )
+    return Hint.QUEUE if relaxed and used else Hint.SKIP
+
+
+def after_capacity_change(
+    pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity
+) -> Hint:
+    """Queue if there is room for larger volumes than before."""
+    if old is None:
+        return Hint.QUEUE
+    before, now = old.largest_volume, new.largest_volume
+    grew = now is not None and (before is None or now > before)
+    return Hint.QUEUE if grew else Hint.SKIP
