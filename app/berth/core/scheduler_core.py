@@ -2,7 +2,7 @@
 
 ::
 
-                      pod_handler, node_handler  <-- what watches tell
+                          handlers  <-- what watches tell
                             |          |
                           queue      cache
                             |          |
@@ -31,7 +31,7 @@ from berth.profile.build import Registry
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
-from berth.scheduler.event_handlers import NodeHandler, PodHandler
+from berth.scheduler.event_handlers import EventTimer, event_handlers
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_node import NodeFinder, Select
@@ -39,7 +39,6 @@ from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
 from berth.scheduler.reservation import Reservations
 from berth.scheduler.scheduler import Scheduler
 from berth.scheduler.signatures import signature_profiles
-from berth.scheduler.timed_handler import EventTimer
 from berth.scheduler.with_extenders import ExtenderRound
 from berth.tasks import forever
 
@@ -116,16 +115,16 @@ class SchedulerCore:
             observers=self.live.observers,
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
         )
-        self.timer = EventTimer(clock.monotonic, metrics.handled_event)
         reservations = Reservations()
-        self.pod_handler = PodHandler(
+        self.handlers = event_handlers(
+            outside.listers,
             queue=self.queue,
             cache=self.cache,
             reservations=reservations,
             scheduler_names=profiles if options.schedules else (),
-            timer=self.timer,
+            timer=EventTimer(clock.monotonic, metrics.handled_event),
         )
-        self.node_handler = NodeHandler(queue=self.queue, cache=self.cache, timer=self.timer)
+        """Who is told of changes, by kind."""
         self.preemptions = Preemptions(
             under_way=self.preemptions_under_way,
             queue=self.queue,
