@@ -194,10 +194,7 @@ def test_the_default_profile_runs_everything_in_its_order() -> None:
         ),
         pytest.param(
             plugins(placement_generate=plugin_set("P Q")),
-            [
-                'plugins.placementGenerate: Invalid value: ["P","Q"]: '
-                "only one plugin can be enabled"
-            ],
+            ['plugins.placementGenerate: Invalid value: ["P","Q"]: only one plugin can be enabled'],
             id="two generate placements",
         ),
         pytest.param(
