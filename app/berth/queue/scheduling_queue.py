@@ -38,7 +38,6 @@ SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 
-# Put together once.
 _POD_ADD, _POD_UPDATE = UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label
 
 PreCheck = Callable[[Pod], bool]
