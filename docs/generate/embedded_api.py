@@ -1,6 +1,6 @@
 """``docs/reference/embedded-api.md``: the kinds that the embedded API server serves."""
 
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import VERBS
 from docs.generate import markdown
 
@@ -27,5 +27,5 @@ def page() -> str:
             ],
         ),
         f"*All* verbs are {', '.join(VERBS[:-1])} and {VERBS[-1]}.",
-        source="the registry of berth.cluster",
+        source="berth.cluster.kinds",
     )
