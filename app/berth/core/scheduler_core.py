@@ -17,9 +17,10 @@ one thing at a time, so that what comes of it is always the same.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 from berth.cache.cache import Cache
 from berth.config.types import KubeSchedulerConfiguration
@@ -27,18 +28,27 @@ from berth.core.live_configuration import LiveConfiguration, backoff_of
 from berth.core.outside import Outside
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
+from berth.informer.store import Handler
+from berth.objects.cluster import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.objects.policy import PodDisruptionBudget
 from berth.profile.build import Registry
+from berth.profile.profile import Profile
+from berth.queue.heap import SortKey
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
+from berth.scheduler.device_watches import device_watches
 from berth.scheduler.event_handlers import NodeHandler, PodHandler
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_node import NodeFinder, Select
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
-from berth.scheduler.reservation import Reservations
+from berth.scheduler.reservation import Reservation, Reservations
 from berth.scheduler.scheduler import Scheduler
 from berth.scheduler.signatures import signature_profiles
+from berth.scheduler.storage_watches import storage_watches
 from berth.scheduler.timed_handler import EventTimer
 from berth.scheduler.with_extenders import ExtenderRound
 from berth.tasks import forever
@@ -58,6 +68,10 @@ class CoreOptions:
     """Whether one failed attempt stands for all pods of the same signature."""
     select: Callable[[NodeTable], Select] | None = None
     """Makes what picks one of several best nodes; by default one is drawn."""
+    adapt_profile: Callable[[Profile], None] = lambda _profile: None
+    """Changes each profile once it is made."""
+    sort_key: SortKey | None = None
+    """Orders the queue in place of the QueueSort plugin."""
 
 
 DEFAULT_OPTIONS: Final = CoreOptions()
@@ -99,11 +113,12 @@ class SchedulerCore:
             handle=self.handle,
             observe=lambda name: metrics.of_profile(name, clock=clock, rng=outside.rng.sampling),
             clock=clock,
+            adapt=options.adapt_profile,
         )
         profiles = self.live.profiles
         self.queue = SchedulingQueue(
             clock=clock,
-            sort_key=next(iter(profiles.values())).queue_sort.sort_key,
+            sort_key=options.sort_key or next(iter(profiles.values())).queue_sort.sort_key,
             pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
             hints={
                 name: [*profile.queueing_hints(), *outside.extenders.queueing_hints()]
@@ -180,6 +195,23 @@ class SchedulerCore:
             clock=clock,
         )
 
+    @cached_property
+    def handlers(self) -> Mapping[type, Handler[Any]]:
+        """By type of object: who hears of changes."""
+        listers = self.outside.listers
+        return {
+            Pod: self.pod_handler,
+            Node: self.node_handler,
+            Namespace: listers.namespaces,
+            Service: listers.services,
+            ReplicationController: listers.replication_controllers,
+            ReplicaSet: listers.replica_sets,
+            StatefulSet: listers.stateful_sets,
+            PodDisruptionBudget: listers.pod_disruption_budgets,
+            **{watch.kind: watch.handler for watch in storage_watches(listers, self.queue)},
+            **{watch.kind: watch.handler for watch in device_watches(listers, self.queue)},
+        }
+
     def _nominated_node(self, uid: str) -> str:
         return self.queue.nominator.nominated_node(uid) or ""
 
@@ -206,18 +238,28 @@ class SchedulerCore:
             ):
                 tasks.create_task(forever(name, run), name=name)
 
+    async def schedule_next(self) -> list[Reservation] | None:
+        """Make the next attempt and return whom to bind, several for a gang; None: no pod is ready.
+
+        Whoever calls this carries the reservations out.
+        """
+        queued = self.queue.pop()
+        if queued is None:
+            return None
+        reservation = await self.scheduler.attempt(queued)
+        return [] if reservation is None else [reservation, *reservation.companions]
+
     async def step(self) -> bool:
         """Do the next thing to its end, pods first; False if there is nothing to do now.
 
         A pod is tried and bound, victims are evicted, work that a plugin started is done, or a
         failure is reported. Whatever waits for the clock waits.
         """
-        if (queued := self.queue.pop()) is not None:
-            reservation = await self.scheduler.attempt(queued)
-            for each in () if reservation is None else (reservation, *reservation.companions):
-                await self.scheduler.binding.run(each)
-        elif order := self.preemptions.take():
+        if order := self.preemptions.take():
             await self.preemptions.carry_out(order)
+        elif (reservations := await self.schedule_next()) is not None:
+            for reservation in reservations:
+                await self.scheduler.binding.run(reservation)
         elif job := self.outside.api.background.take():
             await self.outside.api.background.do(job)
         else:

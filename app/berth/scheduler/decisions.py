@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -150,6 +151,11 @@ class Decisions:
     def made(self) -> int:
         """How many were ever made, also those that are no longer kept."""
         return self._added
+
+    def last(self, count: int) -> list[DecisionRecord]:
+        """Return the newest *count* records, oldest first, of those that are still kept."""
+        newest = islice(reversed(self._records), count)
+        return [*newest][::-1]
 
     def of(self, pod_key: str) -> list[DecisionRecord]:
         """Return the records of one pod that are still kept, oldest first."""

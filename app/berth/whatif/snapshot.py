@@ -18,6 +18,7 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -61,6 +62,8 @@ _WITH_RAW: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Reso
 _READ: Final[Mapping[str, Any]] = {**KINDS, DAEMON_SET: dict[str, Any]}
 """What is decoded of each kind."""
 
+SOME_TIME: Final = 1_000_000_000.0
+
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -79,6 +82,14 @@ class Snapshot:
     objects: Mapping[str, Sequence[KubeStruct]] = field(default_factory=dict)
     daemon_sets: Sequence[Mapping[str, Any]] = ()
     """Manifests, where they are known: a scheduler does not watch them."""
+
+    @property
+    def now(self) -> float:
+        """When it was taken, in seconds since 1970; some time if nobody says."""
+        try:
+            return datetime.fromisoformat(self.time).timestamp()
+        except ValueError:
+            return SOME_TIME
 
     def encode(self) -> Iterator[bytes]:
         """Yield the JSON in pieces, none of which takes more than some milliseconds to make."""
