@@ -25,7 +25,7 @@ from berth.framework.listers import Lister, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
 from berth.framework.pod_info import PodInfo
-from berth.metrics.extender_metrics import ExtenderMetrics
+from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.objects.meta import Condition

@@ -25,12 +25,11 @@ from berth.framework.listers import Listers
 from berth.http_server import HttpServer
 from berth.leaderelection.elector import LeaderElector
 from berth.memory import keep_objects
-from berth.metrics.connection_metrics import ConnectionCollector
-from berth.metrics.extender_metrics import BreakerCollector, ExtenderMetrics
-from berth.metrics.loop_lag import measure_lag
-from berth.metrics.owners import (
+from berth.metrics.collectors import (
+    BreakerCollector,
     CacheCollector,
     ConfigurationCollector,
+    ConnectionCollector,
     LaneCollector,
     ProfileCollector,
     QueueCollector,
@@ -38,7 +37,9 @@ from berth.metrics.owners import (
     StuckLoopCollector,
     TaskCollector,
 )
+from berth.metrics.loop_lag import measure_lag
 from berth.metrics.process import register_process
+from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins

@@ -24,10 +24,10 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Rejection, Verdict
-from berth.framework.volumes.claims import own_claims
-from berth.framework.volumes.in_use import disk_of, volumes_in_use
 from berth.objects.pod import Pod, Volume
 from berth.objects.storage import PersistentVolumeClaim
+from berth_plugins.shared.volume_claims import own_claims
+from berth_plugins.shared.volumes_in_use import disk_of, volumes_in_use
 
 DISK_CONFLICT: Final = Status.unschedulable("node(s) had no available disk")
 CLAIM_IN_USE: Final = Status.unschedulable(

@@ -185,7 +185,7 @@ def covers(pattern: str, name: str) -> bool:
 def test_every_family_is_declared_where_it_is_looked_for() -> None:
     made = {
         thing.name
-        for module in pkgutil.iter_modules(berth.metrics.__path__, "berth.metrics.")
+        for module in pkgutil.walk_packages(berth.metrics.__path__, "berth.metrics.")
         for thing in vars(importlib.import_module(module.name)).values()
         if isinstance(thing, Family)
     }

@@ -51,8 +51,8 @@ def test_what_is_decoded_is_known(position: int, obj: KubeStruct) -> None:
     watch.handler.on_update(decoded, decoded)
     watch.handler.on_delete(decoded)
     assert listers.resource_claims.get("default", "c") is None
-    assert listers.device_classes.get("gpu") is None
-    assert listers.resource_slices.pools_of(node("n1")) == ()
+    assert listers.device_classes.get("", "gpu") is None
+    assert list(listers.resource_slices) == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from berth.assembly import simulation_worker
 from berth.explain.explainer import Explainer
 from berth.log import set_verbosity
 from berth.main import SchedulerService
-from berth.metrics.extender_server_metrics import ExtenderServerMetrics
+from berth.metrics.recorders import ExtenderServerMetrics
 from berth.server.application import Application
 from berth.server.extender.application import extender_application
 from berth.server.extender.endpoints import ExtenderEndpoints

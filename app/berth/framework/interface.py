@@ -23,7 +23,9 @@ from berth.framework.status import Status
 from berth.framework.verdict import Ints, Verdict
 
 MAX_NODE_SCORE = 100
+"""The best score of a node, after :meth:`ScorePlugin.normalize`; the worst is 0."""
 Scores = Ints
+"""One score per row of a table."""
 
 
 class PluginArgs(BaseModel):

@@ -3,12 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MethodType
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from weakref import WeakMethod
 
-from berth.framework.devices.claims import ResourceClaims
-from berth.framework.devices.classes import DeviceClasses
-from berth.framework.devices.pools import ResourceSlices
 from berth.objects.cluster import (
     Namespace,
     ReplicaSet,
@@ -16,6 +13,7 @@ from berth.objects.cluster import (
     Service,
     StatefulSet,
 )
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.objects.meta import ObjectMeta
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.storage import (
@@ -37,6 +35,37 @@ class ApiObject(Protocol):
 
 
 T = TypeVar("T", bound=ApiObject)
+S = TypeVar("S")
+
+Change: TypeAlias = Callable[[T | None, T | None], None]
+"""Called with an object before and after a change, None where there is none."""
+
+
+class Followers(Generic[T]):
+    """Who is called at every change of some objects.
+
+    A method does not keep its object alive: plugins of profiles that were replaced stop to follow.
+    """
+
+    __slots__ = ("_changes",)
+
+    def __init__(self) -> None:
+        self._changes: list[Callable[[], Change[T] | None]] = []
+
+    def add(self, change: Change[T]) -> None:
+        is_method = isinstance(change, MethodType)
+        self._changes.append(WeakMethod(change) if is_method else lambda: change)
+
+    def notify(self, old: T | None, new: T | None) -> None:
+        gone = []
+        for follower in self._changes:
+            change = follower()
+            if change is None:
+                gone.append(follower)
+            else:
+                change(old, new)
+        for follower in gone:
+            self._changes.remove(follower)
 
 
 class Lister(Generic[T]):
@@ -49,7 +78,7 @@ class Lister(Generic[T]):
 
     def __init__(self, objects: Iterable[T] = ()) -> None:
         self._by_namespace: dict[str, dict[str, T]] = {}
-        self._followers: list[Callable[[], Callable[[T | None, T | None], None] | None]] = []
+        self._followers: Followers[T] = Followers()
         self.version = 0
         """Changes with every change, so that what follows from the objects can be kept."""
         for obj in objects:
@@ -75,15 +104,13 @@ class Lister(Generic[T]):
         for objects in self._by_namespace.values():
             yield from objects.values()
 
-    def follow(self, change: Callable[[T | None, T | None], None]) -> None:
-        """Call ``change(None, obj)`` for every object there is, and from now on at every change.
+    def follow(self, change: Change[T]) -> None:
+        """Call ``change(None, obj)`` for every object there is, and *change* at every change.
 
-        With the old and the new object, None where there is none. For what is worked out from all
-        objects and is too dear to be worked out again when one of them changes. A method does not
-        keep its object alive: plugins of profiles that were replaced stop to follow.
+        For what follows from all objects and costs too much to be computed again when one of them
+        changes. A bound method does not keep its object alive.
         """
-        is_method = isinstance(change, MethodType)
-        self._followers.append(WeakMethod(change) if is_method else lambda: change)
+        self._followers.add(change)
         for obj in self:
             change(None, obj)
 
@@ -101,21 +128,15 @@ class Lister(Generic[T]):
         meta = obj.metadata
         objects = self._by_namespace.get(meta.namespace, {})
         old = objects.pop(meta.name, None)
+        if old is None:
+            return
         if not objects:  # namespaces come and go, too
             self._by_namespace.pop(meta.namespace, None)
         self._changed(old, None)
 
     def _changed(self, old: T | None, new: T | None) -> None:
         self.version += 1
-        gone = []
-        for follower in self._followers:
-            change = follower()
-            if change is None:
-                gone.append(follower)
-            else:
-                change(old, new)
-        for follower in gone:
-            self._followers.remove(follower)
+        self._followers.notify(old, new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +156,17 @@ class Listers:
     csi_drivers: Lister[CSIDriver] = field(default_factory=Lister)
     csi_storage_capacities: Lister[CSIStorageCapacity] = field(default_factory=Lister)
     volume_attachments: Lister[VolumeAttachment] = field(default_factory=Lister)
-    resource_claims: ResourceClaims = field(default_factory=ResourceClaims)
-    resource_slices: ResourceSlices = field(default_factory=ResourceSlices)
-    device_classes: DeviceClasses = field(default_factory=DeviceClasses)
+    resource_claims: Lister[ResourceClaim] = field(default_factory=Lister)
+    resource_slices: Lister[ResourceSlice] = field(default_factory=Lister)
+    device_classes: Lister[DeviceClass] = field(default_factory=Lister)
+    _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def shared(self, make: Callable[["Listers"], S]) -> S:
+        """Return ``make(self)``, called once: what the plugins of all profiles share.
+
+        For what follows from the objects, and what plugins have decided and not yet written.
+        """
+        found: S | None = self._shared.get(make)
+        if found is None:
+            found = self._shared[make] = make(self)
+        return found

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from berth.framework.assume_cache import resource_claim_cache
 from berth.framework.events import ActionType, ClusterEvent, EventResource
 from berth.framework.listers import Listers
 from berth.informer.store import Handler
@@ -41,6 +42,14 @@ class Waker:
     def on_delete(self, obj: Any) -> None:
         pass
 
+    def on_change(self, old: Any, new: Any) -> None:
+        if new is None:
+            self.on_delete(old)
+        elif old is None:
+            self.on_add(new)
+        else:
+            self.on_update(old, new)
+
 
 class Relay:
     """Tells one handler after the other: first who knows the objects, then who acts on it."""
@@ -71,7 +80,7 @@ def device_watches(listers: Listers, queue: SchedulingQueue) -> list[DeviceWatch
         Waker(queue, EventResource.RESOURCE_SLICE),
         Waker(queue, EventResource.DEVICE_CLASS),
     )
-    listers.resource_claims.tell(claims)
+    resource_claim_cache(listers).follow(lambda old, new: claims.on_change(old, new))
     return [
         DeviceWatch(
             f"{_GROUP}/resourceclaims",
