@@ -66,6 +66,8 @@ class CoreOptions:
     """Seconds after which an unschedulable pod is tried again in any case."""
     uses_signatures: bool = True
     """Whether one failed attempt stands for all pods of the same signature."""
+    is_watched: bool = True
+    """Whether plugins are timed, and decisions are recorded with the best nodes."""
     select: Callable[[NodeTable], Select] | None = None
     """Makes what picks one of several best nodes; by default one is drawn."""
     adapt_profile: Callable[[Profile], None] = lambda _profile: None
@@ -111,7 +113,11 @@ class SchedulerCore:
             config,
             registry=registry,
             handle=self.handle,
-            observe=lambda name: metrics.of_profile(name, clock=clock, rng=outside.rng.sampling),
+            observe=(
+                (lambda name: metrics.of_profile(name, clock=clock, rng=outside.rng.sampling))
+                if options.is_watched
+                else None
+            ),
             clock=clock,
             adapt=options.adapt_profile,
         )
@@ -177,7 +183,11 @@ class SchedulerCore:
                 pods=pods,
                 rng=outside.rng.extenders,
             ),
-            decisions=Decisions(capacity=DECISIONS_KEPT, monotonic=clock.monotonic),
+            decisions=Decisions(
+                capacity=DECISIONS_KEPT,
+                monotonic=clock.monotonic,
+                ranks_nodes=options.is_watched,
+            ),
             reservations=reservations,
             preemptions=self.preemptions,
             binding=BindingCycle(
@@ -250,9 +260,9 @@ class SchedulerCore:
         return [] if reservation is None else [reservation, *reservation.companions]
 
     async def step(self) -> bool:
-        """Do the next thing to its end, pods first; False if there is nothing to do now.
+        """Do the next thing to its end; False if there is nothing to do now.
 
-        A pod is tried and bound, victims are evicted, work that a plugin started is done, or a
+        Victims are evicted, a pod is tried and bound, work that a plugin started is done, or a
         failure is reported. Whatever waits for the clock waits.
         """
         if order := self.preemptions.take():

@@ -120,7 +120,10 @@ class SimulatedCluster:
                 metrics=SchedulerMetrics(CollectorRegistry()),
             ),
             CoreOptions(
-                select=options.select, adapt_profile=self._adapt, sort_key=options.sort_key
+                is_watched=False,
+                select=options.select,
+                adapt_profile=self._adapt,
+                sort_key=options.sort_key,
             ),
         )
         self.api.connect(self.core.handlers)

@@ -83,7 +83,11 @@ class DecisionRecord(msgspec.Struct, frozen=True):
 class Decisions:
     """A bounded ring of records, newest last."""
 
-    def __init__(self, *, capacity: int, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, *, capacity: int, monotonic: Callable[[], float], ranks_nodes: bool = True
+    ) -> None:
+        """Unless it *ranks_nodes*, records do not name the best nodes."""
+        self._ranks_nodes = ranks_nodes
         self._records: deque[DecisionRecord] = deque(maxlen=capacity)
         self._monotonic = monotonic
         self._added = 0
@@ -112,7 +116,7 @@ class Decisions:
                 nominated_node=decision.nominated_node or "",
                 equals=max(len(decision.best) - 1, 0),
                 weights=decision.scores.weights if decision.scores else {},
-                top=_top(decision, nodes),
+                top=_top(decision, nodes) if self._ranks_nodes else [],
                 gang=decision.gang,
             )
         )
