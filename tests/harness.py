@@ -21,21 +21,19 @@ from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
 from berth.framework.handle import Handle
 from berth.framework.interface import Plugin
-from berth.framework.listers import Lister, Listers
+from berth.framework.listers import ApiObject, Lister, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
 from berth.framework.pod_info import PodInfo
+from berth.informer.store import Handler
 from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
-from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.devices import ResourceClaim
 from berth.objects.meta import Condition
-from berth.objects.node import Node
 from berth.objects.pod import Pod, PodStatus
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.profile.build import Registry, args_models
 from berth.scheduler.background import Background
-from berth.scheduler.device_watches import device_watches
-from berth.scheduler.event_handlers import PodHandler
 from berth_plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
 
@@ -71,7 +69,7 @@ class FakeCluster:
     """Set while more binds may be under way, as at first."""
     lets_victims_linger: bool = False
     """Whether evicted pods are terminating until the test deletes them."""
-    handler: PodHandler | None = None
+    handler: Handler[Pod] | None = None
 
     def __post_init__(self) -> None:
         self.room.set()
@@ -213,13 +211,14 @@ class Harness:
         dice: random.Random | None = None,
         network: httpx.AsyncBaseTransport | None = None,
         uses_signatures: bool = True,
+        listers: type[Listers] = Listers,
     ) -> None:
         """*rng* is what plugins choose with.
 
         *dice* pick the cycles in which plugins are timed; they decide nothing else.
 
         *uses_signatures*: as always, one failed attempt stands for all pods of its signature.
-        *network* is where the extenders of *config* are.
+        *network* is where the extenders of *config* are. *listers* declares the kinds of objects.
         """
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
@@ -236,7 +235,7 @@ class Harness:
             observer=ExtenderMetrics(self.registry),
             transport=network,
         )
-        self.listers = Listers()
+        self.listers = listers()
         self.cluster = FakeCluster(self.clock, self.listers)
         self.core = SchedulerCore(
             loaded,
@@ -260,18 +259,13 @@ class Harness:
         self.cache, self.queue = self.core.cache, self.core.queue
         self.scheduler, self.failure_reporter = self.core.scheduler, self.core.failure_reporter
         self.preemptions = self.core.preemptions
-        self.cluster.handler = self.core.pod_handler
-        self._node_handler = self.core.node_handler
-        claim_watch, slice_watch, class_watch = device_watches(self.listers, self.queue)
-        self._device_handlers = {
-            ResourceClaim: claim_watch.handler,
-            ResourceSlice: slice_watch.handler,
-            DeviceClass: class_watch.handler,
-        }
-        self._nodes: dict[str, Node] = {}
+        self.handlers = {kind.type: handler for kind, handler in self.core.handlers.items()}
+        """By type of object."""
+        self.cluster.handler = self.handlers[Pod]
+        self._objects: dict[tuple[type[ApiObject], str], ApiObject] = {}
 
-    def put(self, *objects: Node | Pod | ResourceClaim | ResourceSlice | DeviceClass) -> None:
-        """Create or replace objects, as a watch would tell it."""
+    def put(self, *objects: ApiObject) -> None:
+        """Create or replace objects of any kind, as a watch would tell it."""
         for obj in objects:
             if isinstance(obj, Pod):
                 self.cluster.put(obj)
@@ -279,22 +273,21 @@ class Harness:
             if isinstance(obj, ResourceClaim):
                 self.cluster.resource_claims.put(obj)
                 continue
-            if isinstance(obj, ResourceSlice | DeviceClass):
-                self._device_handlers[type(obj)].on_add(obj)
-                continue
-            old = self._nodes.get(obj.name)
-            self._nodes[obj.name] = obj
+            key = type(obj), obj.metadata.key
+            old = self._objects.get(key)
+            self._objects[key] = obj
             if old is None:
-                self._node_handler.on_add(obj)
+                self.handlers[type(obj)].on_add(obj)
             else:
-                self._node_handler.on_update(old, obj)
+                self.handlers[type(obj)].on_update(old, obj)
 
-    def delete(self, *objects: Node | Pod) -> None:
+    def delete(self, *objects: ApiObject) -> None:
         for obj in objects:
             if isinstance(obj, Pod):
                 self.cluster.delete(obj)
             else:
-                self._node_handler.on_delete(self._nodes.pop(obj.name))
+                last = self._objects.pop((type(obj), obj.metadata.key))
+                self.handlers[type(obj)].on_delete(last)
 
     async def until_idle(self, *, attempts: int = 10_000) -> None:
         """Step until nothing is left to do; cache and queue stay consistent."""

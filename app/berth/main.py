@@ -141,13 +141,10 @@ class SchedulerService:
         self.live = core.live
         self.watches = Watches(
             client,
-            self.listers,
-            self.queue,
-            pods=core.pod_handler,
+            core.handlers,
             known_pods=pods,
-            nodes=core.node_handler,
+            contact=client.contact,
             extenders=self.extenders,
-            timer=core.timer,
             clock=clock,
             rng=rng,
         )

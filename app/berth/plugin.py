@@ -70,11 +70,13 @@ from berth.framework.interface import (
 from berth.framework.listers import Lister, Listers
 from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import CPU, MEMORY, NodeTable
+from berth.framework.overlay import Overlay
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo, PodTemplate, QueuedPodInfo
-from berth.framework.scalar import ScalarFilter, ScalarScore
+from berth.framework.scalar import ScalarFilter, ScalarPreFilterExtensions, ScalarScore
 from berth.framework.scoring import default_normalize
 from berth.framework.status import SKIP, WAIT, Code, Status
-from berth.framework.verdict import PASS, Ints, Mask, Rejection, Verdict, everywhere
+from berth.framework.verdict import PASS, Ints, Mask, Rejection, Rows, Verdict, everywhere
 from berth.framework.writes import PluginWrites
 from berth.objects import quantity
 from berth.objects.node import Node
@@ -112,11 +114,13 @@ __all__ = [
     "Node",
     "NodeInfo",
     "NodeTable",
+    "Overlay",
     "PermitPlugin",
     "Plugin",
     "PluginArgs",
     "PluginWrites",
     "Pod",
+    "PodBatch",
     "PodInfo",
     "PodTemplate",
     "PostBindPlugin",
@@ -133,7 +137,9 @@ __all__ = [
     "QueueingHint",
     "Rejection",
     "ReservePlugin",
+    "Rows",
     "ScalarFilter",
+    "ScalarPreFilterExtensions",
     "ScalarScore",
     "ScorePlugin",
     "Scores",

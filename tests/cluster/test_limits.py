@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.errors import LONGEST_CAUSE, MOST_CAUSES, invalid
-from berth.cluster.resources import FieldError
 from berth.documents import DEPTH_LIMIT
+from berth.field_errors import FieldError
 from tests.cluster.serving import PODS as PODS_TYPE
 from tests.cluster.serving import Serving, pod, status
 from tests.test_documents import LAUGHS

@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 
 from berth.assembly import simulation_worker
 from berth.explain.explainer import Explainer
+from berth.framework.kind import NODES, PODS
 from berth.log import set_verbosity
 from berth.main import SchedulerService
 from berth.metrics.recorders import ExtenderServerMetrics
@@ -33,7 +34,6 @@ from berth.server.scheduler.simulate import simulate_endpoints
 from berth.server.scheduler.simulation_process import SimulationProcesses
 from berth.server.scheduler.snapshot import snapshot_endpoints
 from berth.server.scheduler.zpages import zpages
-from berth.service.watches import NODES, PODS, UNFINISHED_PODS
 from berth.whatif.live import LiveSnapshots
 
 SIMULATION_WORKER: Final = (sys.executable, "-m", simulation_worker.__name__)
@@ -121,8 +121,8 @@ def _probes(service: SchedulerService) -> Probes:
             is_busy=lambda: (
                 service.is_synced
                 and service.is_leading
-                and service.scheduler.binding.has_room
-                and service.queue.pending_counts()["active"] > 0
+                and service.scheduler.binding_cycle.has_room
+                and service.queue.sub_queues.pending_counts()["active"] > 0
             ),
             mark=lambda: service.scheduler.decisions.made,
             clock=service.clock,
@@ -140,9 +140,6 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
         comparison=ClusterComparison(
             service.client,
             service.cache,
-            node_path=NODES,
-            pod_path=PODS,
-            pod_params=UNFINISHED_PODS,
             clock=service.clock,
         ),
         configuration=lambda: effective_configuration(
@@ -162,7 +159,7 @@ def _snapshots(service: SchedulerService) -> LiveSnapshots:
         others=lambda: (
             reflector.store.values()
             for path, reflector in service.watches.reflectors.items()
-            if path not in (NODES, PODS)
+            if path not in (NODES.path, PODS.path)
         ),
         config=service.current_config,
         clock=service.clock,

@@ -20,9 +20,10 @@ from berth.cluster.patch import (
     json_patch,
     merge_patch,
 )
-from berth.cluster.resources import FieldError, Object, ResourceType
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategic_merge import strategic_merge
 from berth.cluster.warnings import quoted
+from berth.field_errors import FieldError
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

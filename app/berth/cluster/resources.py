@@ -8,23 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from berth.field_errors import FieldError
+
 Object = dict[str, Any]
 """A Kubernetes object as JSON gives it."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """One reason of a 422: what the API server calls a cause.
-
-    ``reason`` is one of ``FieldValueRequired``, ``FieldValueInvalid``, ``FieldValueNotSupported``,
-    ``FieldValueForbidden``, ``FieldValueDuplicate``, ``FieldValueTooLong``; ``message`` is what
-    follows the field in the Status message, e.g. ``Required value`` or
-    ``Invalid value: "-1": must be greater than or equal to 0``.
-    """
-
-    field: str
-    reason: str
-    message: str
 
 
 def no_default(_obj: Object) -> None:

@@ -15,10 +15,11 @@ from berth.config.errors import model_problems
 from berth.config.plugin_references import replace_references
 from berth.config.presets import PRESETS, preset
 from berth.flags.configuration import add_plugin_flags, known_plugins
+from berth.memory import collect_seldom
 from berth.offline.files import answer_all
 from berth.offline.simulate import simulate
 from berth.plugin_sources import KnownPlugins
-from berth.terminal import UsageError, positive, say_json
+from berth.terminal import UsageError, positive, program, say_json
 from berth.whatif.answer import Answer
 from berth.whatif.engine import answer
 from berth.whatif.question import Question
@@ -60,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="berth simulate",
+        prog=program("simulate"),
         allow_abbrev=False,
         description="What if: exit status 0, all pods have a node; 1, some have not; 2, an error."
         " TYPE is a file with a Node, or the name of a node to copy.",
@@ -267,6 +268,7 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
         question = Question.model_validate(asked)
     except ValidationError as exc:
         raise UsageError("\n".join(model_problems(exc))) from exc
+    collect_seldom()
     if given.snapshot is not None:
         return answer(question, load(given.snapshot), registry)
     from berth.commands.listing import list_cluster

@@ -41,11 +41,11 @@ class InMemoryApi:
     is_behind = False
     has_room = True
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, listers: Listers) -> None:
         self.pods: dict[str, Pod] = {}
         """By ``namespace/name``."""
         self.nodes: dict[str, Node] = {}
-        self.listers = Listers()
+        self.listers = listers
         """All other kinds; changed by :meth:`put` and :meth:`delete`."""
         self.conditions: dict[str, Condition] = {}
         """The last condition of each pod that the scheduler wrote."""

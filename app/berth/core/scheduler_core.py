@@ -2,11 +2,11 @@
 
 ::
 
-                      pod_handler, node_handler  <-- what watches tell
+                          handlers  <-- what watches tell
                             |          |
                           queue      cache
                             |          |
-    run() or step()  -->  scheduler.attempt  --> reservation --> binding.run --> outside.api
+    run() or step()  -->  schedule_one  -->  binding_cycle  -->  outside.api
                             |
                             +--> failure --> queue, failure reports
                             +--> preemptions --> outside.api
@@ -17,10 +17,9 @@ one thing at a time, so that what comes of it is always the same.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from berth.cache.cache import Cache
 from berth.config.types import KubeSchedulerConfiguration
@@ -28,28 +27,21 @@ from berth.core.live_configuration import LiveConfiguration, backoff_of
 from berth.core.outside import Outside
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
-from berth.informer.store import Handler
-from berth.objects.cluster import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.objects.policy import PodDisruptionBudget
 from berth.profile.build import Registry
 from berth.profile.profile import Profile
 from berth.queue.heap import SortKey
 from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.binding import Binding, Bindings
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
-from berth.scheduler.device_watches import device_watches
-from berth.scheduler.event_handlers import NodeHandler, PodHandler
+from berth.scheduler.event_handlers import EventTimer, event_handlers
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
-from berth.scheduler.find_node import NodeFinder, Select
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
-from berth.scheduler.reservation import Reservation, Reservations
-from berth.scheduler.scheduler import Scheduler
+from berth.scheduler.sampling import Sampling
+from berth.scheduler.schedule_one import Scheduler
+from berth.scheduler.score_nodes import Select
 from berth.scheduler.signatures import signature_profiles
-from berth.scheduler.storage_watches import storage_watches
-from berth.scheduler.timed_handler import EventTimer
 from berth.scheduler.with_extenders import ExtenderRound
 from berth.tasks import forever
 
@@ -137,20 +129,20 @@ class SchedulerCore:
             observers=self.live.observers,
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
         )
-        self.timer = EventTimer(clock.monotonic, metrics.handled_event)
-        reservations = Reservations()
-        self.pod_handler = PodHandler(
+        bindings = Bindings()
+        self.handlers = event_handlers(
+            outside.listers,
             queue=self.queue,
             cache=self.cache,
-            reservations=reservations,
+            bindings=bindings,
             scheduler_names=profiles if options.schedules else (),
-            timer=self.timer,
+            timer=EventTimer(clock.monotonic, metrics.handled_event),
         )
-        self.node_handler = NodeHandler(queue=self.queue, cache=self.cache, timer=self.timer)
+        """Who is told of changes, by kind."""
         self.preemptions = Preemptions(
             under_way=self.preemptions_under_way,
             queue=self.queue,
-            reservations=reservations,
+            bindings=bindings,
             reporter=api,
             evictor=api,
             metrics=metrics,
@@ -167,17 +159,17 @@ class SchedulerCore:
             clock=clock,
         )
         select = options.select(self.cache.table) if options.select else outside.rng.ties.choice
-        finder = NodeFinder(
-            self.cache.table, select=select, extenders_decide=outside.extenders.decide
-        )
+        sampling = Sampling(extenders_decide=outside.extenders.decide)
         self.scheduler = Scheduler(
             profiles=profiles,
             queue=self.queue,
             cache=self.cache,
-            finder=finder,
+            select=select,
+            sampling=sampling,
             extender_round=ExtenderRound(
                 outside.extenders,
-                finder=finder,
+                select=select,
+                sampling=sampling,
                 cache=self.cache,
                 nominator=self.queue.nominator,
                 pods=pods,
@@ -188,12 +180,12 @@ class SchedulerCore:
                 monotonic=clock.monotonic,
                 ranks_nodes=options.is_watched,
             ),
-            reservations=reservations,
+            bindings=bindings,
             preemptions=self.preemptions,
-            binding=BindingCycle(
+            binding_cycle=BindingCycle(
                 extenders=outside.extenders,
                 queue=self.queue,
-                reservations=reservations,
+                bindings=bindings,
                 reporter=api,
                 failures=failures,
                 metrics=metrics,
@@ -204,23 +196,6 @@ class SchedulerCore:
             metrics=metrics,
             clock=clock,
         )
-
-    @cached_property
-    def handlers(self) -> Mapping[type, Handler[Any]]:
-        """By type of object: who hears of changes."""
-        listers = self.outside.listers
-        return {
-            Pod: self.pod_handler,
-            Node: self.node_handler,
-            Namespace: listers.namespaces,
-            Service: listers.services,
-            ReplicationController: listers.replication_controllers,
-            ReplicaSet: listers.replica_sets,
-            StatefulSet: listers.stateful_sets,
-            PodDisruptionBudget: listers.pod_disruption_budgets,
-            **{watch.kind: watch.handler for watch in storage_watches(listers, self.queue)},
-            **{watch.kind: watch.handler for watch in device_watches(listers, self.queue)},
-        }
 
     def _nominated_node(self, uid: str) -> str:
         return self.queue.nominator.nominated_node(uid) or ""
@@ -248,16 +223,14 @@ class SchedulerCore:
             ):
                 tasks.create_task(forever(name, run), name=name)
 
-    async def schedule_next(self) -> list[Reservation] | None:
-        """Make the next attempt and return whom to bind, several for a gang; None: no pod is ready.
-
-        Whoever calls this carries the reservations out.
-        """
+    async def schedule_next(self) -> Sequence[Binding] | None:
+        """Make the next attempt; return what is to be bound, or None if no pod is ready."""
         queued = self.queue.pop()
         if queued is None:
             return None
-        reservation = await self.scheduler.attempt(queued)
-        return [] if reservation is None else [reservation, *reservation.companions]
+        if self.scheduler.apply_known_failure(queued):
+            return ()
+        return await self.scheduler.schedule_one(queued)
 
     async def step(self) -> bool:
         """Do the next thing to its end; False if there is nothing to do now.
@@ -267,9 +240,9 @@ class SchedulerCore:
         """
         if order := self.preemptions.take():
             await self.preemptions.carry_out(order)
-        elif (reservations := await self.schedule_next()) is not None:
-            for reservation in reservations:
-                await self.scheduler.binding.run(reservation)
+        elif (bindings := await self.schedule_next()) is not None:
+            for binding in bindings:
+                await self.scheduler.binding_cycle.run(binding)
         elif job := self.outside.api.background.take():
             await self.outside.api.background.do(job)
         else:
@@ -279,7 +252,7 @@ class SchedulerCore:
     @property
     def is_idle(self) -> bool:
         """Nothing to try, to bind, to evict or to report. Pods may wait, unschedulable."""
-        counts = self.queue.pending_counts()
+        counts = self.queue.sub_queues.pending_counts()
         return (
             not counts["active"]
             and not counts["backoff"]

@@ -39,12 +39,13 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.profile.build import Registry
 from berth.profile.profile import Profile
+from berth.profile.waiting_pod import WaitingPod
 from berth.queue.heap import SortKey
 from berth.queue.scheduling_queue import LEFTOVERS_PERIOD
 from berth.queue.sub_queues import SubQueue
-from berth.scheduler.find_node import Select
+from berth.scheduler.binding import Binding
 from berth.scheduler.preemption import Order
-from berth.scheduler.reservation import Reservation
+from berth.scheduler.score_nodes import Select
 
 MOST_ATTEMPTS: Final = 20
 """Attempts per waiting pod without any change of the cluster, before a simulation is ended.
@@ -99,11 +100,16 @@ class SimulatedCluster:
         config: KubeSchedulerConfiguration,
         registry: Registry,
         options: SimulationOptions = DEFAULT_OPTIONS,
+        *,
+        listers: type[Listers] = Listers,
     ) -> None:
-        """Make an empty cluster; ConfigError when the profiles of *config* cannot be made."""
+        """Make an empty cluster; ConfigError when the profiles of *config* cannot be made.
+
+        *listers* declares the kinds of objects beside nodes and pods.
+        """
         self.clock = FakeClock(options.start)
         self.rng = RandomSources()
-        self.api = InMemoryApi(self.clock)
+        self.api = InMemoryApi(self.clock, listers())
         self.bound: list[Bound] = []
         """Whom the scheduler gave a node, in order; :meth:`undo_binds` empties it."""
         self.victims: list[Victim] = []
@@ -126,14 +132,14 @@ class SimulatedCluster:
                 sort_key=options.sort_key,
             ),
         )
-        self.api.connect(self.core.handlers)
+        self.api.connect({kind.type: each for kind, each in self.core.handlers.items()})
         self._started = options.start
         self._tried: dict[str, int] = {}
         """By UID, which change of the cluster a pod's last attempt came after."""
         self._decisions_seen = 0
         self._attempts = 0  # since the last change of the cluster
         self._changes_seen = 0
-        self._on_permit: dict[asyncio.Task[None], Reservation] = {}
+        self._on_permit: dict[asyncio.Task[None], WaitingPod] = {}
 
     def _adapt(self, profile: Profile) -> None:
         profile.pre_binds = []
@@ -179,7 +185,7 @@ class SimulatedCluster:
 
     def put_aside_waiting(self) -> None:
         """Put all pods that wait aside."""
-        waiting = [queued.pod for part in SubQueue for queued in self.core.queue.waiting(part)]
+        waiting = [queued.pod for queued in self.core.queue.sub_queues]
         for pod in waiting:
             self.put_aside(pod)
 
@@ -204,14 +210,14 @@ class SimulatedCluster:
         Raises no error for pods that wake each other for ever: it stops.
         """
         while await self._step() or await self._pass_time():
-            waiting = sum(self.core.queue.pending_counts().values())
+            waiting = sum(self.core.queue.sub_queues.pending_counts().values())
             if self._attempts > MOST_ATTEMPTS * (waiting + 1):
                 return
 
     async def _step(self) -> bool:
         """Do the next thing, as :meth:`SchedulerCore.step`; but let pods wait for Permit."""
-        for task, reservation in self._on_permit.items():
-            if reservation.waiting is not None and reservation.waiting.is_decided:
+        for task, waiting in self._on_permit.items():
+            if waiting.is_decided:
                 del self._on_permit[task]
                 await task
                 return True
@@ -219,20 +225,20 @@ class SimulatedCluster:
             await self.core.preemptions.carry_out(order)
             self._note_victims(order)
             return True
-        if (reservations := await self.core.schedule_next()) is not None:
+        if (bindings := await self.core.schedule_next()) is not None:
             self._note_attempts()
-            for reservation in reservations:
-                await self._bind(reservation)
+            for binding in bindings:
+                await self._bind(binding)
             return True
         return await self.core.step()
 
-    async def _bind(self, reservation: Reservation) -> None:
-        if reservation.waiting is None:
-            await self.core.scheduler.binding.run(reservation)
+    async def _bind(self, binding: Binding) -> None:
+        run = self.core.scheduler.binding_cycle.run(binding)
+        if binding.waiting is None:
+            await run
             return
-        name = f"permit of {reservation.assumed.key}"
-        task = asyncio.create_task(self.core.scheduler.binding.run(reservation), name=name)
-        self._on_permit[task] = reservation
+        task = asyncio.create_task(run, name=f"permit of {binding.pod.key}")
+        self._on_permit[task] = binding.waiting
         await _turns()
 
     def _note_attempts(self) -> None:
@@ -271,28 +277,27 @@ class SimulatedCluster:
 
     def _has_untried(self) -> bool:
         """Whether a pod that waits was not tried since the cluster last changed."""
-        queue, changes = self.core.queue, self.api.changes
+        queue, changes = self.core.queue.sub_queues, self.api.changes
         return any(
             self._tried.get(queued.uid) != changes
             for part in (SubQueue.BACKOFF, SubQueue.UNSCHEDULABLE)
-            for queued in queue.waiting(part)
+            for queued in queue.in_any_order(part)
         )
 
     def _flush_of_leftovers(self) -> float | None:
         """Return when the first pod is tried that is not woken by anything."""
-        queue = self.core.queue
-        due = min(
-            (queue.next_try(queued) or 0.0 for queued in queue.waiting(SubQueue.UNSCHEDULABLE)),
-            default=None,
-        )
+        queue = self.core.queue.sub_queues
+        unschedulable = queue.in_any_order(SubQueue.UNSCHEDULABLE)
+        due = min((queue.next_try(queued) or 0.0 for queued in unschedulable), default=None)
         if due is None:
             return None
         periods = floor((due - self._started) / LEFTOVERS_PERIOD) + 1
         return self._started + max(periods, 1) * LEFTOVERS_PERIOD
 
     def _end_of_backoff(self) -> float | None:
-        queue = self.core.queue
-        ends = (queue.next_try(queued) or 0.0 for queued in queue.waiting(SubQueue.BACKOFF))
+        queue = self.core.queue.sub_queues
+        resting = queue.in_any_order(SubQueue.BACKOFF)
+        ends = (queue.next_try(queued) or 0.0 for queued in resting)
         return min(ends, default=None)
 
 

@@ -1,11 +1,19 @@
-"""Objects that plugins look up, by kind and namespace."""
+"""The objects that plugins look up, by kind; and the declaration of each kind.
+
+A kind is declared once, as a field of :class:`Listers`. What follows from it: its watch
+(:mod:`berth.service.watches`), its lister, the events that it wakes waiting pods with
+(:mod:`berth.scheduler.event_handlers`), what of a malformed object counts, and that snapshots and
+scenarios have its objects.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MethodType
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 from weakref import WeakMethod
 
+from berth.framework.events import ActionType, EventResource
+from berth.framework.kind import NODES, PODS, Kind
 from berth.objects.cluster import (
     Namespace,
     ReplicaSet,
@@ -13,8 +21,9 @@ from berth.objects.cluster import (
     Service,
     StatefulSet,
 )
-from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice, decode_claim
 from berth.objects.meta import ObjectMeta
+from berth.objects.partial_objects import any_part, part_of_claim
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.storage import (
     CSIDriver,
@@ -25,6 +34,8 @@ from berth.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
+
+ADD, UPDATE, DELETE = ActionType.ADD, ActionType.UPDATE, ActionType.DELETE
 
 
 class ApiObject(Protocol):
@@ -139,27 +150,127 @@ class Lister(Generic[T]):
         self._followers.notify(old, new)
 
 
+def listed(kind: Kind[Any]) -> Any:
+    """Declare a field of :class:`Listers` for *kind*."""
+    return field(default_factory=Lister, metadata={"kind": kind})
+
+
 @dataclass(frozen=True, slots=True)
 class Listers:
-    """The kinds that in-tree plugins read beside pods and nodes."""
+    """The kinds that the scheduler reads beside pods and nodes."""
 
-    namespaces: Lister[Namespace] = field(default_factory=Lister)
-    services: Lister[Service] = field(default_factory=Lister)
-    replication_controllers: Lister[ReplicationController] = field(default_factory=Lister)
-    replica_sets: Lister[ReplicaSet] = field(default_factory=Lister)
-    stateful_sets: Lister[StatefulSet] = field(default_factory=Lister)
-    pod_disruption_budgets: Lister[PodDisruptionBudget] = field(default_factory=Lister)
-    persistent_volumes: Lister[PersistentVolume] = field(default_factory=Lister)
-    persistent_volume_claims: Lister[PersistentVolumeClaim] = field(default_factory=Lister)
-    storage_classes: Lister[StorageClass] = field(default_factory=Lister)
-    csi_nodes: Lister[CSINode] = field(default_factory=Lister)
-    csi_drivers: Lister[CSIDriver] = field(default_factory=Lister)
-    csi_storage_capacities: Lister[CSIStorageCapacity] = field(default_factory=Lister)
-    volume_attachments: Lister[VolumeAttachment] = field(default_factory=Lister)
-    resource_claims: Lister[ResourceClaim] = field(default_factory=Lister)
-    resource_slices: Lister[ResourceSlice] = field(default_factory=Lister)
-    device_classes: Lister[DeviceClass] = field(default_factory=Lister)
+    namespaces: Lister[Namespace] = listed(
+        Kind("/api/v1/namespaces", Namespace, namespaced=False, partly=any_part)
+    )
+    services: Lister[Service] = listed(Kind("/api/v1/services", Service, partly=any_part))
+    replication_controllers: Lister[ReplicationController] = listed(
+        Kind("/api/v1/replicationcontrollers", ReplicationController, partly=any_part)
+    )
+    replica_sets: Lister[ReplicaSet] = listed(
+        Kind("/apis/apps/v1/replicasets", ReplicaSet, partly=any_part)
+    )
+    stateful_sets: Lister[StatefulSet] = listed(
+        Kind("/apis/apps/v1/statefulsets", StatefulSet, partly=any_part)
+    )
+    pod_disruption_budgets: Lister[PodDisruptionBudget] = listed(
+        Kind("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget, partly=any_part)
+    )
+    persistent_volumes: Lister[PersistentVolume] = listed(
+        Kind(
+            "/api/v1/persistentvolumes",
+            PersistentVolume,
+            namespaced=False,
+            event=EventResource.PERSISTENT_VOLUME,
+            wakes=ADD | UPDATE,
+        )
+    )
+    persistent_volume_claims: Lister[PersistentVolumeClaim] = listed(
+        Kind(
+            "/api/v1/persistentvolumeclaims",
+            PersistentVolumeClaim,
+            event=EventResource.PERSISTENT_VOLUME_CLAIM,
+            wakes=ADD | UPDATE,
+        )
+    )
+    storage_classes: Lister[StorageClass] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/storageclasses",
+            StorageClass,
+            namespaced=False,
+            event=EventResource.STORAGE_CLASS,
+            wakes=ADD | UPDATE,
+        )
+    )
+    csi_nodes: Lister[CSINode] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/csinodes",
+            CSINode,
+            namespaced=False,
+            event=EventResource.CSI_NODE,
+            wakes=ADD | UPDATE,
+            partly=any_part,
+        )
+    )
+    csi_drivers: Lister[CSIDriver] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/csidrivers",
+            CSIDriver,
+            namespaced=False,
+            event=EventResource.CSI_DRIVER,
+            wakes=UPDATE,
+        )
+    )
+    csi_storage_capacities: Lister[CSIStorageCapacity] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/csistoragecapacities",
+            CSIStorageCapacity,
+            event=EventResource.CSI_STORAGE_CAPACITY,
+            wakes=ADD | UPDATE,
+        )
+    )
+    volume_attachments: Lister[VolumeAttachment] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            VolumeAttachment,
+            namespaced=False,
+            event=EventResource.VOLUME_ATTACHMENT,
+            wakes=DELETE,
+        )
+    )
+    resource_claims: Lister[ResourceClaim] = listed(
+        Kind(
+            "/apis/resource.k8s.io/v1/resourceclaims",
+            ResourceClaim,
+            event=EventResource.RESOURCE_CLAIM,
+            wakes=ADD | UPDATE,
+            partly=part_of_claim,
+            decoder=decode_claim,
+        )
+    )
+    resource_slices: Lister[ResourceSlice] = listed(
+        Kind(
+            "/apis/resource.k8s.io/v1/resourceslices",
+            ResourceSlice,
+            namespaced=False,
+            event=EventResource.RESOURCE_SLICE,
+            wakes=ADD | UPDATE,
+        )
+    )
+    device_classes: Lister[DeviceClass] = listed(
+        Kind(
+            "/apis/resource.k8s.io/v1/deviceclasses",
+            DeviceClass,
+            namespaced=False,
+            event=EventResource.DEVICE_CLASS,
+            wakes=ADD | UPDATE,
+        )
+    )
+
     _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def by_kind(self) -> dict[Kind[Any], Lister[Any]]:
+        """Return the listers, in the order of their declarations."""
+        return {kind: getattr(self, name) for name, kind in _declared(type(self))}
 
     def shared(self, make: Callable[["Listers"], S]) -> S:
         """Return ``make(self)``, called once: what the plugins of all profiles share.
@@ -170,3 +281,20 @@ class Listers:
         if found is None:
             found = self._shared[make] = make(self)
         return found
+
+
+def kinds_of(listers: type[Listers]) -> dict[str, Kind[Any]]:
+    """Return nodes, pods and the kinds that *listers* declares, by name."""
+    kinds: list[Kind[Any]] = [NODES, PODS, *(kind for _, kind in _declared(listers))]
+    return {kind.name: kind for kind in kinds}
+
+
+def _declared(listers: type[Listers]) -> Iterator[tuple[str, Kind[Any]]]:
+    """Yield the kinds with the names of their fields."""
+    for each in fields(listers):
+        if "kind" in each.metadata:
+            yield each.name, each.metadata["kind"]
+
+
+KINDS: Final = kinds_of(Listers)
+"""All kinds that decide something; objects of others are not read."""

@@ -1,7 +1,7 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,14 +37,16 @@ from berth.framework.interface import (
     ScorePlugin,
 )
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Ints, Mask, everywhere, is_everywhere
-from berth.profile.failures import first_failure, first_failure_together
+from berth.framework.verdict import Ints, Mask, Rows, Verdict, everywhere, is_everywhere
+from berth.profile.failures import first_failure
 from berth.profile.guard import is_in_tree
 from berth.profile.statuses import (
     bug_in,
     failed,
+    failed_rows,
     filter_error,
     invalid_score,
     no_common_nodes,
@@ -69,20 +71,20 @@ class PreFilterOutcome:
     plugins_with_nodes: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ScoreTable:
     """Scores of the nodes that passed, one column per plugin that scored."""
 
     rows: NDArray[np.intp]
-    raw: dict[str, Ints] = field(default_factory=dict)
+    raw: Mapping[str, Ints]
     """As the plugin gave them."""
-    weighted: dict[str, Ints] = field(default_factory=dict)
+    weighted: Mapping[str, Ints]
     """Normalised to 0..100 and times the plugin's weight."""
-    total: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    weights: Mapping[str, int] = field(default_factory=dict)
+    total: Ints
+    weights: Mapping[str, int]
     """By plugin, those that applied."""
-    best: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
-    """Where in ``rows`` those with the highest total are, once a node is chosen."""
+    extenders: Ints | None = None
+    """What of the totals comes from extenders; None if none has scored."""
 
 
 class Profile:
@@ -218,41 +220,46 @@ class Profile:
         """Enclose all that is done in one attempt to find out which nodes fit, for who looks on."""
         return nullcontext()
 
-    def follows_pods(self, state: CycleState) -> bool:
-        """Whether a PreFilter extension takes part, which must hear of pods that come and go."""
-        return any(plugin.NAME not in state.skip_filter for plugin in self._extensions)
+    def run_pre_filter_extension_add_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> dict[int, Status]:
+        """Tell the PreFilter extensions of *pods* added to *rows*; return by row who failed."""
+        return self._run_extensions("AddPod", "add_pods", state, pod, rows, pods, nodes)
 
-    def run_add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        """Tell the PreFilter extensions that *added* was put on the one row of *nodes*."""
-        for plugin in self._extensions:
-            if plugin.NAME not in state.skip_filter:
-                status: Status | None = self._ask(
-                    "PreFilterExtensionAddPod", plugin, plugin.add_pod, state, pod, added, nodes
-                )
-                if status is not None:
-                    return status.of(plugin.NAME)
-        return None
+    def run_pre_filter_extension_remove_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> dict[int, Status]:
+        """Tell the PreFilter extensions of *pods* removed from *rows*; return by row who failed."""
+        return self._run_extensions("RemovePod", "remove_pods", state, pod, rows, pods, nodes)
 
-    def run_remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        """Tell the PreFilter extensions that *removed* was taken off the one row of *nodes*."""
+    def _run_extensions(
+        self,
+        point: str,
+        method: str,
+        state: CycleState,
+        pod: PodInfo,
+        rows: Rows,
+        pods: PodBatch,
+        nodes: NodeTable,
+    ) -> dict[int, Status]:
+        failures: dict[int, Status] = {}
         for plugin in self._extensions:
-            if plugin.NAME not in state.skip_filter:
-                status: Status | None = self._ask(
-                    "PreFilterExtensionRemovePod",
-                    plugin,
-                    plugin.remove_pod,
-                    state,
-                    pod,
-                    removed,
-                    nodes,
-                )
-                if status is not None:
-                    return status.of(plugin.NAME)
-        return None
+            if plugin.NAME in state.skip_filter:
+                continue
+            answer: Verdict | Status | None = self._ask(
+                f"PreFilterExtension{point}",
+                plugin,
+                getattr(plugin, method),
+                state,
+                pod,
+                rows,
+                pods,
+                nodes,
+            )
+            if answer is not None:
+                for row, status in failed_rows(answer, rows).items():
+                    failures.setdefault(row, status.of(plugin.NAME))
+        return failures
 
     def run_post_filters(
         self,
@@ -317,8 +324,9 @@ class Profile:
     ) -> ScoreTable | Status:
         """Run those Score plugins whose PreScore did not say Skip."""
         evaluations = self.evaluations["Score"]
-        table = ScoreTable(rows, weights=self.weights)
-        table.total = np.zeros(len(rows), np.int64)
+        raw_scores: dict[str, Ints] = {}
+        weighted_scores: dict[str, Ints] = {}
+        total = np.zeros(len(rows), np.int64)
         of_all = 0 if self.scores else 1
         # Copying a whole column takes a fraction of the time of picking all its values.
         is_everybody = len(rows) == nodes.size and np.array_equal(rows, np.arange(nodes.size))
@@ -349,11 +357,11 @@ class Profile:
                 of_all += worst * weight
             else:
                 weighted = normal if weight == 1 else normal * weight
-                table.total += weighted
-            table.raw[plugin.NAME] = of_rows
-            table.weighted[plugin.NAME] = weighted
-        table.total += of_all
-        return table
+                total += weighted
+            raw_scores[plugin.NAME] = of_rows
+            weighted_scores[plugin.NAME] = weighted
+        total += of_all
+        return ScoreTable(rows, raw_scores, weighted_scores, total, self.weights)
 
     # Claiming.
 
@@ -418,23 +426,21 @@ class Profile:
         pod: PodInfo,
         node_name: str,
         *,
-        running: list[PreBindPlugin],
+        entered: Callable[[Sequence[PreBindPlugin]], None],
     ) -> Status | None:
         """Run *plugins*, which have work to do, in order; return the first failure.
 
         Neighbours that allow it run side by side; when one of them fails the others are cancelled.
-        *running* has those that run at the moment, or that a cancellation has met.
+        *entered* is told which plugins are about to run.
         """
 
         async def run(plugin: PreBindPlugin) -> Status | None:
-            running.append(plugin)
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
-            running.remove(plugin)
             return None if status is None else refused(status, "PreBind", plugin)
 
-        for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):
-            runs = [partial(run, plugin) for plugin in group]
-            status = await (first_failure_together if together else first_failure)(runs)
+        for group in _parallel_groups(plugins):
+            entered(group)
+            status = await first_failure([partial(run, plugin) for plugin in group])
             if status is not None:
                 return status
         return None
@@ -472,6 +478,15 @@ class Profile:
     ) -> T:
         """Call a plugin that waits; what it raises is for whoever runs the binding."""
         return await call(state, *args)
+
+
+def _parallel_groups(plugins: Iterable[PreBindPlugin]) -> Iterator[list[PreBindPlugin]]:
+    """Put those neighbours together that allow it."""
+    for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):
+        if together:
+            yield list(group)
+        else:
+            yield from ([plugin] for plugin in group)
 
 
 def eligible_rows(outcome: PreFilterOutcome, nodes: NodeTable) -> tuple[Mask, Status | None]:

@@ -65,7 +65,12 @@ async def _simulate(
 
     def begin(*, preempts: bool = False) -> tuple[World, Placing]:
         placing = Placing.on_empty_cluster(
-            config, registry, seed=question.seed, preempts=preempts, now=snapshot.now
+            config,
+            registry,
+            seed=question.seed,
+            preempts=preempts,
+            now=snapshot.now,
+            listers=snapshot.listers,
         )
         world = World.of(question, snapshot, placing.cluster)
         if question.repack:

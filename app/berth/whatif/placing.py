@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.simulated_cluster import SimulatedCluster, SimulationOptions
+from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
 from berth.offline.scenario import smallest_name
 from berth.profile.build import Registry
@@ -41,6 +42,7 @@ class Placing:
         seed: int | None,
         preempts: bool,
         now: float,
+        listers: type[Listers],
     ) -> "Placing":
         """Make the scheduler of *config* and a cluster for it; ConfigError when that cannot be.
 
@@ -49,7 +51,7 @@ class Placing:
         """
         select = smallest_name if seed is None else None
         options = SimulationOptions(preempts=preempts, select=select, start=now)
-        return cls(SimulatedCluster(config, registry, options), seed=seed)
+        return cls(SimulatedCluster(config, registry, options, listers=listers), seed=seed)
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
@@ -100,8 +102,8 @@ class Placing:
         self.cluster.bound.clear()
 
     def _refusal(self, key: str) -> str:
-        queue = self.cluster.core.queue
-        if queue.sub_queue_of(key) is SubQueue.GATED:
+        queue = self.cluster.core.queue.sub_queues
+        if queue.place_of(key) is SubQueue.GATED:
             queued = queue.get(key)
             assert queued is not None, key
             gates = self.profiles[queued.pod.spec.scheduler_name].pre_enqueue

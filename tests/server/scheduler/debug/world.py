@@ -13,7 +13,7 @@ from berth.framework.interface import PermitPlugin
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import WAIT, Status
 from berth.profile.build import args_models
-from berth.scheduler.reservation import Reservation
+from berth.scheduler.binding import Binding
 from berth.server.application import Application
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.configuration import effective_configuration
@@ -25,7 +25,7 @@ from tests.builders import node, pod
 from tests.explain.asking import explainer
 from tests.harness import Harness, with_plugins
 
-NODES, PODS = "/nodes", "/pods"
+NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 START = "2001-09-09T01:46:40Z"
 """What the clock of the harness shows at first."""
 
@@ -43,16 +43,15 @@ class Hesitant(PermitPlugin):
         return WAIT, 60.0
 
 
-def permitted(*names: str) -> tuple[Harness, list[Reservation]]:
+def permitted(*names: str) -> tuple[Harness, list[Binding]]:
     """Return a scheduler whose pods of *names* have room on n1 and wait for Permit."""
     harness = with_plugins(Hesitant)
     harness.put(node("n1"), *map(pod, names))
-    reservations = []
+    bindings = []
     while (queued := harness.queue.pop()) is not None:
-        reservation = harness.scheduler.schedule_one(queued)
-        assert reservation is not None
-        reservations.append(reservation)
-    return harness, reservations
+        (binding,) = harness.scheduler.scheduling_cycle(queued)
+        bindings.append(binding)
+    return harness, bindings
 
 
 class Lists:
@@ -98,9 +97,6 @@ def application(harness: Harness, *, lists: Lists | None = None, is_ready: bool 
         comparison=ClusterComparison(
             lists or Lists({NODES: [], PODS: []}),
             harness.cache,
-            node_path=NODES,
-            pod_path=PODS,
-            pod_params={"fieldSelector": "x"},
             clock=harness.clock,
         ),
         configuration=lambda: effective_configuration(

@@ -5,12 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from berth.framework.listers import KINDS
 from berth.objects.cluster import Namespace
 from berth.objects.devices import DeviceClass, ResourceClaim
 from berth.objects.node import Node
+from berth.objects.partial_objects import NOBODYS_VICTIM
 from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from berth.scheduler.partial_objects import NOBODYS_VICTIM, partly
 from tests.builders import node, pod
 from tests.harness import Harness
 
@@ -18,7 +19,9 @@ META = {"name": "x", "namespace": "ns", "uid": "u"}
 
 
 def read(kind: type[msgspec.Struct], last: Any = None, **written: Any) -> Any:
-    obj, _ = partly(kind)(msgspec.json.encode({"metadata": META} | written), last)
+    obj, _ = KINDS[kind.__name__].decode_partly(
+        msgspec.json.encode({"metadata": META} | written), last
+    )
     return obj
 
 

@@ -1,14 +1,16 @@
-"""Filters that reckon with nominated pods, asked about one node or about many."""
+"""Filters must pass with and without nominated pods, on the whole table and in an overlay."""
+
+import numpy as np
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.interface import PreFilterExtensions
+from berth.framework.diagnosis import Diagnosis
 from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.framework.scalar import ScalarFilter
+from berth.framework.scalar import ScalarFilter, ScalarPreFilterExtensions
 from berth.framework.status import Status
 from berth.objects.pod import Pod
-from berth.profile.attempt_filters import AttemptFilters
+from berth.profile.nominated_pods import FiltersWithNominatedPods
 from berth.profile.profile import Profile
 from berth_plugins.node_resources_fit import NodeResourcesFit
 from berth_plugins.priority_sort import PrioritySort
@@ -25,22 +27,22 @@ class Counted:
         return Counted(self.number)
 
 
-class Counting(ScalarFilter, PreFilterExtensions):
+class Counting(ScalarFilter, ScalarPreFilterExtensions):
     """Follows pods: an odd one out is refused."""
 
     NAME = "Counting"
 
     def add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, added: PodInfo, node_info: NodeInfo
     ) -> Status | None:
-        assert added.uid in nodes.pods[0]
+        assert added in node_info.pods
         if added.name == "strange":
             return Status.error("who is that?")
         state.read(self.NAME).number += 1
         return None
 
     def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node_info: NodeInfo
     ) -> Status | None:
         state.read(self.NAME).number -= 1
         return None
@@ -76,18 +78,19 @@ def answers(nominated: dict[str, list[Pod]], *, follows: bool = False) -> dict[s
     for i in range(4):
         nodes.add_node(node(f"n{i}", cpu=2))
     nodes.add_pod(0, PodInfo(pod("big", cpu=2)))
-    filters = AttemptFilters(
+    filters = FiltersWithNominatedPods(
         profile(follows=follows),
         {name: list(map(PodInfo, there)) for name, there in nominated.items()},
     )
     state = CycleState()
     state.write(Counting.NAME, Counted())
     before = nodes.requested.copy()
-    groups = [[i] for i in range(4)] if filters.is_per_node(state) else [list(range(4))]
-    told: dict[str, Status | None] = {}
-    for rows in groups:
-        judged = filters.judge(state.clone(), NEW, nodes.take(rows))
-        told |= {nodes.name(row): judged.status_of(i) for i, row in enumerate(rows)}
+    judged = filters.overlay(state, NEW, nodes, range(4)).run_filters()
+    told = {nodes.name(row): judged.status_of(row) for row in range(4)}
+    state.feasible, diagnosis = np.ones(4, bool), Diagnosis(4)
+    filters.run_filters(state, NEW, nodes, diagnosis)
+    assert told == {nodes.name(row): diagnosis.status_of(row) for row in range(4)}
+    assert state.feasible.tolist() == [status is None for status in told.values()]
     assert (nodes.requested == before).all()
     assert state.read(Counting.NAME).number == 0
     return told
