@@ -106,6 +106,7 @@ class NodeTable:
 
     @property
     def exists(self) -> Mask:
+        """The rows that hold a node; the others are free slots."""
         return self._exists[: self.size]
 
     @property
@@ -140,10 +141,12 @@ class NodeTable:
 
     @property
     def allowed_pods(self) -> Ints:
+        """How many pods each node takes."""
         return self._allowed_pods[: self.size]
 
     @property
     def pod_count(self) -> Ints:
+        """How many pods are on each node, assumed ones included."""
         return self._pod_count[: self.size]
 
     @property
@@ -156,14 +159,17 @@ class NodeTable:
         return len(self.row_of)
 
     def name(self, row: int) -> str:
+        """Return the name of the node in *row*, which must hold one."""
         node = self.nodes[row]
         assert node is not None, f"row {row} is empty"
         return node.metadata.name
 
     def names(self, rows: Iterable[int]) -> Iterator[str]:
+        """Yield the names of the nodes in *rows*."""
         return (self.name(int(row)) for row in rows)
 
     def no_rows(self) -> Mask:
+        """Return a new mask in which no row is marked."""
         return np.zeros(self.size, bool)
 
     def rows_named(self, names: Iterable[str]) -> Mask:
