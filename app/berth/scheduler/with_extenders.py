@@ -22,7 +22,7 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.interface import PostFilterResult
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Candidate
-from berth.framework.preemption.pick_node import choose
+from berth.framework.preemption.pick_node import select_candidate
 from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.objects.pod import Pod
@@ -183,7 +183,7 @@ class ExtenderRound:
         if not candidates:
             attempt.is_out_of_date = True
             return attempt
-        found = choose(replace(result.preemption, candidates=candidates), self._rng)
+        found = select_candidate(replace(result.preemption, candidates=candidates), self._rng)
         assert found.chosen is not None
         decision.post_filter = PostFilterResult(None, found.chosen.node, found)
         decision.nominated_node = found.chosen.node
