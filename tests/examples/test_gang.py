@@ -38,7 +38,7 @@ async def test_nobody_is_tried_until_all_members_exist(harness: Harness) -> None
     await harness.until_idle()
 
     assert harness.placements() == {}
-    assert harness.queue.pending_counts()["gated"] == 2
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 2
 
     harness.put(member("c"))
     await harness.until_idle()
@@ -101,13 +101,13 @@ async def test_a_size_that_is_no_number_gates_the_pod(harness: Harness, size: st
     harness.put(node("n1"), member("a", size=size))
     await harness.until_idle()
 
-    assert harness.queue.pending_counts()["gated"] == 1
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 1
 
 
 async def test_a_member_with_a_scheduling_gate_is_none_yet(harness: Harness) -> None:
     harness.put(node("n1"), member("held", size=2, gates=["later"]), member("a", size=2))
     await harness.until_idle()
-    assert harness.queue.pending_counts()["gated"] == 2
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 2
 
     harness.put(member("held", size=2))
     await harness.until_idle()
@@ -175,12 +175,11 @@ async def test_a_bind_that_fails_is_repeated_for_that_pod_alone(harness: Harness
     harness.cluster.bind_error = OSError("connection lost")
     queued = harness.queue.pop()
     assert queued is not None
-    reservation = await harness.scheduler.attempt(queued)
-    assert reservation is not None
-    await harness.scheduler.binding.run(reservation)
+    first, *others = await harness.scheduler.schedule_one(queued)
+    await harness.scheduler.binding_cycle.run(first)
     harness.cluster.bind_error = None
-    for companion in reservation.companions:
-        await harness.scheduler.binding.run(companion)
+    for binding in others:
+        await harness.scheduler.binding_cycle.run(binding)
     assert len(harness.placements()) == 2
 
     harness.clock.advance(60)
@@ -216,10 +215,10 @@ async def test_what_other_plugins_reserved_is_given_back() -> None:
     queued = harness.queue.pop()
     assert queued is not None
 
-    assert await harness.scheduler.attempt(queued) is None
+    assert not await harness.scheduler.schedule_one(queued)
     assert held == []
     assert harness.cache.table.pod_count.tolist() == [0]
-    assert len(harness.scheduler.reservations) == 0
+    assert len(harness.scheduler.bindings) == 0
 
 
 @given(

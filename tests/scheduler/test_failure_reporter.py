@@ -22,7 +22,8 @@ def harness() -> Harness:
     harness = Harness()
     harness.put(node("n1", cpu=4), *(pod(f"p{n}", cpu=100) for n in range(CROWD + 1)))
     while (queued := harness.queue.pop()) is not None:
-        harness.scheduler.schedule_one(queued)
+        if not harness.scheduler.apply_known_failure(queued):
+            harness.scheduler.scheduling_cycle(queued)
     assert told(harness) == ["p0"]
     harness.cluster.events.clear()
     return harness
@@ -123,9 +124,8 @@ async def test_who_is_tried_again_is_told_the_outcome_of_that(harness: Harness) 
     ("message", "note"),
     [
         pytest.param("0/1 nodes", "0/1 nodes", id="plain"),
-        pytest.param("disk at 95%.", "disk at 95%!(NOVERB)", id="verbs are mangled"),
-        pytest.param("%" * 2 * 600, "%" * 510 + " ...", id="after it was shortened"),
-        pytest.param("%d" * 500, ("%!d(MISSING)" * 86)[:1020] + " ...", id="and shortened again"),
+        pytest.param("disk at 95%.", "disk at 95%.", id="percent signs stay"),
+        pytest.param("x" * 1200, "x" * 1020 + " ...", id="shortened"),
     ],
 )
 async def test_the_event_as_kube_scheduler_words_it(message: str, note: str) -> None:

@@ -159,12 +159,12 @@ async def test_an_eviction_that_fails_is_tried_again(harness: Harness) -> None:
     harness.cluster.evict_error = UnavailableError("connection refused", sent=False)
     queued = harness.queue.pop()
     assert queued is not None
-    assert harness.scheduler.schedule_one(queued) is None
+    assert not harness.scheduler.scheduling_cycle(queued)
     order = harness.preemptions.take()
     assert order is not None
     carrying = asyncio.create_task(harness.preemptions.carry_out(order), name="carry out")
     await asyncio.sleep(0)
-    assert harness.queue.pending_counts()["active"] == 0
+    assert harness.queue.sub_queues.pending_counts()["active"] == 0
 
     harness.cluster.evict_error = None
     harness.clock.advance(1)
@@ -199,11 +199,11 @@ async def test_the_preemptor_is_gated_until_its_last_victim_goes(harness: Harnes
 
     gate = under_way.begin(high.metadata.uid)
     harness.delete(first)
-    assert harness.queue.pending_counts()["gated"] == 1
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 1
 
     gate.last = PodInfo(last)
     harness.delete(last)
-    assert harness.queue.pending_counts()["gated"] == 0
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 0
     under_way.end(high.metadata.uid, gate)
 
     await wait_out_backoff(harness)

@@ -228,14 +228,14 @@ class Up:
         """Look at the scheduler, and at the *nodes* that are fullest."""
         reasons: dict[str, str] = {}
         for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF):
-            for queued in service.queue.pods(waiting):
+            for queued in service.queue.sub_queues.pods(waiting):
                 current = service.pods.store.get(queued.key, queued.pod)
                 for condition in current.status.conditions:
                     if condition.type == "PodScheduled" and condition.message:
                         reasons[queued.key] = condition.message
         return observer.look(
             service.pods.store,
-            scheduled=service.scheduler.binding.scheduled,
+            scheduled=service.scheduler.binding_cycle.scheduled,
             reasons=reasons,
             most_nodes=nodes,
             now=self._clock.monotonic(),
@@ -244,7 +244,7 @@ class Up:
     def _summary(
         self, service: SchedulerService, refused: Refused, verification: Verification
     ) -> None:
-        binding = service.scheduler.binding
+        binding = service.scheduler.binding_cycle
         took = binding.last_bound_at - binding.first_bound_at
         rate = f"{(binding.scheduled - 1) / took:.0f} pods/s" if took > 0 else "at once"
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

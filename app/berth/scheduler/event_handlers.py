@@ -11,9 +11,11 @@ from berth.framework.events import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_DELETE,
+    UNSCHEDULABLE_POD_UPDATE,
     ActionType,
     ClusterEvent,
-    EventResource,
 )
 from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.listers import ApiObject, Lister, Listers
@@ -24,7 +26,7 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.queue.events_from_update import node_events, pod_events
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.reservation import Reservations
+from berth.scheduler.binding import Bindings
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ def event_handlers(
     *,
     queue: SchedulingQueue,
     cache: Cache,
-    reservations: Reservations,
+    bindings: Bindings,
     scheduler_names: Container[str],
     timer: EventTimer,
 ) -> dict[Kind[Any], Handler[Any]]:
@@ -62,7 +64,7 @@ def event_handlers(
         PODS: PodHandler(
             queue=queue,
             cache=cache,
-            reservations=reservations,
+            bindings=bindings,
             scheduler_names=scheduler_names,
             timer=timer,
         ),
@@ -134,15 +136,11 @@ class KindHandler(Generic[T]):
             self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
 
 
-def _waiting_pod(action: ActionType) -> str:
-    return ClusterEvent(EventResource.UNSCHEDULABLE_POD, action).label
-
-
 # Labels of the events, put together once.
 _ASSIGNED_POD_ADD, _ASSIGNED_POD_DELETE = ASSIGNED_POD_ADD.label, ASSIGNED_POD_DELETE.label
-_WAITING_POD_ADD = _waiting_pod(ActionType.ADD)
-_WAITING_POD_UPDATE = _waiting_pod(ActionType.UPDATE)
-_WAITING_POD_DELETE = _waiting_pod(ActionType.DELETE)
+_WAITING_POD_ADD = UNSCHEDULABLE_POD_ADD.label
+_WAITING_POD_UPDATE = UNSCHEDULABLE_POD_UPDATE.label
+_WAITING_POD_DELETE = UNSCHEDULABLE_POD_DELETE.label
 _NODE_ADD, _NODE_DELETE = NODE_ADD.label, NODE_DELETE.label
 
 
@@ -154,13 +152,13 @@ class PodHandler:
         *,
         queue: SchedulingQueue,
         cache: Cache,
-        reservations: Reservations,
+        bindings: Bindings,
         scheduler_names: Container[str],
         timer: EventTimer,
     ) -> None:
         self._queue = queue
         self._cache = cache
-        self._reservations = reservations
+        self._bindings = bindings
         self._scheduler_names = scheduler_names
         self._timer = timer
 
@@ -230,7 +228,7 @@ class PodHandler:
         """
         assumed = self._cache.pod(pod.metadata.uid)
         if assumed is not None:
-            if self._reservations.reject_waiting(pod.metadata.uid, "removed"):
+            if self._bindings.reject_waiting(pod.metadata.uid, "removed"):
                 return
             try:
                 self._cache.forget_pod(assumed)

@@ -38,7 +38,7 @@ class RankedPods:
     """
 
     def __init__(self, *, most_garbage: int = MOST_GARBAGE) -> None:
-        """So many pods, or as many as are of use, may be kept for nothing before all are dropped."""
+        """So many pods, or as many as are of use, may be kept for nothing."""
         self._most_garbage = most_garbage
         self._nodes: NodeTable | None = None
         self._seen = self._lowest = np.empty(0, np.int64)
