@@ -167,7 +167,7 @@ async def test_an_eviction_that_fails_is_tried_again(harness: Harness) -> None:
         harness.preemptions.prepare_candidate(pending, harness.queue), name="prepare candidate"
     )
     await asyncio.sleep(0)
-    assert harness.queue.pending_counts()["active"] == 0
+    assert harness.queue.sub_queues.pending_counts()["active"] == 0
 
     harness.cluster.evict_error = None
     harness.clock.advance(1)
@@ -204,11 +204,11 @@ async def test_the_preemptor_is_gated_until_its_last_victim_goes(harness: Harnes
     pending = harness.preemptions.take()
     assert pending is not None
     harness.delete(first)
-    assert harness.queue.pending_counts()["gated"] == 1
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 1
 
     pending.last_victim = PodInfo(last)
     harness.delete(last)
-    assert harness.queue.pending_counts()["gated"] == 0
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 0
     await harness.preemptions.prepare_candidate(pending, harness.queue)
 
     await wait_out_backoff(harness)

@@ -134,7 +134,7 @@ class World:
         assert queued is not None
         queued.unschedulable_plugins.add("NodeResourcesFit")
         self.queue.add_unschedulable_if_not_present(queued)
-        assert self.queue.pending_counts()["unschedulable"] == 1
+        assert self.queue.sub_queues.pending_counts()["unschedulable"] == 1
 
     def surplus(self) -> float | None:
         return self.registry.get_sample_value("berth_preemption_surplus_victims_total")
@@ -219,7 +219,7 @@ async def test_the_preemptor_is_woken_when_nothing_else_may_wake_it(
     await world.preempt(pod("a"), pod("b"))
 
     assert world.done == done
-    assert world.queue.pending_counts()["active"] == 1
+    assert world.queue.sub_queues.pending_counts()["active"] == 1
     assert not world.preemptions.is_preempting(HIGH.uid)
 
 
@@ -272,7 +272,7 @@ async def test_what_failed_is_tried_again_with_pauses_and_nothing_else_is() -> N
 
     assert tries == [1, 2, 2, 3, 3, 3, 3], "after 1, 2 and 4 seconds"
     assert world.preemptions.is_preempting(HIGH.uid), "it must not try other nodes meanwhile"
-    assert world.queue.pending_counts()["active"] == 0
+    assert world.queue.sub_queues.pending_counts()["active"] == 0
     world.failing.clear()
     await carrying
 
@@ -289,7 +289,7 @@ async def test_what_was_evicted_for_nothing_is_counted() -> None:
 
     assert world.asked == {"a": 1, "b": 1, "c": 4}
     assert world.surplus() == 2
-    assert world.queue.pending_counts()["active"] == 1
+    assert world.queue.sub_queues.pending_counts()["active"] == 1
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,9 @@ async def test_a_victim_that_leaves_although_the_answer_was_lost_is_not_evicted_
 
     assert world.asked == {"a": 1, "b": 1}
     assert world.surplus() == 0
-    assert world.queue.pending_counts()["active"] == 1, "its going may have been told too early"
+    assert world.queue.sub_queues.pending_counts()["active"] == 1, (
+        "its going may have been told too early"
+    )
 
 
 @pytest.mark.parametrize(

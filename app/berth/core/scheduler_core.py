@@ -221,7 +221,7 @@ class SchedulerCore:
     @property
     def is_idle(self) -> bool:
         """Nothing to try, to bind, to evict or to report. Pods may wait, unschedulable."""
-        counts = self.queue.pending_counts()
+        counts = self.queue.sub_queues.pending_counts()
         return (
             not counts["active"]
             and not counts["backoff"]
