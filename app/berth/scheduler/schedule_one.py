@@ -188,7 +188,7 @@ class Scheduler:
         )
 
     def _profile_for_pod(self, queued: QueuedPodInfo) -> Profile | None:
-        """Return whose plugins decide; None, the queue being done with the pod, if it is skipped."""
+        """Return whose plugins decide; None if the pod is skipped, and the queue done with it."""
         name = queued.pod.spec.scheduler_name
         profile = self.profiles.get(name)
         if profile is None:
