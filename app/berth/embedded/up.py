@@ -184,7 +184,7 @@ class Up:
         """Look at the scheduler, and at the *nodes* that are fullest."""
         reasons: dict[str, str] = {}
         for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF):
-            for queued in service.queue.pods(waiting):
+            for queued in service.queue.sub_queues.pods(waiting):
                 current = service.pods.store.get(queued.key, queued.pod)
                 for condition in current.status.conditions:
                     if condition.type == "PodScheduled" and condition.message:
