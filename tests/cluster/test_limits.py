@@ -135,7 +135,7 @@ async def test_numbers_of_more_than_64_bits(serving: Serving) -> None:
     assert (code, answer["message"]) == (
         400,
         'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal number '
-        "9223372036854775808 into Go struct field PodSpec.spec.priority of type int64",
+        "9223372036854775808 into Go struct field PodSpec.spec.priority of type int32",
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.types import Schema
 from berth.field_errors import FieldError
 
 Object = dict[str, Any]
@@ -114,6 +116,16 @@ class ResourceType:
     """Kinds with the same storage key are two views of the same objects (both Event APIs)."""
     to_storage: Callable[[Object], Object] = same
     from_storage: Callable[[Object], Object] = same
+    own_schema: Schema | None = None
+    """None: the API itself describes the kind."""
+
+    @property
+    def schema(self) -> Schema:
+        """The fields of its objects; raises LookupError when nobody described them."""
+        found = self.own_schema or builtin.schema_of(self.group, self.version, self.kind)
+        if found is None:
+            raise LookupError(f"{self.group_version} {self.kind} has no schema")
+        return found
 
     @property
     def group_version(self) -> str:

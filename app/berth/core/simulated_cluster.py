@@ -44,7 +44,7 @@ from berth.queue.heap import SortKey
 from berth.queue.scheduling_queue import LEFTOVERS_PERIOD
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.binding import Binding
-from berth.scheduler.preemption import Order
+from berth.scheduler.preemption import PendingPreemption
 from berth.scheduler.score_nodes import Select
 
 MOST_ATTEMPTS: Final = 20
@@ -221,9 +221,9 @@ class SimulatedCluster:
                 del self._on_permit[task]
                 await task
                 return True
-        if (order := self.core.preemptions.take()) is not None:
-            await self.core.preemptions.carry_out(order)
-            self._note_victims(order)
+        if (preemption := self.core.preemptions.take()) is not None:
+            await self.core.preemptions.prepare_candidate(preemption, self.core.queue)
+            self._note_victims(preemption)
             return True
         if (bindings := await self.core.schedule_next()) is not None:
             self._note_attempts()
@@ -251,10 +251,10 @@ class SimulatedCluster:
         for record in decisions.last(new):
             self._tried[record.uid] = self.api.changes
 
-    def _note_victims(self, order: Order) -> None:
+    def _note_victims(self, preemption: PendingPreemption) -> None:
         self.victims += (
-            Victim(victim, order.node, order.preemptor)
-            for victim in order.victims
+            Victim(victim, preemption.node, preemption.preemptor)
+            for victim in preemption.victims
             if victim.key not in self.api.pods
         )
 
