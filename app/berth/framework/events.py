@@ -67,6 +67,7 @@ class ClusterEvent:
 
     @property
     def is_wildcard(self) -> bool:
+        """Whether it stands for all changes of everything."""
         return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
 
     def matches(self, incoming: "ClusterEvent") -> bool:
