@@ -107,6 +107,7 @@ class NodeTable:
 
     @property
     def exists(self) -> Mask:
+        """The rows that hold a node; the others are free slots."""
         return self._exists[: self.size]
 
     @property
@@ -141,10 +142,12 @@ class NodeTable:
 
     @property
     def allowed_pods(self) -> Ints:
+        """How many pods each node takes."""
         return self._allowed_pods[: self.size]
 
     @property
     def pod_count(self) -> Ints:
+        """How many pods are on each node, assumed ones included."""
         return self._pod_count[: self.size]
 
     @property
@@ -162,14 +165,17 @@ class NodeTable:
         return len(self.row_of)
 
     def name(self, row: int) -> str:
+        """Return the name of the node in *row*, which must hold one."""
         name = self._names[row]
         assert name, f"row {row} is empty"
         return name
 
     def names(self, rows: Iterable[int]) -> Iterator[str]:
+        """Yield the names of the nodes in *rows*."""
         return (self.name(int(row)) for row in rows)
 
     def no_rows(self) -> Mask:
+        """Return a new mask in which no row is marked."""
         return np.zeros(self.size, bool)
 
     def rows_named(self, names: Iterable[str]) -> Mask:
