@@ -19,7 +19,7 @@ from berth.clock import Clock, rfc3339
 from berth.core.in_memory_claims import InMemoryClaims
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
-from berth.informer.store import Handler
+from berth.informer.store import ResourceEventHandler
 from berth.objects.devices import ResourceClaim
 from berth.objects.meta import Condition
 from berth.objects.node import Node
@@ -54,10 +54,10 @@ class InMemoryApi:
         self.background = Background()
         self.resource_claims = InMemoryClaims(self._claim_changed)
         self._clock = clock
-        self._handlers: Mapping[type, Handler[Any]] = {}
+        self._handlers: Mapping[type, ResourceEventHandler[Any]] = {}
         self._others: dict[type, dict[str, Any]] = {}
 
-    def connect(self, handlers: Mapping[type, Handler[Any]]) -> None:
+    def connect(self, handlers: Mapping[type, ResourceEventHandler[Any]]) -> None:
         """Have *handlers*, by type of object, hear of changes from now on."""
         self._handlers = handlers
 
