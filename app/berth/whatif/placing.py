@@ -8,10 +8,10 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.core.simulated_cluster import SimulatedCluster, SimulationOptions
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
-from berth.offline.scenario import smallest_name
 from berth.profile.build import Registry
 from berth.profile.profile import Profile
 from berth.queue.sub_queues import SubQueue
+from berth.scheduler.score_nodes import smallest_name
 from berth.whatif.answer import Victim
 
 
