@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from berth.framework.listers import Listers
 from berth.objects.devices import (
     ALL,
     EXACT_COUNT,
@@ -345,3 +346,16 @@ def with_template_claim(pod: Pod, name: str, *, made: str | None = None, known: 
     told = (PodResourceClaimStatus(name=name, resource_claim_name=made),) if known else ()
     status = msgspec.structs.replace(pod.status, resource_claim_statuses=told)
     return msgspec.structs.replace(pod, spec=spec, status=status)
+
+
+def listers(*objects: ResourceClaim | ResourceSlice | DeviceClass) -> Listers:
+    """Return what the watches report of *objects*."""
+    known = Listers()
+    for obj in objects:
+        if isinstance(obj, ResourceClaim):
+            known.resource_claims.on_add(obj)
+        elif isinstance(obj, ResourceSlice):
+            known.resource_slices.on_add(obj)
+        else:
+            known.device_classes.on_add(obj)
+    return known

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from berth.framework.devices.claims import ResourceClaims
+from berth.framework.listers import Lister
 from berth.framework.writes import ConflictError
 from berth.objects.devices import ResourceClaim, decode_claim
 
@@ -21,7 +21,7 @@ class FakeClaims:
     What is written is told to *known* at once, unless ``lags``; then :meth:`catch_up` tells it.
     """
 
-    def __init__(self, known: ResourceClaims) -> None:
+    def __init__(self, known: Lister[ResourceClaim]) -> None:
         self.writes: list[Write] = []
         self.conflicts = 0
         """How many of the next writes find that the claim was changed meanwhile."""

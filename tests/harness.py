@@ -14,39 +14,26 @@ import httpx
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from berth.cache.cache import Cache
 from berth.clock import FakeClock, rfc3339
 from berth.config.load import default_configuration, from_object
+from berth.core.outside import Outside, RandomSources
+from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
 from berth.framework.handle import Handle
 from berth.framework.interface import Plugin
-from berth.framework.listers import Lister, Listers
+from berth.framework.listers import ApiObject, Lister, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
 from berth.framework.pod_info import PodInfo
-from berth.metrics.extender_metrics import ExtenderMetrics
+from berth.informer.store import Handler
+from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
-from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.devices import ResourceClaim
 from berth.objects.meta import Condition
-from berth.objects.node import Node
 from berth.objects.pod import Pod, PodStatus
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
-from berth.profile.build import Registry, args_models, build_profiles
-from berth.queue.scheduling_queue import SchedulingQueue
+from berth.profile.build import Registry, args_models
 from berth.scheduler.background import Background
-from berth.scheduler.binding_cycle import BindingCycle
-from berth.scheduler.decisions import Decisions
-from berth.scheduler.device_watches import device_watches
-from berth.scheduler.event_handlers import NodeHandler, PodHandler
-from berth.scheduler.failure import FailureHandler
-from berth.scheduler.failure_reporter import FailureReporter
-from berth.scheduler.find_node import NodeFinder
-from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
-from berth.scheduler.reservation import Reservations
-from berth.scheduler.scheduler import Scheduler
-from berth.scheduler.signatures import signature_profiles
-from berth.scheduler.timed_handler import EventTimer
-from berth.scheduler.with_extenders import ExtenderRound
 from berth_plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
 
@@ -64,9 +51,7 @@ class RecordedEvent(NamedTuple):
 class FakeCluster:
     """An API server of plain dicts: binding changes the pod and tells the handlers."""
 
-    nodes: NodeTable
     clock: FakeClock
-    rng: random.Random = field(default_factory=lambda: random.Random(0))
     listers: Listers = field(default_factory=Listers)
     pods: dict[str, Pod] = field(default_factory=dict)
     events: list[RecordedEvent] = field(default_factory=list)
@@ -84,30 +69,12 @@ class FakeCluster:
     """Set while more binds may be under way, as at first."""
     lets_victims_linger: bool = False
     """Whether evicted pods are terminating until the test deletes them."""
-    handler: PodHandler | None = None
-    queue: SchedulingQueue | None = None
-    outcomes: Outcomes = NOBODY
+    handler: Handler[Pod] | None = None
 
     def __post_init__(self) -> None:
         self.room.set()
-        self.under_way = PreemptionsUnderWay(self.pods.get)
         self.resource_claims = FakeClaims(self.listers.resource_claims)
         self.background = Background()
-        self.handle = Handle(
-            self.nodes,
-            listers=self.listers,
-            clock=self.clock,
-            rng=self.rng,
-            pod=self.pods.get,
-            is_preempting=self.under_way.is_preempting,
-            nominated_node=self._nominated_node,
-            outcomes=self.outcomes,
-            writes=self,
-        )
-
-    def _nominated_node(self, uid: str) -> str:
-        assert self.queue is not None
-        return self.queue.nominator.nominated_node(uid) or ""
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         self.background.start(name, work)
@@ -213,6 +180,25 @@ class FakeCluster:
         self.put(msgspec.structs.replace(current, status=status))
 
 
+@dataclass
+class PluginCluster(FakeCluster):
+    """A cluster for a plugin that is tested without a scheduler."""
+
+    nodes: NodeTable = field(default_factory=NodeTable)
+    outcomes: Outcomes = NOBODY
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.handle = Handle(
+            self.nodes,
+            listers=self.listers,
+            clock=self.clock,
+            pod=self.pods.get,
+            outcomes=self.outcomes,
+            writes=self,
+        )
+
+
 class Harness:
     """Cluster, cache, queue and scheduler, connected as the service connects them."""
 
@@ -225,129 +211,61 @@ class Harness:
         dice: random.Random | None = None,
         network: httpx.AsyncBaseTransport | None = None,
         uses_signatures: bool = True,
+        listers: type[Listers] = Listers,
     ) -> None:
         """*rng* is what plugins choose with.
 
         *dice* pick the cycles in which plugins are timed; they decide nothing else.
 
         *uses_signatures*: as always, one failed attempt stands for all pods of its signature.
-        *network* is where the extenders of *config* are.
+        *network* is where the extenders of *config* are. *listers* declares the kinds of objects.
         """
-        dice = dice or random.Random(0)
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
         self.metrics = SchedulerMetrics(self.registry)
-        self.cache = Cache()
-        self.cluster = FakeCluster(
-            self.cache.table, self.clock, rng=rng or random.Random(0), outcomes=self.metrics
-        )
         models = args_models(registry)
         loaded = (
             default_configuration(models)
             if config is None
             else from_object(config, source="test", args_models=models)
         )
-        observers = {
-            profile.scheduler_name: self.metrics.of_profile(
-                profile.scheduler_name, clock=self.clock, rng=dice
-            )
-            for profile in loaded.profiles
-        }
         self.extenders = build_extenders(
             loaded.extenders,
             clock=self.clock,
             observer=ExtenderMetrics(self.registry),
             transport=network,
         )
-        profiles = build_profiles(loaded, registry, self.cluster.handle, observers=observers)
-        self.queue = SchedulingQueue(
-            clock=self.clock,
-            sort_key=next(iter(profiles.values())).queue_sort.sort_key,
-            pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
-            hints={
-                name: [*profile.queueing_hints(), *self.extenders.queueing_hints()]
-                for name, profile in profiles.items()
-            },
-            pod_lookup=self.cluster.pods.get,
-            observe_hint=self.metrics.ran_hint,
-            observers=observers,
-            signature_profiles=signature_profiles(profiles) if uses_signatures else (),
-        )
-        self.cluster.queue = self.queue
-        reservations = Reservations()
-        self.preemptions = Preemptions(
-            under_way=self.cluster.under_way,
-            queue=self.queue,
-            reservations=reservations,
-            reporter=self.cluster,
-            evictor=self.cluster,
-            metrics=self.metrics,
-            clock=self.clock,
-        )
-        self.failure_reporter = FailureReporter(
-            queue=self.queue, pods=self.cluster.pods, reporter=self.cluster, clock=self.clock
-        )
-        failures = FailureHandler(
-            queue=self.queue,
-            pods=self.cluster.pods,
-            failure_reporter=self.failure_reporter,
-            metrics=self.metrics,
-            clock=self.clock,
-        )
-        finder = NodeFinder(
-            self.cache.table,
-            select=random.Random(1).choice,
-            extenders_decide=self.extenders.decide,
-        )
-        self.scheduler = Scheduler(
-            profiles=profiles,
-            queue=self.queue,
-            cache=self.cache,
-            finder=finder,
-            extender_round=ExtenderRound(
-                self.extenders,
-                finder=finder,
-                cache=self.cache,
-                nominator=self.queue.nominator,
+        self.listers = listers()
+        self.cluster = FakeCluster(self.clock, self.listers)
+        self.core = SchedulerCore(
+            loaded,
+            registry,
+            Outside(
+                api=self.cluster,
                 pods=self.cluster.pods,
-                rng=random.Random(2),
-            ),
-            decisions=Decisions(capacity=100, monotonic=self.clock.monotonic),
-            reservations=reservations,
-            preemptions=self.preemptions,
-            binding=BindingCycle(
-                extenders=self.extenders,
-                queue=self.queue,
-                reservations=reservations,
-                reporter=self.cluster,
-                failures=failures,
-                metrics=self.metrics,
+                listers=self.listers,
                 clock=self.clock,
+                rng=RandomSources(
+                    ties=random.Random(1),
+                    plugins=rng or random.Random(0),
+                    extenders=random.Random(2),
+                    sampling=dice or random.Random(0),
+                ),
+                metrics=self.metrics,
+                extenders=self.extenders,
             ),
-            failures=failures,
-            failure_reporter=self.failure_reporter,
-            metrics=self.metrics,
-            clock=self.clock,
+            CoreOptions(uses_signatures=uses_signatures),
         )
-        timer = EventTimer(self.clock.monotonic, self.metrics.handled_event)
-        self.cluster.handler = PodHandler(
-            queue=self.queue,
-            cache=self.cache,
-            reservations=reservations,
-            scheduler_names=profiles,
-            timer=timer,
-        )
-        self._node_handler = NodeHandler(queue=self.queue, cache=self.cache, timer=timer)
-        claim_watch, slice_watch, class_watch = device_watches(self.cluster.listers, self.queue)
-        self._device_handlers = {
-            ResourceClaim: claim_watch.handler,
-            ResourceSlice: slice_watch.handler,
-            DeviceClass: class_watch.handler,
-        }
-        self._nodes: dict[str, Node] = {}
+        self.cache, self.queue = self.core.cache, self.core.queue
+        self.scheduler, self.failure_reporter = self.core.scheduler, self.core.failure_reporter
+        self.preemptions = self.core.preemptions
+        self.handlers = {kind.type: handler for kind, handler in self.core.handlers.items()}
+        """By type of object."""
+        self.cluster.handler = self.handlers[Pod]
+        self._objects: dict[tuple[type[ApiObject], str], ApiObject] = {}
 
-    def put(self, *objects: Node | Pod | ResourceClaim | ResourceSlice | DeviceClass) -> None:
-        """Create or replace objects, as a watch would tell it."""
+    def put(self, *objects: ApiObject) -> None:
+        """Create or replace objects of any kind, as a watch would tell it."""
         for obj in objects:
             if isinstance(obj, Pod):
                 self.cluster.put(obj)
@@ -355,43 +273,29 @@ class Harness:
             if isinstance(obj, ResourceClaim):
                 self.cluster.resource_claims.put(obj)
                 continue
-            if isinstance(obj, ResourceSlice | DeviceClass):
-                self._device_handlers[type(obj)].on_add(obj)
-                continue
-            old = self._nodes.get(obj.name)
-            self._nodes[obj.name] = obj
+            key = type(obj), obj.metadata.key
+            old = self._objects.get(key)
+            self._objects[key] = obj
             if old is None:
-                self._node_handler.on_add(obj)
+                self.handlers[type(obj)].on_add(obj)
             else:
-                self._node_handler.on_update(old, obj)
+                self.handlers[type(obj)].on_update(old, obj)
 
-    def delete(self, *objects: Node | Pod) -> None:
+    def delete(self, *objects: ApiObject) -> None:
         for obj in objects:
             if isinstance(obj, Pod):
                 self.cluster.delete(obj)
             else:
-                self._node_handler.on_delete(self._nodes.pop(obj.name))
+                last = self._objects.pop((type(obj), obj.metadata.key))
+                self.handlers[type(obj)].on_delete(last)
 
     async def until_idle(self, *, attempts: int = 10_000) -> None:
-        """Schedule, bind and evict until nothing is left to do; every step stays consistent."""
+        """Step until nothing is left to do; cache and queue stay consistent."""
         for _ in range(attempts):
-            queued = self.queue.pop()
-            if queued is not None:
-                reservation = await self.scheduler.attempt(queued)
-                for each in () if reservation is None else (reservation, *reservation.companions):
-                    await self.scheduler.binding.run(each)
-            elif order := self.preemptions.take():
-                await self.preemptions.carry_out(order)
-            elif job := self.cluster.background.take():
-                await self.cluster.background.do(job)
-            elif self.failure_reporter.report_next():
-                pass
-            else:
-                break
-            self.cache.check_invariants()
-            self.queue.check_invariants()
-        else:
-            raise AssertionError(f"still busy after {attempts} attempts")
+            if not await self.core.step():
+                return
+            self.core.check_invariants()
+        raise AssertionError(f"still busy after {attempts} steps")
 
     def placements(self) -> dict[str, str]:
         """Pod name to node name, of bound pods."""

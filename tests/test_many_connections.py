@@ -17,10 +17,10 @@ from starlette.types import Receive, Scope, Send
 from berth import http_server, open_files
 from berth.addresses import LOOPBACK
 from berth.certificates import self_signed, server_context
-from berth.commands.terminal import in_loop
 from berth.connection_limit import MOST as MOST_BY_DEFAULT
 from berth.connection_limit import ConnectionCounts
 from berth.http_server import SHARE_OF_FILES, HttpServer
+from berth.terminal import in_loop
 
 pytestmark = pytest.mark.wall
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from berth.clock import FakeClock
-from berth.config import flags
 from berth.config.errors import ConfigError
-from berth.config.options import Options
+from berth.config.load import load
 from berth.config.types import KubeSchedulerConfiguration
 from berth.profile.build import args_models
 from berth.service.reload import LOOK_EVERY, Reloader
@@ -40,20 +39,19 @@ class Scene:
         self.refusal: ConfigError | None = None
         self.broken: ConfigError | None = None
         self.also: list[Path] = []
-        options = flags.parse(flags.make_parser("berth run"), ["--config", str(self.path)])
         self.reloader = Reloader(
             self.path,
-            load=lambda text: self._load(options, text),
+            load=self._load,
             replace=self._replace,
             also=lambda: self.also,
             count=lambda result: self.counts.update([result]),
             clock=self.clock,
         )
 
-    def _load(self, options: Options, text: bytes) -> KubeSchedulerConfiguration:
+    def _load(self, text: bytes) -> KubeSchedulerConfiguration:
         if self.broken is not None:
             raise self.broken
-        return flags.configuration(options, args_models=args_models(IN_TREE), text=text)
+        return load(text, source=str(self.path), args_models=args_models(IN_TREE))
 
     def _replace(self, config: KubeSchedulerConfiguration) -> None:
         if self.refusal is not None:

@@ -5,17 +5,35 @@ from typing import Any
 import pytest
 
 from berth.config.errors import ConfigError
-from berth.framework.interface import PluginArgs
-from berth.framework.scalar import ScalarFilter, ScalarScore
-from berth.framework.status import Status
+from berth.plugin import (
+    SKIP,
+    CycleState,
+    FilterPlugin,
+    NodeTable,
+    PluginArgs,
+    PodInfo,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScalarFilter,
+    ScalarScore,
+    ScorePlugin,
+    Scores,
+    Status,
+    Verdict,
+    default_normalize,
+)
 from berth.testing import (
     Placement,
+    PluginFailedError,
     configuration,
     explain,
     manifests,
     node,
     pod,
     rejections,
+    run_filter,
+    run_score,
     schedule,
     scores,
 )
@@ -108,3 +126,103 @@ def test_pods_that_run_take_room() -> None:
     placed = schedule([pod("a", cpu="2")], objects=[SMALL, LARGE, running])
 
     assert placed["default/a"].node is None
+
+
+# One plugin alone.
+
+
+def test_a_filter_alone_says_why_of_each_node() -> None:
+    objects = [SMALL, LARGE]
+
+    assert run_filter(Only, pod("web"), objects=objects) == {
+        "small": ("node(s) were too small for the name",),
+        "large": (),
+    }
+    assert run_filter(Only, pod("web"), objects=objects, args={"prefix": "job"}) == {
+        "small": (),
+        "large": (),
+    }
+
+
+def test_a_score_alone() -> None:
+    assert run_score(Only, pod("job"), objects=[SMALL, LARGE]) == {"small": 100, "large": 0}
+
+
+class Counted(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Asks in advance how many pods there are, and gives each node its number of pods."""
+
+    NAME = "Counted"
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> Status | PreFilterResult | None:
+        if "skip" in pod.labels:
+            return SKIP
+        if "refuse" in pod.labels:
+            return Status.unresolvable("not today")
+        if "narrow" in pod.labels:
+            return PreFilterResult(frozenset({"small"}))
+        state.write(self.NAME, int(nodes.pod_count.sum()))
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        code = Status.error if "break" in pod.labels else Status.unschedulable
+        found = state.get(self.NAME)
+        return Verdict.reject(code(f"{found} pods"), where=nodes.pod_count > 0)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        return SKIP if "skip" in pod.labels else None
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores | Status:
+        return Status.error("no idea") if "break" in pod.labels else nodes.pod_count.copy()
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        return default_normalize(scores)
+
+
+RUNNING = pod("runs", node="large")
+
+
+@pytest.mark.parametrize(
+    ("label", "small", "large"),
+    [
+        pytest.param("none", (), ("1 pods",), id="filter reads what PreFilter wrote"),
+        pytest.param("skip", (), (), id="PreFilter says that there is nothing to filter"),
+        pytest.param("refuse", ("not today",), ("not today",), id="PreFilter refuses the pod"),
+        pytest.param(
+            "narrow",
+            (),
+            ("node(s) didn't satisfy plugin(s) [Counted]",),
+            id="PreFilter leaves one node",
+        ),
+    ],
+)
+def test_pre_filter_comes_first(label: str, small: Any, large: Any) -> None:
+    asked = pod("a", labels={label: ""})
+
+    assert run_filter(Counted, asked, objects=[SMALL, LARGE, RUNNING]) == {
+        "small": small,
+        "large": large,
+    }
+
+
+@pytest.mark.parametrize(
+    ("label", "normalized", "want"),
+    [
+        pytest.param("none", True, {"small": 0, "large": 100}, id="from 0 to 100"),
+        pytest.param("none", False, {"small": 0, "large": 1}, id="as the plugin gave them"),
+        pytest.param("skip", True, {}, id="PreScore says that there is nothing to score"),
+    ],
+)
+def test_scores_of_one_plugin(label: str, normalized: bool, want: dict[str, int]) -> None:
+    asked, objects = pod("a", labels={label: ""}), [SMALL, LARGE, RUNNING]
+
+    assert run_score(Counted, asked, objects=objects, normalized=normalized) == want
+
+
+@pytest.mark.parametrize(("run", "error"), [(run_filter, "1 pods"), (run_score, "no idea")])
+def test_an_error_of_the_plugin_is_raised(run: Any, error: str) -> None:
+    asked = pod("a", labels={"break": ""})
+
+    with pytest.raises(PluginFailedError, match=error):
+        run(Counted, asked, objects=[SMALL, LARGE, RUNNING])

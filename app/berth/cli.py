@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Final
 
 from berth.client.errors import ApiError
-from berth.commands.terminal import INTERRUPTED, CommandError, say_lines
 from berth.errors import UserError
 from berth.printable import printable, printable_lines
+from berth.terminal import INTERRUPTED, CommandError, say_lines
 
 COMMANDS: Final = {
     "run": "schedule pods of a Kubernetes cluster",

@@ -9,7 +9,6 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
-from berth.cache.cache import Cache
 from berth.client.api_client import ApiClient
 from berth.client.event_api import EventApi
 from berth.client.events import EventRecorder
@@ -19,18 +18,18 @@ from berth.clock import Clock
 from berth.config.feature_gates import FEATURE_GATES, Gate
 from berth.config.types import KubeSchedulerConfiguration
 from berth.connection_limit import ConnectionCounts
+from berth.core.outside import Outside, RandomSources
+from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
-from berth.framework.handle import Handle
 from berth.framework.listers import Listers
 from berth.http_server import HttpServer
 from berth.leaderelection.elector import LeaderElector
 from berth.memory import keep_objects
-from berth.metrics.connection_metrics import ConnectionCollector
-from berth.metrics.extender_metrics import BreakerCollector, ExtenderMetrics
-from berth.metrics.loop_lag import measure_lag
-from berth.metrics.owners import (
+from berth.metrics.collectors import (
+    BreakerCollector,
     CacheCollector,
     ConfigurationCollector,
+    ConnectionCollector,
     LaneCollector,
     ProfileCollector,
     QueueCollector,
@@ -38,38 +37,24 @@ from berth.metrics.owners import (
     StuckLoopCollector,
     TaskCollector,
 )
+from berth.metrics.loop_lag import measure_lag
 from berth.metrics.process import register_process
+from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.plugin_sources import KnownPlugins
-from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.api_writer import ApiWriter
-from berth.scheduler.binding_cycle import BindingCycle
-from berth.scheduler.decisions import Decisions
-from berth.scheduler.event_handlers import NodeHandler, PodHandler
-from berth.scheduler.failure import FailureHandler
-from berth.scheduler.failure_reporter import FailureReporter
-from berth.scheduler.find_node import NodeFinder
-from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
-from berth.scheduler.reservation import Reservations
-from berth.scheduler.scheduler import Scheduler
-from berth.scheduler.signatures import signature_profiles
-from berth.scheduler.timed_handler import EventTimer
-from berth.scheduler.with_extenders import ExtenderRound
 from berth.server.access.secure_serving import SecureServer
 from berth.server.stuck_loop import StuckLoopResponder
 from berth.service.cache_check import CacheCheck
 from berth.service.dump import dump
 from berth.service.extender_service import ExtenderService
-from berth.service.live_configuration import LiveConfiguration, backoff_of
 from berth.service.staleness import Staleness
 from berth.service.watchdog import Watchdog
 from berth.service.watches import Watches
 from berth.tasks import forever
 
 log = logging.getLogger(__name__)
-
-DECISIONS_KEPT = 1_000
 
 
 class SchedulerService:
@@ -102,7 +87,6 @@ class SchedulerService:
         self.metrics = SchedulerMetrics(self.registry)
         client.observer = self.metrics.requests
         self.plugins = plugins or KnownPlugins()
-        self.cache = Cache()
         self.lanes = WriteLanes(clock=clock)
         self.listers = Listers()
         self.client = client
@@ -124,135 +108,46 @@ class SchedulerService:
                 hostname=socket.gethostname(),
             )
         )
-
-        def pod_lookup(key: str) -> Pod | None:
-            return self.pods.store.get(key)
-
-        writer = ApiWriter(
-            writes,
-            self.lanes,
-            recorders=self._recorders,
-            pod_lookup=pod_lookup,
-            clock=clock,
-            rng=rng,
-            count_created_claim=self.metrics.created_claim,
-        )
-        self.background = writer.background
-        nodes = self.cache.table
-        under_way = PreemptionsUnderWay(pod_lookup)
-        handle = Handle(
-            nodes,
-            listers=self.listers,
-            clock=clock,
-            rng=rng,
-            pod=pod_lookup,
-            is_preempting=under_way.is_preempting,
-            nominated_node=lambda uid: self.queue.nominator.nominated_node(uid) or "",
-            outcomes=self.metrics,
-            writes=writer,
-        )
-        dice = random.Random(rng.random())  # of their own: what is measured must decide nothing
-        self.live = LiveConfiguration(
-            config,
-            registry=self.plugins.registry,
-            handle=handle,
-            observe=lambda name: self.metrics.of_profile(name, clock=clock, rng=dice),
-            clock=clock,
-        )
-        profiles = self.live.profiles
+        pods: dict[str, Pod] = {}
         self.extenders = build_extenders(
             config.extenders,
             clock=clock,
             observer=ExtenderMetrics(registry),
             may_write=elector.may_write if elector is not None else lambda: True,
         )
-        self.queue = SchedulingQueue(
-            clock=clock,
-            sort_key=next(iter(profiles.values())).queue_sort.sort_key,
-            pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
-            hints={
-                name: [*profile.queueing_hints(), *self.extenders.queueing_hints()]
-                for name, profile in profiles.items()
-            },
-            backoff=backoff_of(config),
-            max_in_unschedulable=max_in_unschedulable,
-            pod_lookup=pod_lookup,
-            observe_hint=self.metrics.ran_hint,
-            observers=self.live.observers,
-            signature_profiles=signature_profiles(profiles),
+        self.core = core = SchedulerCore(
+            config,
+            self.plugins.registry,
+            Outside(
+                api=ApiWriter(
+                    writes,
+                    self.lanes,
+                    recorders=self._recorders,
+                    pod_lookup=pods.get,
+                    clock=clock,
+                    rng=rng,
+                    count_created_claim=self.metrics.created_claim,
+                ),
+                pods=pods,
+                listers=self.listers,
+                clock=clock,
+                rng=RandomSources.of(rng),
+                metrics=self.metrics,
+                extenders=self.extenders,
+            ),
+            CoreOptions(schedules=schedules, max_in_unschedulable=max_in_unschedulable),
         )
-
-        timer = EventTimer(clock.monotonic, self.metrics.handled_event)
-        reservations = Reservations()
-        pod_handler = PodHandler(
-            queue=self.queue,
-            cache=self.cache,
-            reservations=reservations,
-            scheduler_names=profiles if schedules else (),
-            timer=timer,
-        )
+        self.cache, self.queue, self.scheduler = core.cache, core.queue, core.scheduler
+        self.live = core.live
         self.watches = Watches(
             client,
-            self.listers,
-            self.queue,
-            pods=pod_handler,
-            nodes=NodeHandler(queue=self.queue, cache=self.cache, timer=timer),
+            core.handlers,
+            known_pods=pods,
             extenders=self.extenders,
-            timer=timer,
             clock=clock,
             rng=rng,
         )
         self.pods, self.nodes = self.watches.pods, self.watches.nodes
-        self.preemptions = Preemptions(
-            under_way=under_way,
-            queue=self.queue,
-            reservations=reservations,
-            reporter=writer,
-            evictor=writer,
-            metrics=self.metrics,
-            clock=clock,
-        )
-        self.failure_reporter = FailureReporter(
-            queue=self.queue, pods=self.pods.store, reporter=writer, clock=clock
-        )
-        failures = FailureHandler(
-            queue=self.queue,
-            pods=self.pods.store,
-            failure_reporter=self.failure_reporter,
-            metrics=self.metrics,
-            clock=clock,
-        )
-        finder = NodeFinder(nodes, select=rng.choice, extenders_decide=self.extenders.decide)
-        self.scheduler = Scheduler(
-            profiles=profiles,
-            queue=self.queue,
-            cache=self.cache,
-            finder=finder,
-            extender_round=ExtenderRound(
-                self.extenders,
-                finder=finder,
-                cache=self.cache,
-                nominator=self.queue.nominator,
-                pods=self.pods.store,
-                rng=rng,
-            ),
-            decisions=Decisions(capacity=DECISIONS_KEPT, monotonic=clock.monotonic),
-            reservations=reservations,
-            preemptions=self.preemptions,
-            binding=BindingCycle(
-                extenders=self.extenders,
-                queue=self.queue,
-                reservations=reservations,
-                reporter=writer,
-                failures=failures,
-                metrics=self.metrics,
-                clock=clock,
-            ),
-            failures=failures,
-            failure_reporter=self.failure_reporter,
-            metrics=self.metrics,
-            clock=clock,
-        )
         self._stuck_loop = StuckLoopResponder()
         self._watchdog = Watchdog(pause=self._stuck_loop.answer)
         self._stuck_loop.metrics.register(StuckLoopCollector(self._watchdog))
@@ -266,10 +161,10 @@ class SchedulerService:
         self.extender_service = ExtenderService(
             # whoever asks paces itself, and does not wait for long
             client if config.client_connection.limits_rate else client.unlimited(),
-            profiles=profiles,
+            profiles=core.live.profiles,
             cache=self.cache,
             queue=self.queue,
-            pod_lookup=pod_lookup,
+            pod_lookup=pods.get,
             listers=self.listers,
             clock=clock,
             rng=rng,
@@ -277,10 +172,14 @@ class SchedulerService:
         self._cache_check = CacheCheck(
             self.cache, nodes=self.nodes.store, pods=self.pods.store, clock=clock
         )
+        self._register_collectors()
+
+    def _register_collectors(self) -> None:
+        """Have the metrics that are read off the parts when they are asked for."""
         for collector in (
-            QueueCollector(self.queue, clock=clock),
+            QueueCollector(self.queue, clock=self.clock),
             CacheCollector(self.cache.counts, drift=lambda: self._cache_check.differences),
-            ProfileCollector(profiles.values()),
+            ProfileCollector(self.live.profiles.values()),
             ConfigurationCollector(self.live),
             TaskCollector({"binding": lambda: self.scheduler.binding_count}),
             BreakerCollector(self.extenders.breaker_states),
@@ -289,8 +188,8 @@ class SchedulerService:
             StuckLoopCollector(self._watchdog),
             ConnectionCollector(self._connections),
         ):
-            registry.register(collector)
-        register_process(registry, gates=gates)
+            self.registry.register(collector)
+        register_process(self.registry, gates=self.gates)
 
     def begin_termination(self) -> None:
         """Fail ``/readyz`` from now on: the process was told to end."""
@@ -321,14 +220,7 @@ class SchedulerService:
         *plugins* are those that it may enable, if they are others than before.
         """
         plugins = plugins or self.plugins
-        self.live.replace(
-            config,
-            registry=plugins.registry,
-            queue=self.queue,
-            cache=self.cache,
-            pods=self.pods.store if self.schedules else {},
-            extender_hints=self.extenders.queueing_hints(),
-        )
+        self.core.reconfigure(config, plugins.registry)
         self.plugins = plugins
 
     def count_reload(self, result: str) -> None:
@@ -389,32 +281,15 @@ class SchedulerService:
 
     async def _schedule(self) -> None:
         """Take pods from the queue and write what is decided, for ever."""
-        eternal = {
-            "write lanes": self.lanes.run,
-            "queue flushers": self.queue.run_flushers,
-            "preemptions": self.preemptions.run,
-            "background work": self.background.run,
-            "failure reporter": self.failure_reporter.run,
-            "event recorders": self._recorders.run,
-        }
         async with asyncio.TaskGroup() as tasks:
-            for name, run in eternal.items():
+            for name, run in (
+                ("write lanes", self.lanes.run),
+                ("event recorders", self._recorders.run),
+                ("scheduler", self.core.run),
+            ):
                 tasks.create_task(forever(name, run), name=name)
-            await forever("scheduling", self.scheduler.run)
 
     @property
     def is_idle(self) -> bool:
         """Nothing to try, nothing being bound, nothing to write. Pods may wait, unschedulable."""
-        counts = self.queue.pending_counts()
-        return (
-            self.pods.synced.is_set()
-            and not counts["active"]
-            and not counts["backoff"]
-            and not self.queue.in_flight_counts()
-            and not self.scheduler.binding_count
-            and self.preemptions.is_idle
-            and not len(self.queue.nominator)  # who is nominated waits for room being made
-            and self.background.is_idle
-            and not len(self.failure_reporter)
-            and self.lanes.idle
-        )
+        return self.pods.synced.is_set() and self.core.is_idle and self.lanes.idle

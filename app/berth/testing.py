@@ -1,24 +1,64 @@
-"""For tests of plugins by others: decide about pods and nodes without a cluster.
+"""Tests of plugins: builders of objects, one plugin alone, or the whole scheduler.
 
-Objects are dicts as in manifests. Decisions are those of the scheduler: the same profiles, filters
-and scores, on a cluster in memory where nothing is bound and time stands still. :func:`schedule`
-tells where pods go, :func:`explain` what each plugin says about each node.
+Objects are dicts as in manifests: :func:`node`, :func:`pod` and :func:`manifests` make them.
+
+- :func:`run_filter` and :func:`run_score` call one plugin on a table of nodes.
+- :func:`schedule` places pods with all plugins; :func:`explain` tells what each says of each node.
+
+All of that happens in memory: nothing is written, and time stands still.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from berth import documents
+from berth.config.defaults import read_args
 from berth.config.types import API_VERSION, KIND
 from berth.explain.explanation import Judgement
-from berth.framework.interface import Plugin
+from berth.framework.cycle_state import CycleState
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    EXTENSION_POINTS,
+    FilterPlugin,
+    Plugin,
+    PreFilterPlugin,
+    ScorePlugin,
+)
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.objects.pod import Pod
 from berth.offline.reasons import reasons
+from berth.offline.scenario import Scenario, read
 from berth.offline.simulate import simulate
 from berth.plugin_sources import KnownPlugins
+from berth.profile.profile import Profile, eligible_rows
+from berth_plugins.priority_sort import PrioritySort
+
+__all__ = [
+    "Judgement",
+    "Object",
+    "Placement",
+    "PluginFailedError",
+    "configuration",
+    "explain",
+    "manifests",
+    "node",
+    "pod",
+    "rejections",
+    "run_filter",
+    "run_score",
+    "schedule",
+    "scores",
+]
 
 Object = dict[str, Any]
+"""An API object, as JSON gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +203,99 @@ def scores(judgement: Judgement, plugin: str) -> dict[str, int]:
 def rejections(judgement: Judgement, plugin: str) -> dict[str, tuple[str, ...]]:
     """Return the reasons by node that *plugin* ruled out."""
     return {v.node: v.reasons for v in judgement.nodes if not v.fits and v.plugin == plugin}
+
+
+class PluginFailedError(Exception):
+    """The plugin answered with an error."""
+
+
+def run_filter(
+    plugin: type[PreFilterPlugin | FilterPlugin],
+    pod: Object,
+    *,
+    objects: Iterable[Object],
+    args: Mapping[str, Any] | None = None,
+) -> dict[str, tuple[str, ...]]:
+    """Return by node why *plugin* rejects it for *pod*; no reasons: the node passes.
+
+    Runs PreFilter first, if the plugin has it; what that rejects counts for all nodes. *objects*
+    are nodes, the pods that run on them, and whatever else the plugin looks up; *args* is the
+    block in the configuration. Raises PluginFailedError, ScenarioError, and pydantic's
+    ValidationError for *args*.
+    """
+    cycle = _cycle(plugin, pod, objects, args)
+    outcome = cycle.profile.run_pre_filter(cycle.state, cycle.pod, cycle.nodes)
+    if outcome.status is not None:
+        return dict.fromkeys(cycle.nodes.row_of, _reasons(outcome.status))
+    cycle.state.feasible, absent = eligible_rows(outcome, cycle.nodes)
+    eligible, diagnosis = cycle.state.feasible.copy(), Diagnosis(len(cycle.nodes))
+    cycle.profile.run_filters(cycle.state, cycle.pod, cycle.nodes, diagnosis)
+    return {
+        name: _reasons(diagnosis.status_of(row) if eligible[row] else absent)
+        for name, row in cycle.nodes.row_of.items()
+    }
+
+
+def run_score(
+    plugin: type[ScorePlugin],
+    pod: Object,
+    *,
+    objects: Iterable[Object],
+    args: Mapping[str, Any] | None = None,
+    normalized: bool = True,
+) -> dict[str, int]:
+    """Return the score that *plugin* gives each node for *pod*; without *normalized*, the raw one.
+
+    Runs PreFilter and PreScore first, if the plugin has them; a plugin that skips scoring gives
+    none. Otherwise as :func:`run_filter`; nobody filters the nodes.
+    """
+    cycle = _cycle(plugin, pod, objects, args)
+    outcome = cycle.profile.run_pre_filter(cycle.state, cycle.pod, cycle.nodes)
+    _reasons(outcome.status)
+    rows = np.flatnonzero(cycle.nodes.exists)
+    found = cycle.profile.run_scores(cycle.state, cycle.pod, cycle.nodes, rows)
+    if isinstance(found, Status):
+        raise PluginFailedError(found.message)
+    column = (found.weighted if normalized else found.raw).get(plugin.NAME)
+    if column is None:
+        return {}
+    return dict(zip(cycle.nodes.names(rows.tolist()), column.tolist(), strict=True))
+
+
+class _Cycle(NamedTuple):
+    """One plugin about to be asked about one pod."""
+
+    profile: Profile
+    state: CycleState
+    pod: PodInfo
+    nodes: NodeTable
+
+
+def _cycle(
+    plugin: type[Plugin],
+    pod: Object,
+    objects: Iterable[Object],
+    args: Mapping[str, Any] | None,
+) -> _Cycle:
+    cluster = Scenario.of(objects)
+    asked, nodes = PodInfo(read(pod, Pod)), cluster.cache.table
+    pods = {**cluster.pods, asked.key: asked.pod}
+    handle = Handle(nodes, listers=cluster.listers, pod=pods.get)
+    made = plugin(None if plugin.ARGS is None else read_args(args or {}, plugin.ARGS), handle)
+    points: dict[str, list[Plugin]] = {
+        point: [made] for point, kind in EXTENSION_POINTS.items() if isinstance(made, kind)
+    }
+    points.setdefault("queue_sort", [PrioritySort()])
+    profile = Profile("test", points, weights={plugin.NAME: 1})
+    return _Cycle(profile, CycleState(nodes.exists.copy()), asked, nodes)
+
+
+def _reasons(status: Status | None) -> tuple[str, ...]:
+    if status is None:
+        return ()
+    if status.code is Code.ERROR:
+        raise PluginFailedError(status.message)
+    return status.reasons
 
 
 def _config(plugins: Sequence[type[Plugin]], config: Object | None) -> Object:

@@ -27,11 +27,12 @@ from berth.framework.interface import (
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.dry_run import DryRun, Rows
+from berth.framework.preemption.dry_run import DryRun
 from berth.framework.preemption.eligibility import why_not
 from berth.framework.preemption.pick_node import choose
 from berth.framework.preemption.ranks import Ranks
 from berth.framework.status import Code, Status
+from berth.framework.verdict import Rows
 from berth.objects.pod import Pod
 
 STILL_EVICTING: Final = Status.unresolvable(
@@ -96,7 +97,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
             return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
         dry_run = DryRun(pod, nodes, state, filters, self._ranks, self._budgets)
         rows = self._potential_rows(nodes, diagnosis)
-        found = dry_run.try_nodes(rows, enough=self._num_candidates(len(rows)))
+        found = dry_run.dry_run_preemption(rows, num_candidates=self._num_candidates(len(rows)))
         if found.candidates:
             found = choose(found, self._handle.rng)
             assert found.chosen is not None

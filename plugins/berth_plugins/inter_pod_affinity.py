@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import Final
 
 import numpy as np
@@ -38,10 +38,11 @@ from berth.framework.interface import (
     Scores,
 )
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_counters import PodMatcher
-from berth.framework.pod_info import PodInfo
+from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Mask, Rejection, Verdict
+from berth.framework.verdict import Mask, Rejection, Rows, Verdict
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.selectors import Selector
@@ -90,6 +91,14 @@ class Required:
             self.affinity.clone(),
             self.anti_affinity.clone(),
             self.existing_anti_affinity.clone(),
+        )
+
+    def take_rows(self, rows: Rows) -> "Required":
+        return Required(
+            self.terms,
+            self.affinity.take_rows(rows),
+            self.anti_affinity.take_rows(rows),
+            self.existing_anti_affinity.take_rows(rows),
         )
 
 
@@ -156,39 +165,53 @@ class InterPodAffinity(
         state.write(self.NAME, required)
         return None
 
-    def add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        self._count(state, pod, added, nodes, by=1)
-        return None
-
-    def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        self._count(state, pod, removed, nodes, by=-1)
-        return None
-
-    def _count(
-        self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable, *, by: int
+    def add_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
     ) -> None:
-        """Count *other* once more or less on the one row of *nodes*."""
+        self._change(state, pod, rows, pods, nodes, by=1)
+
+    def remove_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> None:
+        self._change(state, pod, rows, pods, nodes, by=-1)
+
+    def _change(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        rows: Rows,
+        pods: PodBatch,
+        nodes: NodeTable,
+        *,
+        by: int,
+    ) -> None:
+        """Count *pods* once more or less on *rows*."""
         required: Required = state.read(self.NAME)
-        terms, namespace, labels = required.terms, other.namespace, other.labels
-        if terms.affinity is not None and terms.affinity.matches(namespace, labels):
+        terms = required.terms
+        if terms.affinity is not None:
+            matched = pods.per_template(partial(_matches, terms.affinity))
             for key in terms.affinity_keys:
-                required.affinity.change(nodes, key, by=by)
+                required.affinity.change(nodes, key, rows, by=by * matched)
         for key, matcher in terms.anti_affinity:
-            if matcher.matches(namespace, labels):
-                required.anti_affinity.change(nodes, key, by=by)
-        for term in terms_of(other.template).required_anti_affinity:
-            if self._is_about(term, pod.pod):
-                required.existing_anti_affinity.change(nodes, term.topology_key, by=by)
+            matched = pods.per_template(partial(_matches, matcher))
+            required.anti_affinity.change(nodes, key, rows, by=by * matched)
+        for key in {term.topology_key for t in pods.templates for term in self._repelling(t, pod)}:
+            matched = pods.per_template(partial(self._num_repelling, pod, key))
+            required.existing_anti_affinity.change(nodes, key, rows, by=by * matched)
+
+    def _num_repelling(self, pod: PodInfo, key: str, template: PodTemplate) -> int:
+        return sum(term.topology_key == key for term in self._repelling(template, pod))
+
+    def _repelling(self, template: PodTemplate, pod: PodInfo) -> list[AffinityTerm]:
+        """Return the anti-affinity terms of the pods of *template* that keep *pod* away."""
+        terms = terms_of(template).required_anti_affinity
+        return [term for term in terms if self._is_about(term, pod.pod)]
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         required: Required = state.read(self.NAME)
         unmet: list[tuple[Status, Mask]] = []
         if required.terms.affinity is not None:
-            unmet.append((AFFINITY, _away_from(required.terms.affinity, required, pod, nodes)))
+            unmet.append((AFFINITY, ~satisfy_pod_affinity(required, pod, nodes)))
         if required.anti_affinity:
             unmet.append((ANTI_AFFINITY, required.anti_affinity.rows_with_any(nodes)))
         if required.existing_anti_affinity:
@@ -207,7 +230,7 @@ class InterPodAffinity(
     ) -> Iterator[Detail]:
         required: Required = state.read(self.NAME)
         if required.terms.affinity is not None:
-            yield from _too_far(required.terms.affinity, required, pod, nodes, row)
+            yield from _too_far(required, pod, nodes, row)
         yield from _too_near(required.anti_affinity, "pod(s) to keep away from", nodes, row)
         whom = "pod(s) with anti-affinity to this one"
         yield from _too_near(required.existing_anti_affinity, whom, nodes, row)
@@ -340,28 +363,33 @@ class InterPodAffinity(
         return Hint.QUEUE if helps else Hint.SKIP
 
 
-def _away_from(wanted: PodMatcher, required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
-    """Return the rows that lack, in their domain of some key, a pod that is *wanted*."""
-    is_first = _is_first(wanted, required, pod)
-    unmet = nodes.no_rows()
+def satisfy_pod_affinity(required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
+    """Return the rows that have, in their domain of every key, a pod that all terms match."""
+    has_all_keys = ~nodes.no_rows()
+    pods_exist = has_all_keys.copy()
     for key in required.terms.affinity_keys:
-        unmet |= (nodes.labels.ids(key) if is_first else required.affinity.of_rows(nodes, key)) <= 0
-    return unmet
+        # All topology labels must exist on the node.
+        has_all_keys &= nodes.labels.has(key)
+        pods_exist &= required.affinity.of_rows(nodes, key) > 0
+    return has_all_keys & (pods_exist | _is_first_pod(required, pod, nodes))
 
 
-def _is_first(wanted: PodMatcher, required: Required, pod: PodInfo) -> bool:
-    """Whether *pod* is the first of a series that is to be near its like.
+def _is_first_pod(required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
+    """Return the rows in whose eyes *pod* is the first in a series with affinity to each other.
 
-    It may go anywhere that has domains.
+    Without an exception such a pod could never be scheduled. It is made if no pod anywhere matches
+    all terms, to be on the safe side also of those that match on nodes without the keys, and if the
+    pod matches its own terms.
     """
-    return not required.affinity and wanted.matches(pod.namespace, pod.labels)
+    affinity = required.terms.affinity
+    if affinity is None or not affinity.matches(pod.namespace, pod.labels):
+        return nodes.no_rows()
+    return required.affinity.rows_that_see_none(nodes)
 
 
-def _too_far(
-    wanted: PodMatcher, required: Required, pod: PodInfo, nodes: NodeTable, row: int
-) -> Iterator[Detail]:
+def _too_far(required: Required, pod: PodInfo, nodes: NodeTable, row: int) -> Iterator[Detail]:
     """Tell of which keys the domain of *row* has none of the pods that *pod* must be near."""
-    is_first = _is_first(wanted, required, pod)
+    is_first = _is_first_pod(required, pod, nodes)[row]
     for key in sorted(required.terms.affinity_keys):
         value = nodes.labels.values(key)[nodes.labels.ids(key)[row]]
         if value is None:
@@ -405,6 +433,11 @@ def stretched(scores: Scores) -> Scores:
         return np.zeros_like(scores)
     spread_out: Scores = (MAX_NODE_SCORE * ((scores - lowest) / spread)).astype(np.int64)
     return spread_out
+
+
+def _matches(matcher: PodMatcher, template: PodTemplate) -> bool:
+    meta = template.pod.metadata
+    return matcher.matches(meta.namespace, meta.labels)
 
 
 def _all_match(matchers: Iterable[PodMatcher], pod: Pod) -> bool:

@@ -8,7 +8,6 @@ import numpy as np
 from pydantic import BaseModel, field_validator, model_validator
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.devices.classes import DeviceClasses, resource_names
 from berth.framework.events import (
     ActionType,
     ClusterEvent,
@@ -37,6 +36,7 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
+from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.row_memo import Rows
@@ -59,6 +59,7 @@ from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.resources import Resources, is_extended
+from berth_plugins.shared.device_classes import DeviceClassResolver, resource_names
 
 TOO_MANY_PODS: Final = "Too many pods"
 _EVERYWHERE: Final = ("cpu", "memory", "ephemeral-storage")
@@ -187,7 +188,8 @@ class NodeResourcesFit(
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._resources = args.scoring_strategy.resources
         self._strategy = args.scoring_strategy.compiled()
-        self._classes = handle.listers.device_classes if handle else DeviceClasses()
+        listers = handle.listers if handle is not None else Listers()
+        self._classes = listers.shared(DeviceClassResolver)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips: every pod needs a place on its node."""
@@ -250,7 +252,7 @@ class NodeResourcesFit(
 
     def _is_backed(self, need: Need) -> bool:
         """Whether devices stand for the resource on nodes that have none of it (spec §5.8)."""
-        return self._classes.for_resource(need.name) is not None
+        return self._classes.get_device_class(need.name) is not None
 
     def _is_ignored(self, name: str) -> bool:
         if not is_extended(name):
@@ -375,7 +377,7 @@ def after_scale_down(pod: Pod, old: Pod, new: Pod) -> Hint:
 
 
 def after_node_change(
-    pod: Pod, old: Node | None, new: Node, *, classes: DeviceClasses | None = None
+    pod: Pod, old: Node | None, new: Node, *, classes: DeviceClassResolver | None = None
 ) -> Hint:
     """Queue if the pod fits the node once it is empty, and the node is new or gained something.
 
@@ -383,7 +385,7 @@ def after_node_change(
     devices stand for fits where the node itself has none, and always counts as gained.
     """
     wanted = dict(_amounts(resources.incoming_requested(pod)))
-    backed = {name for name in wanted if classes and classes.for_resource(name)}
+    backed = {name for name in wanted if classes and classes.get_device_class(name)}
     after = resources.node_allocatable(new)
     lacking = [name for name, amount in wanted.items() if after.amount(name) < amount]
     if after.allowed_pods < 1 or any(name not in backed or after.amount(name) for name in lacking):

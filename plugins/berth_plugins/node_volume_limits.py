@@ -23,9 +23,6 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import PASS, Ints, Verdict
-from berth.framework.volumes.claims import claim_volumes, ownership_error, references
-from berth.framework.volumes.in_use import volumes_in_use
-from berth.framework.volumes.translation import BY_PLUGIN, kind_of, volume_handle
 from berth.objects.pod import Pod, Volume
 from berth.objects.storage import (
     CSINode,
@@ -33,6 +30,9 @@ from berth.objects.storage import (
     PersistentVolumeClaim,
     VolumeAttachment,
 )
+from berth_plugins.shared.csi_translation import BY_PLUGIN, kind_of, volume_handle
+from berth_plugins.shared.volume_claims import claim_volumes, ownership_error, references
+from berth_plugins.shared.volumes_in_use import volumes_in_use
 
 TOO_MANY: Final = Status.unschedulable("node(s) exceed max volume count")
 

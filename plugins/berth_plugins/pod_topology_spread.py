@@ -29,6 +29,7 @@ from berth.framework.interface import (
     Scores,
 )
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.spread.constraints import (
     NONE,
@@ -42,7 +43,7 @@ from berth.framework.spread.constraints import (
 from berth.framework.spread.default_selector import DefaultSelectors
 from berth.framework.spread.domains import HOSTNAME, NO_DOMAIN, HardDomains, SoftDomains
 from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Ints, Verdict
+from berth.framework.verdict import Ints, Rows, Verdict
 from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
 from berth.objects.pod import Pod, TopologySpreadConstraint
@@ -137,6 +138,9 @@ class HardSpread(list[HardDomains]):
     def clone(self) -> "HardSpread":
         return HardSpread(domains.clone() for domains in self)
 
+    def take_rows(self, rows: Rows) -> "HardSpread":
+        return HardSpread(domains.take_rows(rows) for domains in self)
+
 
 class SoftSpread(NamedTuple):
     """What PreScore found."""
@@ -209,29 +213,34 @@ class PodTopologySpread(
         state.write(self.NAME, spread)
         return None
 
-    def add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        self._change(state, pod, added, nodes, by=1)
-        return None
+    def add_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> None:
+        self._change(state, pod, rows, pods, nodes, by=1)
 
-    def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        self._change(state, pod, removed, nodes, by=-1)
-        return None
+    def remove_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> None:
+        self._change(state, pod, rows, pods, nodes, by=-1)
 
     def _change(
-        self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable, *, by: int
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        rows: Rows,
+        pods: PodBatch,
+        nodes: NodeTable,
+        *,
+        by: int,
     ) -> None:
-        """Count *other*, terminating or not, once more or less on the one row of *nodes*."""
+        """Count *pods*, terminating or not, once more or less on those of *rows* that count."""
         spread: HardSpread = state.read(self.NAME)
         labelled = rows_with_labels(nodes, _keys(domains.constraint for domains in spread))
         for domains in spread:
             constraint = domains.constraint
             included = included_rows(nodes, pod.template, constraint, among=labelled)
-            if included[0] and constraint.counted.matches(other.namespace, other.labels):
-                domains.change(int(nodes.labels.ids(constraint.topology_key)[0]), by=by)
+            counted = pods.per_template(constraint.is_about)
+            domains.change(nodes, rows, by=by * counted * included[rows])
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         spread: HardSpread = state.read(self.NAME)
@@ -239,7 +248,7 @@ class PodTopologySpread(
         for domains in spread:  # a node is told the first reason only
             ids = nodes.labels.ids(domains.constraint.topology_key)
             missing |= (ids == NO_DOMAIN) & ~skewed
-            skewed |= (domains.skews(ids) > domains.constraint.max_skew) & ~missing
+            skewed |= (domains.skews(nodes) > domains.constraint.max_skew) & ~missing
         of_labels = Verdict.reject(MISSING_LABEL, where=missing)
         return Verdict(of_labels.rejections + Verdict.reject(SKEWED, where=skewed).rejections)
 
@@ -359,12 +368,13 @@ def _objections(domains: HardDomains, nodes: NodeTable, row: int) -> Iterator[De
         change = label_change(key, f"label it {key}")
         yield Detail(f"has no label {key} to spread by", change)
         return
-    skew = int(domains.skews(ids[row : row + 1])[0])
+    at = slice(row, row + 1)
+    skew = int(domains.skews(nodes, at)[0])
     if skew <= constraint.max_skew:
         return
     name = f"{key}={nodes.labels.values(key)[domain]}"
-    count = int(domains.counts[domain]) + domains.changes.get(domain, 0)
-    fewest, least = domains.fewest[0]
+    count = int(domains.counts_of(nodes, at)[0])
+    fewest, least = domains.fewest(nodes, row)
     elsewhere = f"{key}={nodes.labels.values(key)[least]} has {fewest}"
     if domains.domains < constraint.min_domains:
         elsewhere = f"there are {domains.domains} of {constraint.min_domains} minDomains"

@@ -5,7 +5,7 @@ from typing import Final
 from berth.framework.interface import Plugin
 from berth_plugins.default_binder import DefaultBinder
 from berth_plugins.default_preemption import DefaultPreemption
-from berth_plugins.dynamic_resources import DynamicResources
+from berth_plugins.dynamic_resources.plugin import DynamicResources
 from berth_plugins.image_locality import ImageLocality
 from berth_plugins.inter_pod_affinity import InterPodAffinity
 from berth_plugins.node_affinity import NodeAffinity
@@ -20,7 +20,7 @@ from berth_plugins.pod_topology_spread import PodTopologySpread
 from berth_plugins.priority_sort import PrioritySort
 from berth_plugins.scheduling_gates import SchedulingGates
 from berth_plugins.taint_toleration import TaintToleration
-from berth_plugins.volume_binding import VolumeBinding
+from berth_plugins.volume_binding.plugin import VolumeBinding
 from berth_plugins.volume_restrictions import VolumeRestrictions
 from berth_plugins.volume_zone import VolumeZone
 

@@ -1,8 +1,10 @@
 """VolumeRestrictions: a disk or claim that only one pod may use is used by one pod."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import numpy as np
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import (
@@ -21,13 +23,14 @@ from berth.framework.interface import (
     PreFilterPlugin,
 )
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Rejection, Verdict
-from berth.framework.volumes.claims import own_claims
-from berth.framework.volumes.in_use import disk_of, volumes_in_use
+from berth.framework.verdict import Ints, Mask, Rejection, Rows, Verdict
 from berth.objects.pod import Pod, Volume
 from berth.objects.storage import PersistentVolumeClaim
+from berth_plugins.shared.volume_claims import own_claims
+from berth_plugins.shared.volumes_in_use import disk_of, volumes_in_use
 
 DISK_CONFLICT: Final = Status.unschedulable("node(s) had no available disk")
 CLAIM_IN_USE: Final = Status.unschedulable(
@@ -44,9 +47,20 @@ class Conflicts:
 
     claims: frozenset[str]
     count: int
+    changes: Ints | None = None
+    """By row of an overlay, how much more often they are used; None: it is none yet."""
 
     def clone(self) -> "Conflicts":
-        return Conflicts(self.claims, self.count)
+        return replace(self, changes=None if self.changes is None else self.changes.copy())
+
+    def take_rows(self, rows: Rows) -> "Conflicts":
+        return replace(self, changes=None if self.changes is None else self.changes[rows])
+
+    def rows_in_use(self, nodes: NodeTable) -> Mask:
+        """Return the rows in whose eyes another pod somewhere uses one of the claims."""
+        if self.changes is None:
+            return np.full(nodes.size, self.count > 0)
+        return self.count + self.changes > 0
 
 
 class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, EnqueueExtensions):
@@ -81,26 +95,25 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         state.write(self.NAME, Conflicts(frozenset(exclusive), count))
         return None
 
-    def add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        _count(state, added, by=1)
-        return None
+    def add_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> None:
+        _change(state.read(self.NAME), rows, pods, nodes, by=1)
 
-    def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        _count(state, removed, by=-1)
-        return None
+    def remove_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> None:
+        _change(state.read(self.NAME), rows, pods, nodes, by=-1)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         conflicts: Conflicts = state.read(self.NAME)
         taken = nodes.no_rows()
         taken[list(_rows_taken(restricted_volumes(pod.template), nodes))] = True
         verdict = Verdict.reject(DISK_CONFLICT, where=taken)
-        if conflicts.count > 0:
+        in_use = conflicts.rows_in_use(nodes)
+        if in_use.any():
             (reason,) = CLAIM_IN_USE.reasons
-            rejection = Rejection(reason, CLAIM_IN_USE.code, ~taken)
+            rejection = Rejection(reason, CLAIM_IN_USE.code, in_use & ~taken)
             verdict = Verdict((*verdict.rejections, rejection))
         return verdict
 
@@ -114,10 +127,15 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Enq
         ]
 
 
-def _count(state: CycleState, other: PodInfo, *, by: int) -> None:
-    """Count how often *other* uses the claims; kube-scheduler does not compare namespaces here."""
-    conflicts: Conflicts = state.read(VolumeRestrictions.NAME)
-    conflicts.count += by * sum(name in conflicts.claims for name in own_claims(other.template))
+def _change(conflicts: Conflicts, rows: Rows, pods: PodBatch, nodes: NodeTable, *, by: int) -> None:
+    """Count how often *pods* use the claims; kube-scheduler does not compare namespaces here."""
+
+    def uses(template: PodTemplate) -> int:
+        return sum(name in conflicts.claims for name in own_claims(template))
+
+    if conflicts.changes is None:
+        conflicts.changes = np.zeros(nodes.size, np.int64)
+    np.add.at(conflicts.changes, rows, by * pods.per_template(uses))
 
 
 # Disks.

@@ -18,8 +18,6 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Mask, Verdict
-from berth.framework.volumes.claims import own_claims
-from berth.framework.volumes.translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from berth.objects.pod import Pod
 from berth.objects.storage import (
     WAIT_FOR_FIRST_CONSUMER,
@@ -27,6 +25,8 @@ from berth.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from berth_plugins.shared.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
+from berth_plugins.shared.volume_claims import own_claims
 
 NO_ZONE: Final = Status.unresolvable("node(s) had no available volume zone")
 

@@ -12,10 +12,11 @@ from berth.client import errors
 from berth.client.lanes import WriteLanes
 from berth.client.resource_claims import ResourceClaimApi
 from berth.clock import FakeClock
-from berth.framework.devices.claims import ResourceClaims
-from berth.framework.devices.commitment import ClaimCommitment
+from berth.framework.assume_cache import AssumeCache
+from berth.framework.listers import Lister
 from berth.framework.writes import ConflictError
 from berth.objects.devices import decode_claim
+from berth_plugins.dynamic_resources.claim_writes import ClaimCommitment
 from tests.builders import pod
 from tests.client.fake_api import Answer, FakeApi, Request
 from tests.device_builders import allocation
@@ -142,7 +143,7 @@ async def test_other_errors_stay_as_they_are() -> None:
 
 
 def test_claims_that_the_server_made_are_known_by_their_version() -> None:
-    known = ResourceClaims([decode_claim(msgspec.json.encode(STORED))])
+    known = AssumeCache(Lister([decode_claim(msgspec.json.encode(STORED))]))
     newer = decode_claim(echo(Request("GET", PATH)))
     known.assume(newer)
     assert known.get("default", "one-gpu") is newer

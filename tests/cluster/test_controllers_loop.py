@@ -1,7 +1,7 @@
 """The shell of controllers: batches, retries, coalescing, and the queue it waits on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -50,6 +50,9 @@ class Api:
         if self.failing:
             raise ServerError(500, "InternalError", "no")
         return b"{}"
+
+    def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        raise AssertionError("loops do not watch")
 
 
 class Script:

@@ -10,7 +10,7 @@ from berth import cli
 from berth.plugin_scaffold import ScaffoldError, write_package
 
 PLUGIN = """
-from berth.framework.scalar import ScalarFilter, ScalarScore
+from berth.plugin import ScalarFilter, ScalarScore
 
 class Mine(ScalarFilter, ScalarScore):
     NAME = "Mine"

@@ -13,7 +13,7 @@ import yaml
 
 from berth import cli
 from berth.client.errors import ForbiddenError, NotFoundError
-from berth.commands.listing import path_of, snapshot_of
+from berth.commands.listing import snapshot_of
 from berth.scheduler_client import AskError, RunningScheduler, ask_to_simulate
 from berth.whatif.answer import Answer
 from tests.builders import node, pod, priority_class
@@ -394,7 +394,7 @@ class ListedApi:
         self, method: str, path: str, *, params: Mapping[str, str] | None = None
     ) -> bytes:
         name = path.rpartition("/")[2]
-        self.asked.append(path if params is None else f"{path}?{params['fieldSelector']}")
+        self.asked.append(path if not params else f"{path}?{params['fieldSelector']}")
         if name in self.forbidden:
             raise ForbiddenError(403, "Forbidden", path)
         if name not in self.lists:
@@ -421,17 +421,3 @@ async def test_daemon_sets_are_listed_by_whoever_may() -> None:
     assert "/apis/apps/v1/daemonsets" in api.asked
     api.forbidden = ("daemonsets",)
     assert (await snapshot_of(api, time="now")).daemon_sets == ()
-
-
-@pytest.mark.parametrize(
-    ("kind", "path"),
-    [
-        ("Node", "/api/v1/nodes"),
-        ("StorageClass", "/apis/storage.k8s.io/v1/storageclasses"),
-        ("CSIStorageCapacity", "/apis/storage.k8s.io/v1/csistoragecapacities"),
-        ("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"),
-        ("ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices"),
-    ],
-)
-def test_where_kinds_are_listed(kind: str, path: str) -> None:
-    assert path_of(kind) == path

@@ -4,9 +4,10 @@ import logging
 
 import pytest
 
-from berth.config import flags
 from berth.config.errors import ConfigError
 from berth.config.feature_gates import FEATURE_GATES, effective_gates
+from berth.config.load import default_configuration
+from berth.flags import kube_scheduler
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 
@@ -85,8 +86,8 @@ def test_a_gate_of_another_component_is_passed_over(caplog: pytest.LogCaptureFix
 @pytest.mark.parametrize("enabled", [True, False])
 def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool) -> None:
     argv = [f"--feature-gates=NodeDeclaredFeatures={str(enabled).lower()}"]
-    options = flags.parse(flags.make_parser("berth run"), argv)
-    config = flags.configuration(options, args_models=args_models(IN_TREE))
+    options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
+    config = kube_scheduler.apply_flags(default_configuration(args_models(IN_TREE)), options)
     plugins = [entry.name for entry in config.profiles[0].plugins.multi_point.enabled]
     assert ("NodeDeclaredFeatures" in plugins) is enabled
     assert len(plugins) == 19 + enabled

@@ -10,7 +10,7 @@ import pkgutil
 import random
 import typing
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +18,13 @@ import pytest
 from pydantic import BaseModel
 
 import berth.metrics
+from berth.assembly.applications import scheduler_application
 from berth.client.connect import Endpoint, client_of
 from berth.clock import FakeClock
 from berth.config.feature_gates import ELSEWHERE, FEATURE_GATES, TURNABLE
 from berth.config.load import default_configuration
-from berth.config.options import HELP, Options
+from berth.config.options import flag_fields
 from berth.config.types import KubeSchedulerConfiguration, PluginSet
-from berth.endpoints import scheduler_application
 from berth.main import SchedulerService
 from berth.metrics.absent import ABSENT
 from berth.metrics.family import Family
@@ -126,8 +126,7 @@ def default_of(option: Field[Any]) -> str:
 def test_flags() -> None:
     wanted = {
         "-v" if option.name == "v" else "--" + option.name.replace("_", "-"): default_of(option)
-        for option in fields(Options)
-        if HELP in option.metadata
+        for option in flag_fields()
     }
     assert {name: default for name, (default, *_) in listed("Flags").items()} == wanted
 
@@ -186,7 +185,7 @@ def covers(pattern: str, name: str) -> bool:
 def test_every_family_is_declared_where_it_is_looked_for() -> None:
     made = {
         thing.name
-        for module in pkgutil.iter_modules(berth.metrics.__path__, "berth.metrics.")
+        for module in pkgutil.walk_packages(berth.metrics.__path__, "berth.metrics.")
         for thing in vars(importlib.import_module(module.name)).values()
         if isinstance(thing, Family)
     }

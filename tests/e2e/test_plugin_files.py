@@ -9,8 +9,8 @@ from tests.e2e.replicas import cluster, until
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
 
 PLUGIN = """
-from berth.framework.scalar import ScalarFilter
-from berth.framework.status import Status
+from berth.plugin import ScalarFilter
+from berth.plugin import Status
 
 class Curfew(ScalarFilter):
     NAME = "Curfew"

@@ -14,7 +14,7 @@ from tests.e2e.test_secure_port import free_port
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
 
 PLUGIN = """
-from berth.framework.scalar import ScalarFilter
+from berth.plugin import ScalarFilter
 
 class Loops(ScalarFilter):
     NAME = "Loops"

@@ -224,7 +224,7 @@ async def test_measurements_come_over_http(tmp_path: Any) -> None:
     token.write_text("secret\n")
     args = LoadAwareArgs(url=f"{server.url}/nodes", token_file=str(token))
     try:
-        plugin = LoadAware(args, Scene().harness.cluster.handle)
+        plugin = LoadAware(args, Scene().harness.core.handle)
         answer = await plugin.fetch()
     finally:
         await server.stop()

@@ -8,7 +8,8 @@ from berth.extender.breaker import TRIP_AFTER
 from berth.extender.errors import ExtenderError
 from berth.extender.extenders import Extenders
 from berth.framework.pod_info import PodInfo
-from berth.metrics.extender_metrics import BreakerCollector, ExtenderMetrics
+from berth.metrics.collectors import BreakerCollector
+from berth.metrics.recorders import ExtenderMetrics
 from tests.builders import node, pod
 from tests.extender.fakes import FakeNetwork, config
 from tests.extender.fakes import extenders as made_of

@@ -40,7 +40,15 @@ def test_followers_hear_of_what_is_there_and_of_every_change() -> None:
 def test_the_version_changes_with_every_change() -> None:
     lister = Lister([claim()])
     versions = [lister.version]
-    for change in (lister.on_add, lister.on_delete, lister.on_delete):
+    for change in (lister.on_add, lister.on_delete):
         change(claim())
         versions.append(lister.version)
     assert len(set(versions)) == len(versions)
+
+
+def test_deleting_what_is_not_known_changes_nothing() -> None:
+    lister, heard = Lister([claim()]), []
+    version = lister.version
+    lister.follow(lambda *change: heard.append(change))
+    lister.on_delete(claim("another"))
+    assert (lister.version, len(heard)) == (version, 1)

@@ -19,11 +19,12 @@ from berth.cluster.options import flag
 from berth.cluster.paths import Paths
 from berth.cluster.registry import RESOURCES
 from berth.cluster.strategies import quantities, syntax
-from berth.config import decode, flags
+from berth.config import decode
 from berth.config.errors import ConfigError
 from berth.config.feature_gates import effective_gates
 from berth.config.plugin_references import references
 from berth.duration import Duration
+from berth.flags import kube_scheduler
 from berth.informer.identity import is_older
 from berth.informer.watch_event import decode_list, decode_watch_event
 from berth.objects import names, nesting
@@ -68,10 +69,10 @@ def _nested(head: str, tail: str = "") -> Text:
 
 def _flags(text: str) -> object:
     with contextlib.redirect_stderr(io.StringIO()):
-        return flags.parse(_FLAG_PARSER, text.split("\n"))
+        return kube_scheduler.parse(_FLAG_PARSER, text.split("\n"))
 
 
-_FLAG_PARSER: Final = flags.make_parser("berth run")
+_FLAG_PARSER: Final = kube_scheduler.make_parser("berth run")
 _PATHS: Final = Paths(RESOURCES)
 _DOCUMENT: Final = {"a": {"b/c": [1, 2]}}
 _REPEATED: Final = tuple(

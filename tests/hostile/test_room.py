@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from berth.framework.kind import PODS
 from berth.framework.node_table import CPU, MEMORY
-from berth.objects.pod import Pod
-from berth.scheduler.partial_objects import partly
 from tests.builders import node, pod
 from tests.harness import Harness
 
@@ -56,7 +55,7 @@ def test_what_can_be_read_of_requests_counts(
         "status": status,
     }
     harness = Harness()
-    harness.put(node("n1", cpu=4), partly(Pod)(msgspec.json.encode(written), None)[0])
+    harness.put(node("n1", cpu=4), PODS.decode_partly(msgspec.json.encode(written), None)[0])
     table = harness.cache.table
     assert table.requested[CPU, 0] >= 3000
     assert table.requested[MEMORY, 0] >= 0

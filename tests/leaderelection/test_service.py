@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
+from berth.assembly.applications import scheduler_application
 from berth.client.api_client import ApiClient
 from berth.clock import RealClock
 from berth.config.load import from_object
 from berth.config.types import API_VERSION, KIND
 from berth.embedded.cluster import EmbeddedCluster
-from berth.endpoints import scheduler_application
 from berth.leaderelection.build import make_elector
 from berth.leaderelection.elector import LeadershipLostError
 from berth.main import SchedulerService

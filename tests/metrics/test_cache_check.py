@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from berth.cache.cache import Cache
 from berth.clock import FakeClock
-from berth.metrics.owners import CacheCollector
+from berth.metrics.collectors import CacheCollector
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.service.cache_check import PERIOD, CacheCheck

@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 
 from berth.connection_limit import ConnectionCounts
-from berth.metrics.connection_metrics import ConnectionCollector
+from berth.metrics.collectors import ConnectionCollector
 from tests.metrics.reading import counted
 
 

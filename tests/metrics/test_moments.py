@@ -286,7 +286,7 @@ def test_attempts_as_a_label(harness: Harness, attempt: int, label: str) -> None
 
 
 def test_errors_with_volumes_count_by_stage(harness: Harness) -> None:
-    outcomes = harness.cluster.outcomes
+    outcomes = harness.core.handle.outcomes
     outcomes.volume_stage_failed("bind")
     outcomes.volume_stage_failed("bind")
     outcomes.volume_stage_failed("predicate")

@@ -17,7 +17,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, WAIT, Code, Status
 from berth.framework.verdict import PASS, Rejection, Verdict
-from berth.metrics.plugin_metrics import SAMPLED
+from berth.metrics.recorders import SAMPLED
 from berth.profile.observed import label_of
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins

@@ -5,16 +5,16 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from berth.config.errors import ConfigError
-from berth.metrics import families
 from berth.metrics.exposition import metrics_text
+from berth.metrics.families import kube
 from berth.metrics.family import Counters, Histograms
 from berth.metrics.selection import Selection
 
 
 class World(Collector):
     def __init__(self) -> None:
-        self.attempts = Counters(families.SCHEDULE_ATTEMPTS)
-        self.permit = Histograms(families.PERMIT_WAIT_DURATION)
+        self.attempts = Counters(kube.SCHEDULE_ATTEMPTS)
+        self.permit = Histograms(kube.PERMIT_WAIT_DURATION)
         for profile, result in (("a", "scheduled"), ("b", "scheduled"), ("c", "error")):
             self.attempts.add(profile, result)
         self.permit.observe(0.001, "Success")

@@ -6,8 +6,7 @@ from prometheus_client import CollectorRegistry
 
 from berth.client.lanes import Lane, LaneStats
 from berth.informer.reflector import Unreadable
-from berth.metrics.leader_metrics import LeaderMetrics
-from berth.metrics.owners import (
+from berth.metrics.collectors import (
     CacheCollector,
     ConfigurationCollector,
     LaneCollector,
@@ -17,6 +16,7 @@ from berth.metrics.owners import (
     TaskCollector,
 )
 from berth.metrics.process import register_process
+from berth.metrics.recorders import LeaderMetrics
 from tests.harness import Harness
 
 

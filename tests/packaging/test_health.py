@@ -10,8 +10,8 @@ import pytest
 from berth import cli
 from berth.clock import RealClock
 from berth.commands.health import probe
-from berth.commands.terminal import CommandError
 from berth.embedded.cluster import EmbeddedCluster
+from berth.terminal import CommandError
 
 URL = httpx.URL("https://127.0.0.1:10259/readyz")
 

@@ -107,7 +107,7 @@ def test_the_wheel_has_what_berth_reads(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     tracked = {
-        str(path.relative_to(REPOSITORY))
+        str(path.relative_to(REPOSITORY / top))
         for top in ("app", "plugins")
         for path in (REPOSITORY / top).rglob("*")
         if path.is_file() and path.suffix != ".pyc"

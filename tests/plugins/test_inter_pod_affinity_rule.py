@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.framework.cycle_state import CycleState
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP
 from berth.objects.meta import LabelSelector
@@ -134,28 +135,29 @@ def test_scores(
 def test_what_if_some_pods_came_and_went(
     new: Pod, cluster: tuple[list[Node], list[Pod]], data: st.DataObject
 ) -> None:
-    """Of every row by itself; without changes it is the verdict on the whole table."""
+    """Of every row by itself; other questions start from what was found at first."""
     nodes, running = cluster
     whole, new_info = table(*nodes, pods=running), PodInfo(new)
     judge, state = plugin(namespaces=NAMESPACES), CycleState(whole.exists.copy())
     if judge.pre_filter(state, new_info, whole) is SKIP:
         return
-    for one in nodes:
-        gone, come = _changes(one, running, data)
-        part, twin = whole.take([whole.row_of[one.name]]), state.clone()
-        for other in gone:
-            info = part.pods[0][other.metadata.uid]
-            part.remove_pod(0, info)
-            assert judge.remove_pod(twin, new_info, info, part) is None
-        for other in come:
-            part.add_pod(0, PodInfo(other))
-            assert judge.add_pod(twin, new_info, PodInfo(other), part) is None
-
+    part, twin = whole.take([whole.row_of[one.name] for one in nodes]), state.clone()
+    changes = [_changes(one, running, data) for one in nodes]
+    for which, change, tell in (
+        (0, part.remove_pods, judge.remove_pods),
+        (1, part.add_pods, judge.add_pods),
+    ):
+        rows = np.array([i for i, of_row in enumerate(changes) for _ in of_row[which]], np.intp)
+        pods = PodBatch([PodInfo(other) for of_row in changes for other in of_row[which]])
+        change(rows, pods)
+        tell(twin, new_info, rows, pods, part)
+    verdict, unchanged = judge.filter(twin, new_info, part), judge.filter(state, new_info, whole)
+    for i, one in enumerate(nodes):
+        gone, come = changes[i]
         left = [other for other in running if other not in gone] + come
-        want = Rule(new, nodes, left, NAMESPACES).verdict(one)
-        assert judge.filter(twin, new_info, part).status_of(0) == want
-        unchanged = judge.filter(state, new_info, whole.take([whole.row_of[one.name]]))
-        assert unchanged.status_of(0) == Rule(new, nodes, running, NAMESPACES).verdict(one)
+        assert verdict.status_of(i) == Rule(new, nodes, left, NAMESPACES).verdict(one)
+        want = Rule(new, nodes, running, NAMESPACES).verdict(one)
+        assert unchanged.status_of(whole.row_of[one.name]) == want
 
 
 def _changes(one: Node, running: list[Pod], data: st.DataObject) -> tuple[list[Pod], list[Pod]]:

@@ -3,7 +3,6 @@
 import pytest
 
 from berth.clock import FakeClock
-from berth.framework.devices.classes import DeviceClasses
 from berth.framework.events import Hint
 from berth.framework.status import Status
 from berth.objects.devices import DeviceClass
@@ -13,9 +12,10 @@ from berth_plugins.node_resources_fit import (
     after_device_class_change,
     after_node_change,
 )
+from berth_plugins.shared.device_classes import DeviceClassResolver
 from tests.builders import node, pod
-from tests.device_builders import device_class
-from tests.harness import FakeCluster
+from tests.device_builders import device_class, listers
+from tests.harness import PluginCluster
 from tests.plugins.judging import table, verdicts
 
 GPU = "example.com/gpu"
@@ -30,7 +30,7 @@ def test_nodes_without_the_resource_are_left_to_others() -> None:
         node("has-one", allocatable={GPU: 1}),
         node("has-two", allocatable={GPU: 2}),
     )
-    cluster = FakeCluster(nodes, FakeClock())
+    cluster = PluginCluster(FakeClock(), nodes=nodes)
     lacking = Status.unresolvable(f"Insufficient {GPU}")
     plugin = NodeResourcesFit(None, cluster.handle)
     assert verdicts(plugin, ASKS, nodes) == {
@@ -50,7 +50,7 @@ def test_nodes_without_the_resource_are_left_to_others() -> None:
 
 def test_where_nobody_knows_the_resource() -> None:
     nodes = table(node("n1"))
-    cluster = FakeCluster(nodes, FakeClock())
+    cluster = PluginCluster(FakeClock(), nodes=nodes)
     cluster.listers.device_classes.on_add(EXT)
     assert verdicts(NodeResourcesFit(None, cluster.handle), ASKS, nodes) == {"n1": None}
 
@@ -65,7 +65,7 @@ def test_where_nobody_knows_the_resource() -> None:
     ],
 )
 def test_hint_after_a_node_changed(old: Node | None, new: Node, want: Hint) -> None:
-    assert after_node_change(ASKS, old, new, classes=DeviceClasses([EXT])) is want
+    assert after_node_change(ASKS, old, new, classes=DeviceClassResolver(listers(EXT))) is want
 
 
 @pytest.mark.parametrize(

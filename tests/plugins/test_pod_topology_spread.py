@@ -2,10 +2,12 @@
 
 from typing import Final
 
+import numpy as np
 import pytest
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Code, Status
 from berth.objects.pod import Pod, Toleration, TopologySpreadConstraint
@@ -274,16 +276,16 @@ def test_a_selector_that_cannot_be_compiled_is_an_error() -> None:
 def test_a_terminating_pod_was_never_counted_but_is_taken_away_in_thought() -> None:
     """As kube-scheduler does: RemovePod does not ask what PreFilter skipped."""
     leaving = web("1", "a", deleted="2026-11-20T00:00:00Z")
-    nodes = table(IN_A, IN_B, pods=[leaving])
+    nodes = table(IN_A, IN_B, pods=[leaving, web("2", "a")])
     spreading, state = plugin(nodes), CycleState(nodes.exists.copy())
-    info, row = PodInfo(pending(spread(selector=WEB))), nodes.row_of["b"]
+    info = PodInfo(pending(spread(selector=WEB)))
     assert spreading.pre_filter(state, info, nodes) is None
-    assert spreading.filter(state, info, nodes.take([row])).status_of(0) is None
+    part, there = nodes.take([nodes.row_of["a"]]), np.array([0])
+    assert spreading.filter(state, info, part).status_of(0) == SKEWED
 
-    part = nodes.take([nodes.row_of["a"]])
-    part.remove_pod(0, PodInfo(leaving))
-    spreading.remove_pod(state, info, PodInfo(leaving), part)
-    assert spreading.filter(state, info, nodes.take([row])).status_of(0) == SKEWED
+    part.remove_pods(there, [PodInfo(leaving)])
+    spreading.remove_pods(state, info, there, PodBatch([PodInfo(leaving)]), part)
+    assert spreading.filter(state, info, part).status_of(0) is None
 
 
 # Scores.

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.framework.cycle_state import CycleState
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.objects.meta import LabelSelector
@@ -252,28 +254,35 @@ def test_a_row_is_judged_alike_in_a_table_of_its_own(world: World) -> None:
 def test_pods_that_come_and_go_in_thought_count_as_if_they_did(
     world: World, data: st.DataObject
 ) -> None:
-    """One node at a time, as preemption asks: all of its pods go and some come back."""
+    """Of every node by itself, as preemption asks: all of its pods go and some come back."""
     nodes = table(*world.nodes, pods=world.pods)
     spreading, whole = plugin(nodes), CycleState(nodes.exists.copy())
     info = PodInfo(world.waiting)
     if spreading.pre_filter(whole, info, nodes) is SKIP:
         return
-    for name, row in nodes.row_of.items():
-        state, part = whole.clone(), nodes.take([row])
-        here = [p for p in part.pods[0].values() if p.pod.metadata.deletion_timestamp is None]
-        for gone in here:
-            part.remove_pod(0, gone)
-            spreading.remove_pod(state, info, gone, part)
+    names, state = [*nodes.row_of], whole.clone()
+    part = nodes.take(nodes.row_of.values())
+    gone, come = [], []
+    for i, name in enumerate(names):
+        here = [p for p in part.pods[i].values() if p.pod.metadata.deletion_timestamp is None]
+        gone += [(i, other) for other in here]
         back = data.draw(st.lists(st.sampled_from(here), unique=True)) if here else []
-        nominated = [PodInfo(pod(f"new-{i}", labels={"app": "a"}, node=name)) for i in range(2)]
-        for come in [*back, *data.draw(st.sampled_from([[], nominated]))]:
-            part.add_pod(0, come)
-            spreading.add_pod(state, info, come, part)
+        nominated = [PodInfo(pod(f"new-{n}", labels={"app": "a"}, node=name)) for n in range(2)]
+        come += [(i, p) for p in [*back, *data.draw(st.sampled_from([[], nominated]))]]
+    for changes, change, tell in (
+        (gone, part.remove_pods, spreading.remove_pods),
+        (come, part.add_pods, spreading.add_pods),
+    ):
+        rows, pods = np.array([i for i, _ in changes], np.intp), PodBatch([p for _, p in changes])
+        change(rows, pods)
+        tell(state, info, rows, pods, part)
+    verdict = spreading.filter(state, info, part)
+    for i, name in enumerate(names):
         elsewhere = [other for other in world.pods if other.spec.node_name != name]
         after = World(
-            world.nodes, [*elsewhere, *(p.pod for p in part.pods[0].values())], world.waiting
+            world.nodes, [*elsewhere, *(p.pod for p in part.pods[i].values())], world.waiting
         )
-        assert spreading.filter(state, info, part).status_of(0) == rule_filter(after)[name]
+        assert verdict.status_of(i) == rule_filter(after)[name]
     # Other questions start from what was found at first.
     assert {
         name: spreading.filter(whole, info, nodes).status_of(row)

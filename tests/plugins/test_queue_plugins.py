@@ -16,7 +16,7 @@ from berth_plugins.priority_sort import PrioritySort
 from berth_plugins.registry import IN_TREE
 from berth_plugins.scheduling_gates import SchedulingGates, after_gates_eliminated
 from tests.builders import pod
-from tests.harness import FakeCluster
+from tests.harness import PluginCluster
 
 
 def queued(name: str, *, priority: int | None, since: float) -> QueuedPodInfo:
@@ -65,11 +65,11 @@ def test_gates_hint(changed: Pod, want: Hint) -> None:
     assert after_gates_eliminated(pod("p", gates=["a"]), pod(gates=["a"]), changed) is want
 
 
-class Binds(FakeCluster):
+class Binds(PluginCluster):
     """Accepts or refuses bindings."""
 
     def __init__(self, failure: Exception | None = None) -> None:
-        super().__init__(NodeTable(), FakeClock())
+        super().__init__(FakeClock())
         self.failure = failure
         self.bound: list[tuple[str, str]] = []
 

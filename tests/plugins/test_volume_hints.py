@@ -27,7 +27,6 @@ from berth.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from berth_plugins import volume_binding
 from berth_plugins.node_volume_limits import (
     NodeVolumeLimits,
     after_csi_node_update,
@@ -35,7 +34,8 @@ from berth_plugins.node_volume_limits import (
     after_new_claim,
     after_pod_deletion,
 )
-from berth_plugins.volume_binding import VolumeBinding
+from berth_plugins.volume_binding import plugin as volume_binding
+from berth_plugins.volume_binding.plugin import VolumeBinding
 from tests.builders import ZONE, pod
 from tests.plugins.judging import table
 from tests.volume_builders import (

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from berth.framework.cycle_state import CycleState
@@ -16,6 +17,7 @@ from berth.framework.events import (
 )
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.objects.pod import (
@@ -159,16 +161,16 @@ def test_taking_the_other_pod_away_frees_the_claim() -> None:
     judging = plugin(nodes, RWOP)
     state, info = CycleState(nodes.exists.copy()), PodInfo(pod(claims=["single"]))
     assert judging.pre_filter(state, info, nodes) is None
-    twin = state.clone()
-    part = nodes.take([nodes.row_of["n1"]])
-    part.remove_pod(0, PodInfo(other))
+    twin, part = state.clone(), nodes.take([nodes.row_of["n1"], nodes.row_of["n2"]])
+    there = np.array([0])
+    part.remove_pods(there, [PodInfo(other)])
 
-    assert judging.remove_pod(twin, info, PodInfo(other), part) is None
-    assert judging.filter(twin, info, part).status_of(0) is None
-    assert judging.filter(state, info, nodes).status_of(nodes.row_of["n2"]) == CLAIM_IN_USE
+    judging.remove_pods(twin, info, there, PodBatch([PodInfo(other)]), part)
+    assert [judging.filter(twin, info, part).status_of(i) for i in range(2)] == [None, CLAIM_IN_USE]
+    assert judging.filter(state, info, nodes).status_of(nodes.row_of["n1"]) == CLAIM_IN_USE
 
     namesake = PodInfo(pod("o", ns="x", node="n1", claims=["single"]))
-    assert judging.add_pod(twin, info, namesake, part) is None
+    judging.add_pods(twin, info, there, PodBatch([namesake]), part)
     assert judging.filter(twin, info, part).status_of(0) == CLAIM_IN_USE
 
 

@@ -195,7 +195,7 @@ async def test_the_preemptor_is_gated_until_its_last_victim_goes(harness: Harnes
     high = pod("high", cpu=2, priority=9)
     harness.put(node("n1", cpu=2), first, last, high)
     await harness.until_idle()
-    under_way = harness.cluster.under_way
+    under_way = harness.core.preemptions_under_way
 
     gate = under_way.begin(high.metadata.uid)
     harness.delete(first)

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from berth.addresses import LOOPBACK
-from berth.endpoints import scheduler_application
+from berth.assembly.applications import scheduler_application
 from berth.http_server import HttpServer
 from tests.up.world import PODS, pod, running_world
 

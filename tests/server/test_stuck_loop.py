@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from berth.addresses import LOOPBACK
-from berth.metrics.owners import StuckLoopCollector
+from berth.metrics.collectors import StuckLoopCollector
 from berth.server.stuck_loop import StuckLoopResponder
 
 pytestmark = pytest.mark.wall

@@ -32,7 +32,7 @@ class Mine(PreEnqueuePlugin):
 async def running(tmp_path: Path, *more: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run ``berth up`` until its scheduler runs; its standard error is a pipe."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app", "up", "--nodes=1", "--port=0", "--debug-port=0"),
+        *(sys.executable, "-m", "berth", "up", "--nodes=1", "--port=0", "--debug-port=0"),
         *(f"--kubeconfig-out={tmp_path / 'kubeconfig'}", *more),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

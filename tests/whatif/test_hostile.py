@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.commands.simulation_worker import work
+from berth.assembly.simulation_worker import work
 from berth.server.scheduler.simulation_process import SIZE, UNANSWERABLE, WANTS_SNAPSHOT
 from berth_plugins.registry import IN_TREE
 from tests.builders import node, pod

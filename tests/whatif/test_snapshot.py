@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from berth.framework.listers import KINDS
+from berth.objects.devices import ResourceClaim
 from berth.objects.meta import KubeStruct
-from berth.offline.scenario import KINDS, read
+from berth.offline.scenario import read
 from berth.whatif.snapshot import BATCH, Snapshot, SnapshotError, decode, load
 from tests.builders import disruption_budget, namespace, node, pod, selector, taint, to_json
 from tests.whatif.asking import TIME, reread, snapshot
@@ -23,7 +25,7 @@ def recorded_objects() -> Iterator[KubeStruct]:
         for line in gzip.decompress(path.read_bytes()).splitlines()[:3]:
             for raw in json.loads(line)["scenario"].get("objects", ()):
                 if raw["kind"] in KINDS:
-                    yield read(raw, KINDS[raw["kind"]])
+                    yield read(raw, KINDS[raw["kind"]].type)
 
 
 def test_what_recordings_have_is_read_back() -> None:
@@ -38,7 +40,7 @@ def test_configuration_and_time_are_read_back() -> None:
 
 
 def test_what_is_written_for_others_is_left_out() -> None:
-    claim: Any = KINDS["ResourceClaim"]
+    claim = ResourceClaim
     assert reread(snapshot(claim(raw=b"{}"))) == snapshot(claim())
 
 

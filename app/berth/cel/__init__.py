@@ -2,7 +2,7 @@
 
 What lives here: the environment of Kubernetes (``selectors``, ``functions`` and their parts), and
 what an expression may cost (``cost``, over the checked ``ast``). What must not: claims and their
-search (``berth/framework/devices``). The scheduler and the embedded cluster's admission use it.
+search (``berth_plugins/dynamic_resources``). The embedded cluster's admission uses it, too.
 
 Decision (2026-11): selectors run on cel-expr-python, the CEL project's own binding of its C++
 implementation; because it checks types, knows the macros and extensions that Kubernetes offers

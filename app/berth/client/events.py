@@ -19,12 +19,11 @@ from berth.client.event_api import EventApi
 from berth.client.event_series import EventSeriesCache
 from berth.client.lanes import WriteLanes
 from berth.clock import Clock, rfc3339_micro
-from berth.objects.event import Event, EventMeta, ObjectReference
+from berth.objects.event import Event, EventMeta, ObjectReference, event_name
 from berth.objects.pod import Pod
 
 log = logging.getLogger(__name__)
 
-NAME_LIMIT: Final = 253
 NOTE_LIMIT: Final = 1024
 ELLIPSIS: Final = b" ..."
 
@@ -47,14 +46,6 @@ def shortened(note: str) -> str:
         return note
     kept = data[: NOTE_LIMIT - len(ELLIPSIS)].decode(errors="ignore")
     return kept + ELLIPSIS.decode()
-
-
-def event_name(regarding: str, nanos: int, rng: random.Random) -> str:
-    """Return client-go's name of an event: the object's and the time, or a UUID if too long."""
-    name = f"{regarding}.{nanos:x}"
-    if len(name) <= NAME_LIMIT:
-        return name
-    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
 def reference_to(pod: Pod) -> ObjectReference:
@@ -114,7 +105,7 @@ class EventRecorder:
             api_version="events.k8s.io/v1",
             kind="Event",
             metadata=EventMeta(
-                name=event_name(regarding.metadata.name, self._nanos(now), self._rng),
+                name=event_name(regarding.metadata.name, self._nanos(now), new_uid=self._new_uid),
                 namespace=regarding.metadata.namespace or "default",
             ),
             event_time=rfc3339_micro(now),
@@ -145,6 +136,9 @@ class EventRecorder:
             if self._clock.monotonic() >= next_sweep:
                 next_sweep += SWEEP_INTERVAL
                 self._submit(self._series.sweep(now=self._clock.now()))
+
+    def _new_uid(self) -> uuid.UUID:
+        return uuid.UUID(int=self._rng.getrandbits(128), version=4)
 
     def _nanos(self, now: float) -> int:
         """Return the time for an event's name, one later than the last when time stood still."""

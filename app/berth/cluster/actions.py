@@ -2,31 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
+from berth.client.api import Api
 from berth.cluster.resources import Object
 
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
-
-
-class Requester(Protocol):
-    """What is needed of :class:`berth.client.api_client.ApiClient`."""
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = "application/json",
-        timeout: float | None = None,
-    ) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +69,7 @@ class DeleteCollection:
 Action = Get | Create | Replace | Patch | Delete | DeleteCollection
 
 
-async def perform(client: Requester, action: Action) -> bytes:
+async def perform(client: Api, action: Action) -> bytes:
     """Do *action*; return the answer's body or raise :class:`berth.client.errors.ApiError`."""
     match action:
         case Get(path, params):

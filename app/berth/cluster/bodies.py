@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from berth.cluster import errors, negotiation, protobuf, schema, struct_types, views
+from berth.cluster.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.options import FieldValidation
 from berth.cluster.patch import (
     Json,
@@ -29,19 +30,6 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
 
 NO_APPLY = "server-side apply (application/apply-patch+yaml) is not served by the embedded cluster"
-
-TIMES_OF_NULL = frozenset(
-    {
-        "eventTime",
-        "firstTimestamp",
-        "lastHeartbeatTime",
-        "lastProbeTime",
-        "lastTimestamp",
-        "lastTransitionTime",
-    }
-)
-"""What the API server itself writes as null when it is not set: who sends back what he read changes
-nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +60,7 @@ class Patch:
         except PatchMismatchError as exc:
             raise errors.unprocessable(str(exc)) from exc
         if self.has_nulls:  # below lists, where null does not remove anything
-            drop_nulls(result)
+            drop_nulls(result, keep=NULL_TIMES)
         return result
 
 
@@ -91,7 +79,7 @@ def read_plain(content: bytes, content_type: str) -> Any:
     json = negotiation.as_json(content, content_type)
     body = negotiation.decode_json(json)
     if b"null" in json:
-        drop_nulls(body)
+        drop_nulls(body, keep=NULL_TIMES)
     return body
 
 
@@ -124,7 +112,7 @@ class Bodies:
         self.warnings += found
         if b"null" in json:
             schema.fill_nulls(resource, obj)
-            drop_nulls(obj)
+            drop_nulls(obj, keep=NULL_TIMES)
         return obj
 
     def patched(self, patch: Patch, current: Object) -> Object:
@@ -179,23 +167,6 @@ def typed(resource: ResourceType, body: Any) -> Object:
         )
     metadata = {} if body.get("metadata") is None else body["metadata"]
     return {**body, **views.type_of(resource), "metadata": metadata}
-
-
-def drop_nulls(value: Any) -> None:
-    """Remove null fields, in place: to the API they are as good as missing.
-
-    Elements of lists stay: their place means something (:func:`schema.fill_nulls`).
-    """
-    todo = [value]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, dict):
-            for key in [key for key, child in item.items() if child is None]:
-                if key not in TIMES_OF_NULL:
-                    del item[key]
-            todo += item.values()
-        elif isinstance(item, list):
-            todo += item
 
 
 def _cannot_be_handled(resource: ResourceType, why: str) -> errors.StatusError:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from berth.cluster.resources import Object, ResourceType
+from berth.media_types import accepted
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 JSON = "application/json"
@@ -197,11 +198,11 @@ def _route(path: str, document: Object, aggregated_document: Object | None = Non
 
 def wants_aggregated(accept: str) -> bool:
     """Tell whether the aggregated form is the first in *accept* that this server has."""
-    for offer in accept.split(","):
-        media_type, *parameters = (part.strip() for part in offer.split(";"))
-        if media_type in (JSON, "application/*", "*/*"):
-            asked = {part for part in parameters if not part.startswith("q=")}
-            if asked == set(AGGREGATED.split(";")[1:]):
+    (aggregated,) = accepted(AGGREGATED)
+    for media_range in accepted(accept):
+        if media_range.type in (JSON, "application/*", "*/*"):
+            asked = {k: v for k, v in media_range.parameters.items() if k != "q"}
+            if asked == aggregated.parameters:
                 return True
             if not asked:
                 return False

@@ -3,7 +3,7 @@
 import random
 import uuid
 
-SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """No vowels and no look-alikes, as in the API server: no words, no misreading."""
 SUFFIX_LENGTH = 5
 MAX_NAME = 63
@@ -21,5 +21,5 @@ class Identities:
 
     def name(self, prefix: str) -> str:
         """Return *prefix*, cut if need be, and a random suffix."""
-        suffix = "".join(self._rng.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))
+        suffix = "".join(self._rng.choices(SUFFIX_ALPHABET, k=SUFFIX_LENGTH))
         return prefix[: MAX_NAME - SUFFIX_LENGTH] + suffix

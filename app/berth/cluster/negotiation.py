@@ -11,6 +11,7 @@ import yaml
 from berth import documents
 from berth.cluster import errors
 from berth.documents import DEPTH_LIMIT
+from berth.media_types import accepted
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -47,11 +48,10 @@ def representation(accept: str) -> Representation:
 
 
 def _representation(accept: str) -> Representation:
-    for offer in accept.split(","):
-        media_type, *parameters = (part.strip() for part in offer.split(";"))
-        if media_type not in (JSON, "*/*", "application/*", ""):
+    for media_range in accepted(accept):
+        if media_range.type not in (JSON, "*/*", "application/*", ""):
             continue
-        wanted = dict(p.split("=", 1) for p in parameters if "=" in p)
+        wanted = media_range.parameters
         form = _AS.get(wanted.get("as"))
         if form is Representation.OBJECT:
             return form

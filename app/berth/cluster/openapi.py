@@ -30,6 +30,7 @@ from berth.cluster.schema import (
     schema,
     schema_name,
 )
+from berth.media_types import accepted
 
 INDEX_TYPE = "text/plain; charset=utf-8"
 """The API server's content type for the index of documents, JSON though it is."""
@@ -248,7 +249,7 @@ def _route(
 
     async def answer(request: Request) -> Response:
         accept = request.headers.get("accept", "*/*")
-        offers = {offer.split(";")[0].strip() for offer in accept.split(",")}
+        offers = {media_range.type for media_range in accepted(accept)}
         if offers.isdisjoint(JSON_TYPES):
             if protobuf is not None and not offers.isdisjoint(swagger.PROTOBUF_TYPES):
                 return cacheable(request, protobuf, swagger.PROTOBUF_TYPES[0])

@@ -1,12 +1,48 @@
 """Which resource, namespace, name and subresource a URL means."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from berth.cluster import errors
 from berth.cluster.resources import ResourceType
 
-NAMESPACES = "namespaces"
+NAMESPACES: Final = "namespaces"
+NAMESPACE_SUBRESOURCES: Final = frozenset({"finalize", "status"})
+"""What looks like a kind inside a namespace, and is not."""
+
+
+class ResourcePath(NamedTuple):
+    """The parts of a URL below ``/api/v1`` or ``/apis/group/version``, whether or not served.
+
+    As in the API server's RequestInfo, the namespace of a Namespace is itself.
+    """
+
+    group: str
+    version: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    more: tuple[str, ...] = ()
+    """Segments after the subresource."""
+
+
+def parse_path(path: str) -> ResourcePath | None:
+    """Take a URL apart; None when it is not about resources."""
+    segments = path.strip("/").split("/")
+    if len(segments) >= 3 and segments[0] == "api":
+        group, version, rest = "", segments[1], segments[2:]
+    elif len(segments) >= 4 and segments[0] == "apis":
+        group, version, rest = segments[1], segments[2], segments[3:]
+    else:
+        return None
+    namespace = ""
+    if rest[0] == NAMESPACES and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    resource, name, subresource = (*rest, "", "")[:3]
+    return ResourcePath(group, version, resource, namespace, name, subresource, tuple(rest[3:]))
 
 
 class Target(NamedTuple):
@@ -25,27 +61,19 @@ class Paths:
     """Reads URLs of the resources that are served."""
 
     def __init__(self, resources: Iterable[ResourceType]) -> None:
-        self._resources: dict[str, dict[str, ResourceType]] = {}
-        """By prefix of group and version, then by plural."""
-        for each in resources:
-            self._resources.setdefault(each.path, {})[each.plural] = each
+        self._resources = {(each.group, each.version, each.plural): each for each in resources}
 
     def target(self, path: str) -> Target:
         """Return what ``/api/v1/...`` or ``/apis/group/version/...`` means, or raise a 404."""
-        segments = path.rstrip("/").split("/")
-        depth = depth_of(path)
-        served = self._resources.get("/".join(segments[:depth]))
-        rest = segments[depth:]
-        if served is None or not rest or not all(rest):
+        parsed = parse_path(path) if is_below_version(path) and "//" not in path else None
+        if parsed is None or parsed.more:
             raise errors.path_not_found()
-        namespace = ""
-        if len(rest) > 2 and rest[0] == NAMESPACES and not _is_below_namespace(served, rest[2]):
-            namespace, rest = rest[1], rest[2:]
-        resource = served.get(rest[0])
-        if resource is None or len(rest) > 3:
+        resource = self._resources.get((parsed.group, parsed.version, parsed.resource))
+        if resource is None:
             raise errors.path_not_found()
-        name = rest[1] if len(rest) > 1 else ""
-        subresource = rest[2] if len(rest) > 2 else ""
+        namespace, name, subresource = parsed.namespace, parsed.name, parsed.subresource
+        if parsed.resource == NAMESPACES and parsed.namespace == parsed.name:
+            namespace = ""
         if bool(namespace) > resource.namespaced or (
             resource.namespaced and name and not namespace
         ):
@@ -57,17 +85,11 @@ class Paths:
         return Target(resource, namespace, name, subresource)
 
 
-def depth_of(path: str) -> int:
-    """Return how many segments (the first is empty) the prefix of group and version has."""
-    return 3 if path.startswith("/api/") else 4
-
-
 def is_below_version(path: str) -> bool:
     """Tell whether a path is about resources: longer than the URL of a group and version."""
     return path.startswith(("/api/", "/apis/")) and path.count("/") >= depth_of(path)
 
 
-def _is_below_namespace(served: dict[str, ResourceType], name: str) -> bool:
-    """Tell whether *name* is a subresource of namespaces, which looks like a kind inside one."""
-    namespaces = served.get(NAMESPACES)
-    return namespaces is not None and name in namespaces.subresources
+def depth_of(path: str) -> int:
+    """Return how many segments (the first is empty) the prefix of group and version has."""
+    return 3 if path.startswith("/api/") else 4

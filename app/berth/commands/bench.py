@@ -10,8 +10,8 @@ from berth import log
 from berth.bench import crowded, engine, extender, preemption, throughput
 from berth.bench.process import BenchError
 from berth.clock import RealClock
-from berth.commands.terminal import CommandError, in_loop, positive, say
 from berth.memory import keep_heap
+from berth.terminal import CommandError, in_loop, positive, say
 from berth_plugins.registry import IN_TREE
 
 

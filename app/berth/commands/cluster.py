@@ -8,8 +8,8 @@ from pathlib import Path
 
 from berth import log
 from berth.addresses import LOOPBACK
-from berth.commands.nodes import add_cluster_flags, embedded_cluster
-from berth.commands.terminal import UsageError, in_loop, naming_port, say
+from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster
+from berth.terminal import UsageError, in_loop, naming_port, say
 
 
 def main(argv: Sequence[str]) -> int:

@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from berth import log
-from berth.commands import plugin_flags, scheduler_access
-from berth.commands.terminal import say, say_json
 from berth.config.errors import ConfigError
 from berth.errors import UserError
 from berth.explain.explanation import Explanation, WorkloadExplanation
 from berth.explain.tables import render
 from berth.explain.workload import POD, Workload, kind_named
+from berth.flags import running_scheduler
+from berth.flags.configuration import add_plugin_flags, known_plugins
 from berth.offline.explain import explain
 from berth.offline.files import answer_all, opened, scenarios
 from berth.offline.reasons import reasons
 from berth.offline.scenario import ScenarioError
 from berth.scheduler_client import ask_about_pod, ask_about_workload
 from berth.tables import show
+from berth.terminal import say, say_json
 from berth.whatif.reasons import explain_pod
 from berth.whatif.snapshot import load
 
@@ -50,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
     if given.target is not None and (given.id or given.output):
         parser.error("-o writes all decisions, as JSON lines; it goes without --id and --output")
     if given.target is not None:
-        registry = plugin_flags.known_plugins(given).registry
+        registry = known_plugins(given).registry
         problems = answer_all(given.source, given.target, lambda found: explain(found, registry))
         if problems:
             raise ExplainError("\n".join(problems))
@@ -61,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
         if not isinstance(asked, str):
             parser.error(f"--pod {given.pod_there}: of a snapshot, only a pod can be told about")
         snapshot, limit = load(given.source), _limit(given)
-        registry = plugin_flags.known_plugins(given).registry
+        registry = known_plugins(given).registry
         with _placed(str(given.source)):
             found = explain_pod(snapshot, f"{namespace}/{asked}", registry, limit=limit)
         _tell(found, as_json=as_json)
@@ -69,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
         _tell_recorded(given, as_json=as_json)
     else:
         namespace, asked = _asked(parser, given.pod, given.namespace)
-        scheduler = scheduler_access.scheduler(given)
+        scheduler = running_scheduler.scheduler(given)
         if isinstance(asked, str):
             found = ask_about_pod(scheduler, f"{namespace}/{asked}", nodes=given.nodes)
             _tell(found, as_json=as_json)
@@ -89,8 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-n", "--namespace", metavar="NAMESPACE", help=f"where it is; default {DEFAULT_NAMESPACE}"
     )
-    scheduler_access.add_flags(parser)
-    plugin_flags.add_flags(parser)
+    running_scheduler.add_flags(parser)
+    add_plugin_flags(parser)
     parser.add_argument(
         "-f", dest="source", type=Path, metavar="IN",
         help="scenarios as JSON lines, or with --pod a snapshot; .gz too",
@@ -174,7 +175,7 @@ def _print(explanation: Explanation) -> None:
 
 def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
     limit, count = _limit(given), 0
-    registry = plugin_flags.known_plugins(given).registry
+    registry = known_plugins(given).registry
     with opened(given.source, "rt") as lines:
         for where, scenario in scenarios(given.source, lines):
             identity = scenario.get("id")

@@ -1,28 +1,13 @@
 """``berth extender``: answers other schedulers, and schedules nothing itself."""
 
 import argparse
-import asyncio
-import random
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
-from functools import partial
+from collections.abc import Sequence
 
 from berth import log
-from berth.client.api_client import ApiClient
-from berth.client.connect import connect
-from berth.clock import RealClock
-from berth.commands import plugin_flags
-from berth.commands.extender_serving import DEFAULT_PORT, Serving, add_flags, listening, serving
-from berth.commands.reloading import run_by_file
-from berth.commands.terminal import in_loop
-from berth.config.options import Options
-from berth.config.types import KubeSchedulerConfiguration
-from berth.endpoints import extender_port_application
-from berth.main import SchedulerService
-from berth.plugin_sources import KnownPlugins
-from berth.release import version
-from berth.tasks import forever
-from berth.termination import until_terminated
+from berth.assembly.extender_port import DEFAULT_PORT
+from berth.assembly.extender_process import run_extender
+from berth.flags import configuration, extender_port
+from berth.terminal import in_loop
 
 
 def main(argv: Sequence[str]) -> int:
@@ -46,62 +31,15 @@ def main(argv: Sequence[str]) -> int:
         "--master", default="", metavar="URL", help="The API server's address; wins over both."
     )
     parser.add_argument("-v", "--v", type=int, default=0, metavar="N", help="How much to log.")
-    add_flags(parser, default=DEFAULT_PORT)
-    plugin_flags.add_flags(parser)
-    plugin_flags.add_preset_flag(parser)
+    extender_port.add_flags(parser, default=DEFAULT_PORT)
+    configuration.add_plugin_flags(parser)
+    configuration.add_preset_flag(parser)
     given = parser.parse_args(argv)
-    asked = serving(given)
-    options = Options(config=given.config, kubeconfig=given.kubeconfig, master=given.master)
-    find_plugins = partial(plugin_flags.known_plugins, given)
-    config, plugins = plugin_flags.configuration(
-        options, find_plugins(), chosen_preset=given.preset
-    )
+    settings = extender_port.settings(given)
+    assert settings is not None, "the port has a default"
+    source = configuration.source(given)
+    loaded = source.load()
     log.setup_by_flags(given.v)
-    return in_loop(_answer(options, config, plugins, asked=asked, find_plugins=find_plugins))
-
-
-async def _answer(
-    options: Options,
-    config: KubeSchedulerConfiguration,
-    plugins: KnownPlugins,
-    *,
-    asked: Serving,
-    find_plugins: Callable[[], KnownPlugins],
-) -> int:
-    """Answer until a signal; the status is 0 then."""
-    clock = RealClock()
-    async with AsyncExitStack() as cleanup:
-        client = await _connect(options, config, purpose="extender")
-        cleanup.push_async_callback(client.close)
-        # A client of its own: whoever comes with a wrong token must not hold up the binds.
-        reviews = await _connect(options, config, purpose="reviews")
-        cleanup.push_async_callback(reviews.close)
-        service = SchedulerService(
-            client, config, clock=clock, rng=random.Random(), schedules=False, plugins=plugins
-        )
-        app = extender_port_application(service, max_body_bytes=asked.max_body_bytes)
-        server = await cleanup.enter_async_context(
-            listening(asked, app, reviews=reviews, clock=clock)
-        )
-        service.add_server("extender", server)
-
-        async def both() -> None:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(forever("extender port", server.run), name="extender port")
-                await run_by_file(service.run_extender, service, options, find_plugins=find_plugins)
-
-        await until_terminated(both(), on_request=service.begin_termination)
-    return 0
-
-
-async def _connect(
-    options: Options, config: KubeSchedulerConfiguration, *, purpose: str
-) -> ApiClient:
-    connection = config.client_connection
-    return await connect(
-        kubeconfig=options.kubeconfig or connection.kubeconfig or None,
-        master=options.master or None,
-        qps=connection.qps,
-        burst=connection.burst,
-        user_agent=f"berth/{version()} {purpose}",
+    return in_loop(
+        run_extender(source, loaded, settings, kubeconfig=given.kubeconfig, master=given.master)
     )

@@ -7,7 +7,7 @@ from typing import Final
 import httpx
 
 from berth.addresses import LOOPBACK, THIS_MACHINE
-from berth.commands.terminal import CommandError, say_lines
+from berth.terminal import CommandError, say_lines
 
 READY: Final = f"https://{LOOPBACK}:10259/readyz"
 """Where `berth run` says whether it is ready, unless --secure-port moves it."""

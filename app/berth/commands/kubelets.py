@@ -9,8 +9,8 @@ from berth import log
 from berth.client.connect import connect
 from berth.clock import RealClock
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
-from berth.commands.nodes import add_node_flags, node_template
-from berth.commands.terminal import in_loop
+from berth.flags.embedded_cluster import add_node_flags, node_template
+from berth.terminal import in_loop
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,18 +1,15 @@
 """A snapshot of any cluster, listed from its API server."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from berth.client.connect import connect
 from berth.client.errors import ApiError, ForbiddenError, NotFoundError
 from berth.clock import RealClock, rfc3339
-from berth.commands.terminal import UsageError, in_loop
-from berth.offline.scenario import KINDS
-from berth.whatif.daemons import DAEMON_SET
-from berth.whatif.snapshot import Snapshot, api_version, decode
-
-UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-"""Finished pods do not exist for a scheduler (spec §11.1)."""
+from berth.framework.listers import KINDS
+from berth.terminal import UsageError, in_loop
+from berth.whatif.daemons import DAEMON_SETS_PATH
+from berth.whatif.snapshot import Snapshot, decode
 
 
 def list_cluster(kubeconfig: str) -> Snapshot:
@@ -50,13 +47,12 @@ class Api(Protocol):
 async def snapshot_of(client: Api, *, time: str) -> Snapshot:
     """List every kind through *client*; raises the API's errors."""
     objects: dict[str, Any] = {}
-    for kind in KINDS:
-        path = path_of(kind)
+    for kind in KINDS.values():
         try:
-            body = await client.request("GET", path, params=UNFINISHED if kind == "Pod" else None)
+            body = await client.request("GET", kind.path, params=kind.params)
         except NotFoundError:
             continue
-        objects |= decode(body, source=path).objects
+        objects |= decode(body, source=kind.path).objects
     return Snapshot(
         time=time,
         objects={kind: objects[kind] for kind in KINDS if kind in objects},
@@ -66,20 +62,8 @@ async def snapshot_of(client: Api, *, time: str) -> Snapshot:
 
 async def _daemon_sets(client: Api) -> Sequence[Mapping[str, Any]]:
     """List the DaemonSets; none if we may not, for their pods tell most of them."""
-    path = path_of(DAEMON_SET)
+    path = DAEMON_SETS_PATH
     try:
         return decode(await client.request("GET", path), source=path).daemon_sets
     except (ForbiddenError, NotFoundError):
         return ()
-
-
-def path_of(kind: str) -> str:
-    """Return where the API server lists all objects of *kind*."""
-    version = api_version(kind)
-    root = "/apis" if "/" in version else "/api"
-    name = kind.lower()
-    if name.endswith("y"):
-        plural = f"{name[:-1]}ies"
-    else:
-        plural = f"{name}es" if name.endswith("s") else f"{name}s"
-    return f"{root}/{version}/{plural}"

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from berth.commands import plugin_flags
-from berth.commands.terminal import say
-from berth.config.options import Options
 from berth.config.types import KubeSchedulerConfiguration
+from berth.flags import configuration
 from berth.plugin_scaffold import write_package
 from berth.plugin_sources import KnownPlugins, points_of
 from berth.tables import Table, show
+from berth.terminal import say
 
 PIPE_WIDTH: Final = 1_000
 """Columns of a table that goes to no terminal: nothing is wrapped there."""
@@ -36,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
         "--config", default="", metavar="FILE",
         help="a KubeSchedulerConfiguration, whose module:Class plugins are known too",
     )  # fmt: skip
-    plugin_flags.add_flags(known)
+    configuration.add_plugin_flags(known)
     known.set_defaults(act=_list)
     given = parser.parse_args(argv)
     status: int = given.act(given)
@@ -57,8 +56,7 @@ def _new(given: argparse.Namespace) -> int:
 
 
 def _list(given: argparse.Namespace) -> int:
-    options = Options(config=given.config)
-    config, plugins = plugin_flags.configuration(options, plugin_flags.known_plugins(given))
+    config, plugins = configuration.source(given).load()
     show(_table(plugins, config), pipe_width=PIPE_WIDTH)
     return 0
 

@@ -10,15 +10,15 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from berth import log, manifests
-from berth.commands import plugin_flags
-from berth.commands.terminal import UsageError, positive, say_json
 from berth.config.decode import document
 from berth.config.errors import model_problems
 from berth.config.plugin_references import replace_references
 from berth.config.presets import PRESETS, preset
+from berth.flags.configuration import add_plugin_flags, known_plugins
 from berth.offline.files import answer_all
 from berth.offline.simulate import simulate
 from berth.plugin_sources import KnownPlugins
+from berth.terminal import UsageError, positive, say_json
 from berth.whatif.answer import Answer
 from berth.whatif.engine import answer
 from berth.whatif.question import Question
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         "--snapshot", type=Path, metavar="FILE",
         help="what GET /snapshot answers, or a List of `kubectl get -o json`; .gz too",
     )  # fmt: skip
-    # As berth.commands.scheduler_access has them, which takes long to import.
+    # As berth.flags.running_scheduler has them, which takes long to import.
     where.add_argument(
         "--server", metavar="URL",
         help="a running scheduler; credentials are those of --kubeconfig, $KUBECONFIG or"
@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--insecure-skip-tls-verify", action="store_true", help="trust whoever answers"
     )
-    plugin_flags.add_flags(parser)
+    add_plugin_flags(parser)
     ask = parser.add_argument_group("what if")
     ask.add_argument(
         "--pod", type=Path, action="append", default=[], metavar="FILE",
@@ -164,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _recorded(given: argparse.Namespace) -> int:
-    registry = plugin_flags.known_plugins(given).registry
+    registry = known_plugins(given).registry
     problems = answer_all(
         given.source, given.target, lambda found: simulate(found, registry, seed=given.seed)
     )
@@ -276,7 +276,7 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
 
 def _ask_scheduler(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
     # Only then: what speaks HTTP takes as long to import as a small question to answer.
-    from berth.commands.scheduler_access import scheduler
+    from berth.flags.running_scheduler import scheduler
     from berth.scheduler_client import AskError, ask_to_simulate
 
     try:
@@ -289,7 +289,7 @@ def _ask_scheduler(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
 
 def _plugins(given: argparse.Namespace, asked: dict[str, Any]) -> KnownPlugins:
     """Return the plugins that are to be known; in what is *asked* they get their own names."""
-    known = plugin_flags.known_plugins(given)
+    known = known_plugins(given)
     for name, path in (("config", given.config), ("compareConfig", given.compare_config)):
         if path is not None:
             known = known.referred_in(asked[name], source=str(path))

@@ -4,25 +4,23 @@ import argparse
 import logging
 import random
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from berth import log
 from berth.addresses import UP_PORT
+from berth.assembly.running import run_and_reload
 from berth.clock import RealClock
-from berth.commands import plugin_flags
-from berth.commands.nodes import (
+from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
+from berth.flags import configuration
+from berth.flags.embedded_cluster import (
     add_cluster_flags,
     add_node_flags,
     embedded_cluster,
     node_template,
 )
-from berth.commands.reloading import run_by_file
-from berth.commands.terminal import in_loop, naming_port, port, say
-from berth.config import flags
-from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
 from berth.main import SchedulerService
+from berth.terminal import in_loop, naming_port, port, say
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
 """Modules that say what whoever changes a file or sends a signal waits for."""
@@ -46,8 +44,8 @@ def main(argv: Sequence[str]) -> int:
         help="a KubeSchedulerConfiguration file; read again on SIGHUP, and when it or a file of"
         " --plugin-dir changes",
     )  # fmt: skip
-    plugin_flags.add_preset_flag(parser)
-    plugin_flags.add_flags(parser)
+    configuration.add_preset_flag(parser)
+    configuration.add_plugin_flags(parser)
     parser.add_argument(
         "--exit-when-idle", action="store_true",
         help="stop when every pod has a node or cannot have one; the status is 0 if all pods were"
@@ -56,14 +54,11 @@ def main(argv: Sequence[str]) -> int:
     )  # fmt: skip
     parser.add_argument("-v", type=int, default=0, help="4 and more: log debug messages")
     given = parser.parse_args(argv)
-    chosen = flags.parse(
-        flags.make_parser("berth up"), [f"--config={given.config}"] if given.config else []
-    )
-    find_plugins = partial(plugin_flags.known_plugins, given)
-    config, plugins = plugin_flags.configuration(chosen, find_plugins(), chosen_preset=given.preset)
+    source = configuration.source(given)
+    config, plugins = source.load()
 
     async def schedule(service: SchedulerService) -> None:
-        await run_by_file(service.run, service, chosen, find_plugins=find_plugins)
+        await run_and_reload(service.run, service, source)
 
     options = UpOptions(
         nodes=given.nodes,

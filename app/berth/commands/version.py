@@ -4,8 +4,8 @@ import argparse
 import platform
 from collections.abc import Sequence
 
-from berth.commands.terminal import say
 from berth.release import RELEASE, version
+from berth.terminal import say
 
 
 def main(argv: Sequence[str]) -> int:

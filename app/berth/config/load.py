@@ -23,7 +23,7 @@ Adjust = Callable[[KubeSchedulerConfiguration], KubeSchedulerConfiguration]
 """What changes a decoded configuration before it is validated: flags."""
 
 
-def _as_it_is(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+def as_is(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
     return config
 
 
@@ -34,7 +34,7 @@ def load(
     args_models: ArgsModels,
     known_plugins: Collection[str] | None = None,
     aliases: Mapping[str, str] = {},
-    adjust: Adjust = _as_it_is,
+    adjust: Adjust = as_is,
 ) -> KubeSchedulerConfiguration:
     """Read a configuration from YAML or JSON; *source* names it in errors.
 
@@ -57,14 +57,14 @@ def from_object(
     source: str,
     args_models: ArgsModels,
     known_plugins: Collection[str] | None = None,
-    adjust: Adjust = _as_it_is,
+    adjust: Adjust = as_is,
 ) -> KubeSchedulerConfiguration:
     """Read a configuration that is parsed already; otherwise as :func:`load`."""
     return _load(obj, (), source, args_models, known_plugins, adjust)
 
 
 def default_configuration(
-    args_models: ArgsModels, *, source: str = "default configuration", adjust: Adjust = _as_it_is
+    args_models: ArgsModels, *, source: str = "default configuration", adjust: Adjust = as_is
 ) -> KubeSchedulerConfiguration:
     """Return the configuration of someone who configures nothing, except by *adjust*."""
     empty = {"apiVersion": API_VERSION, "kind": KIND}

@@ -1,12 +1,13 @@
 # ruff: noqa: RUF009 - _flag is dataclasses.field in short, and Duration is frozen
 """The flags of kube-scheduler 1.36 (spec §7.2): one field per flag, spelled with underscores.
 
-A field's type and default are the flag's. What a flag does is for those who read the field.
+They are grouped as in kube-scheduler, so that each part of the process gets the options that are
+for it. A field's type and default are the flag's; what a flag does is up to whoever reads it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import Field, dataclass, field, fields, is_dataclass
+from typing import Any, Final, Self, TypeVar
 
 from berth.duration import Duration
 
@@ -29,15 +30,8 @@ def _flag(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The values of all flags, and which of them were given."""
-
-    explicit: frozenset[str] = frozenset()
-    """The fields whose flags were on the command line."""
-
-    config: str = _flag("", "Read the configuration from this file.")
-    write_config_to: str = _flag("", "Write the effective configuration to this file and exit.")
-    master: str = _flag("", "The API server's address; wins over the one in the kubeconfig.")
+class DeprecatedOptions:
+    """Flags that kube-scheduler deprecates; most count only without a configuration file."""
 
     kubeconfig: str = _flag(
         "", "How to reach the API server; without it, as a pod would.", deprecated=True
@@ -57,6 +51,11 @@ class Options:
         deprecated=True,
     )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderElectionOptions:
+    """What overrides ``leaderElection`` of the configuration."""
+
     leader_elect: bool = _flag(default=True, text="Schedule only while holding the lease.")
     leader_elect_lease_duration: Duration = _flag(
         Duration.of(15), "How long others respect a lease that is not renewed."
@@ -70,6 +69,11 @@ class Options:
     leader_elect_resource_lock: str = _flag("leases", "The kind of lock; only leases.")
     leader_elect_resource_name: str = _flag("kube-scheduler", "The lease's name.")
     leader_elect_resource_namespace: str = _flag("kube-system", "The lease's namespace.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecureServingOptions:
+    """Where HTTPS is served, and with which certificates."""
 
     secure_port: int = _flag(10259, "Serve HTTPS on this port; 0 for not at all.")
     bind_address: str = _flag("0.0.0.0", "Serve on this address.")
@@ -86,6 +90,11 @@ class Options:
     disable_http2_serving: bool = _flag(default=False, text="Serve HTTP/1.1 only.")
     permit_port_sharing: bool = _flag(default=False, text="Bind with SO_REUSEPORT.")
     permit_address_sharing: bool = _flag(default=False, text="Bind with SO_REUSEADDR.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelegatingAuthenticationOptions:
+    """Who a client is: TokenReview, client certificates, request headers."""
 
     authentication_kubeconfig: str = _flag("", "How to reach the server that knows tokens.")
     authentication_token_webhook_cache_ttl: Duration = _flag(
@@ -113,6 +122,11 @@ class Options:
         (), "Headers in which proxies give the user's UID."
     )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelegatingAuthorizationOptions:
+    """What a client may do: SubjectAccessReview, and the paths open to everyone."""
+
     authorization_kubeconfig: str = _flag("", "How to reach the server that knows permissions.")
     authorization_webhook_cache_authorized_ttl: Duration = _flag(
         Duration.of(10), "How long to remember a yes."
@@ -124,12 +138,22 @@ class Options:
         ("/healthz", "/readyz", "/livez"), "Paths open to everyone."
     )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionOptions:
+    """Feature gates, and which release to behave as."""
+
     feature_gates: Mapping[str, bool] = field(
         default_factory=dict,
         metadata={HELP: "Gate=true or Gate=false, with kube: in front or without."},
     )
     emulated_version: tuple[str, ...] = _flag((), "Behave as this version.")
     min_compatibility_version: tuple[str, ...] = _flag((), "Get along with this version.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsOptions:
+    """Which metrics are shown."""
 
     show_hidden_metrics_for_version: str = _flag(
         "", "Show the metrics that the release after this one hid."
@@ -140,6 +164,11 @@ class Options:
     )
     allow_metric_labels_manifest: str = _flag("", "A file with the same.")
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggingOptions:
+    """What is logged, and how."""
+
     logging_format: str = _flag("text", "How log lines look.", choices=("text", "json"))
     log_flush_frequency: Duration = _flag(Duration.of(5), "The longest time between flushes.")
     v: int = _flag(0, "How much to log; 0 is least.")
@@ -148,4 +177,60 @@ class Options:
     log_text_info_buffer_size: str = _flag("0", "Text: buffer this many bytes.")
     log_json_split_stream: bool = _flag(default=False, text="JSON: errors to stderr only.")
     log_json_info_buffer_size: str = _flag("0", "JSON: buffer this many bytes.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The values of all flags, and which of them were given."""
+
+    explicit: frozenset[str] = frozenset()
+    """The fields whose flags were on the command line."""
+
+    config: str = _flag("", "Read the configuration from this file.")
+    write_config_to: str = _flag("", "Write the effective configuration to this file and exit.")
+    master: str = _flag("", "The API server's address; wins over the one in the kubeconfig.")
+    deprecated: DeprecatedOptions = DeprecatedOptions()
+    leader_election: LeaderElectionOptions = LeaderElectionOptions()
+    secure_serving: SecureServingOptions = SecureServingOptions()
+    authentication: DelegatingAuthenticationOptions = DelegatingAuthenticationOptions()
+    authorization: DelegatingAuthorizationOptions = DelegatingAuthorizationOptions()
+    versions: VersionOptions = VersionOptions()
+    metrics: MetricsOptions = MetricsOptions()
+    logs: LoggingOptions = LoggingOptions()
     version: str = _flag("false", "Print the version and exit; raw for all of it.")
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Return the options of the flags *given*, by field name; the others at their defaults."""
+        groups = {name: group(**_within(group, given)) for name, group in GROUPS.items()}
+        return cls(explicit=frozenset(given), **_within(cls, given), **groups)
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of all flags, by field name."""
+        return {
+            flag.name: getattr(options, flag.name)
+            for options in (self, *(getattr(self, name) for name in GROUPS))
+            for flag in _flags(type(options))
+        }
+
+
+GROUPS: Final[Mapping[str, type[Any]]] = {
+    each.name: type(each.default) for each in fields(Options) if is_dataclass(each.default)
+}
+"""The groups of flags by the field of :class:`Options` that holds them."""
+
+
+def flag_fields() -> list[Field[Any]]:
+    """Return the fields of all flags, in the order of :class:`Options` and its groups."""
+    found = list[Field[Any]]()
+    for each in fields(Options):
+        found += _flags(GROUPS[each.name]) if each.name in GROUPS else [each]
+    return [flag for flag in found if HELP in flag.metadata]
+
+
+def _flags(kind: type[Any]) -> list[Field[Any]]:
+    return [each for each in fields(kind) if HELP in each.metadata]
+
+
+def _within(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    return {flag.name: given[flag.name] for flag in _flags(kind) if flag.name in given}

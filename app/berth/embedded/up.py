@@ -15,20 +15,20 @@ import msgspec
 from starlette.types import ASGIApp
 
 from berth.addresses import LOOPBACK, UP_PORT
+from berth.assembly.applications import scheduler_application
 from berth.certificates import server_context
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import KUBELETS, SCHEDULER
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
-from berth.config.options import Options
+from berth.config.options import DelegatingAuthenticationOptions, DelegatingAuthorizationOptions
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.loading import Loader, Refused
 from berth.embedded.progress import Observer, Progress, Told
 from berth.embedded.verify import Verification, verify
 from berth.embedded.view import render
-from berth.endpoints import scheduler_application
 from berth.http_server import HttpServer
 from berth.main import SchedulerService
 from berth.plugin_sources import KnownPlugins
@@ -163,7 +163,12 @@ class Up:
         if pair is None:
             return HttpServer(SameMachine(application))
         access = with_delegated_access(
-            application, Options(), tokens=reviews, permissions=reviews, clock=self._clock
+            application,
+            DelegatingAuthenticationOptions(),
+            DelegatingAuthorizationOptions(),
+            tokens=reviews,
+            permissions=reviews,
+            clock=self._clock,
         )
         return HttpServer(access, tls=server_context(pair))
 

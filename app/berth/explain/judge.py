@@ -9,7 +9,7 @@ from berth.framework.cycle_state import CycleState, Gang
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code
-from berth.profile.attempt_filters import NominatedPods
+from berth.profile.nominated_pods import NominatedPods
 from berth.profile.profile import Profile
 from berth.scheduler.decision import Decision
 from berth.scheduler.find_node import NodeFinder

@@ -17,7 +17,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Verdict
-from berth.profile.attempt_filters import NominatedPods
+from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
 from berth.profile.profile import Profile
 from berth.scheduler.decision import Decision
 from berth.tasks import Steps
@@ -183,14 +183,13 @@ class Obstacles:
 
     def _beside_nominated(self, row: int) -> Iterator[Obstacle]:
         """Yield what is in the way on *row* beside the pods nominated there (spec §2.5)."""
-        name = self._nodes.name(row)
-        part, state = self._nodes.take([row]), self._state.clone()
-        for other in self._nominated_to(name):
-            part.add_pod(0, other.on_node(name))
-            self._profile.run_add_pod(state, self._pod, other.on_node(name), part)
+        filters = FiltersWithNominatedPods(self._profile, self._nominated)
+        overlay = filters.overlay(self._state, self._pod, self._nodes, [row])
+        overlay.add_nominated_pods()
+        state, nodes = overlay.state, overlay.nodes
         state.feasible = np.ones(1, bool)
-        verdicts = list(_all_verdicts(self._profile, state, self._pod, part))
-        return self._on_row(verdicts, state, part, 0)
+        verdicts = list(_all_verdicts(self._profile, state, self._pod, nodes))
+        return self._on_row(verdicts, state, nodes, 0)
 
     def _nominated_to(self, name: str) -> Iterator[PodInfo]:
         for other in self._nominated.get(name, ()):

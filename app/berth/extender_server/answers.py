@@ -24,7 +24,7 @@ from berth.extender_server.bindings import Bindings
 from berth.extender_server.judging import filter_nodes, preempt, prioritize_nodes
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.profile.attempt_filters import NominatedPods
+from berth.profile.nominated_pods import NominatedPods
 from berth.profile.profile import Profile
 
 log = logging.getLogger(__name__)

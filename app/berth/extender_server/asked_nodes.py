@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from berth.errors import UNREADABLE
 from berth.extender_server.wire import QuestionError, read_names
-from berth.framework.label_columns import LabelColumns
 from berth.framework.node_table import NodeTable
 from berth.framework.verdict import Mask
 from berth.objects.node import ContainerImage, Node
@@ -152,11 +151,8 @@ def overlaid(nodes: NodeTable, sent: SentNodes) -> AskedNodes:
 
 def _copy_with(nodes: NodeTable, different: Iterable[Node]) -> NodeTable:
     """Return a copy of *nodes* with other versions of some, and with some more."""
-    rows = list(nodes.row_of.values())
-    copy = nodes.take(rows) if rows else NodeTable()
-    # Labels and images are still those of the whole table, seen through the rows of the copy. The
-    # former are to be read anew, the latter to be left alone.
-    copy.labels = LabelColumns(copy.nodes)
+    copy = nodes.detached() if len(nodes) else NodeTable()
+    # Images are still those of the whole table, seen through the rows of the copy: left alone.
     for node in different:
         row = copy.row_of.get(node.metadata.name)
         known = None if row is None else copy.nodes[row]

@@ -18,7 +18,7 @@ from berth.framework.events import ASSIGNED_POD_DELETE
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import ObjectMeta
 from berth.objects.pod import Pod
-from berth.profile.attempt_filters import NominatedPods
+from berth.profile.nominated_pods import NominatedPods
 from berth.profile.profile import Profile
 from berth.queue.scheduling_queue import SchedulingQueue
 

@@ -17,7 +17,7 @@ from berth.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.framework.preemption.importance import importance
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Verdict
-from berth.profile.attempt_filters import AttemptFilters, NominatedPods
+from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
 from berth.profile.profile import Profile, eligible_rows
 
 MAX_PRIORITY: Final = 10
@@ -73,12 +73,7 @@ def filter_nodes(
         return Filtered(none, *_reasons(asked, none, diagnosis))
     eligible, diagnosis.absent = eligible_rows(outcome, nodes)
     state.feasible = eligible & asked.mask
-    profile.run_filters(state, pod, nodes, diagnosis)
-    in_the_way = AttemptFilters(profile, nominated).judge_with_nominated(state, pod, nodes)
-    for row, status in in_the_way.items():
-        if state.feasible[row]:
-            diagnosis.statuses[row] = status
-            state.feasible[row] = False
+    FiltersWithNominatedPods(profile, nominated).run_filters(state, pod, nodes, diagnosis)
     error = diagnosis.error()
     if error is not None:
         return Filtered(none, {}, {}, error.message)
@@ -197,45 +192,26 @@ def preempt(
     if outcome.status is not None and outcome.status.code is not Code.UNSCHEDULABLE:
         return {}
     eligible, _ = eligible_rows(outcome, nodes)
-    filters = AttemptFilters(profile, nominated)
     rows = [
         row
         for name in victims
         if victims[name] and (row := nodes.row_of.get(name)) is not None and eligible[row]
     ]
-    groups = [[row] for row in rows] if filters.is_per_node(state) else [rows]
+    names = list(nodes.names(rows))
+    leaving = [_present(nodes, row, victims[name]) for name, row in zip(names, rows, strict=True)]
+    overlay = FiltersWithNominatedPods(profile, nominated).overlay(state, pod, nodes, rows)
+    overlay.remove_pods(
+        [i for i, pods in enumerate(leaving) for _ in pods],
+        [victim for pods in leaving for victim in pods],
+    )
+    fits = ~overlay.run_filters().rejected(overlay.nodes)
     agreed: dict[str, MetaVictims] = {}
-    for group in filter(None, groups):
-        names = list(nodes.names(group))
-        leaving = [
-            _present(nodes, row, victims[name]) for name, row in zip(names, group, strict=True)
-        ]
-        for i in _fitting(filters, state, pod, nodes.take(group), leaving):
-            name = names[i]
-            violations = len(budgets.violated_by(sorted(leaving[i], key=importance)))
-            agreed[name] = MetaVictims([MetaPod(uid) for uid in victims[name]], violations)
+    for name, pods in compress(zip(names, leaving, strict=True), fits.tolist()):
+        violations = len(budgets.violated_by(sorted(pods, key=importance)))
+        agreed[name] = MetaVictims([MetaPod(uid) for uid in victims[name]], violations)
     return agreed
 
 
 def _present(nodes: NodeTable, row: int, uids: Sequence[str]) -> list[PodInfo]:
     on_node = nodes.pods[row]
     return [on_node[uid] for uid in dict.fromkeys(uids) if uid in on_node]
-
-
-def _fitting(
-    filters: AttemptFilters,
-    state: CycleState,
-    pod: PodInfo,
-    part: NodeTable,
-    leaving: Sequence[Sequence[PodInfo]],
-) -> list[int]:
-    """Return the rows of *part*, which is changed, that take *pod* without those *leaving*."""
-    state = state.clone()
-    gone = [victim for pods in leaving for victim in pods]
-    part.remove_pods([row for row, pods in enumerate(leaving) for _ in pods], gone)
-    if filters.is_per_node(state):
-        for victim in gone:
-            if filters.remove_pod(state, pod, victim, part) is not None:
-                return []
-    judged = filters.judge(state, pod, part)
-    return [row for row in range(part.size) if judged.status_of(row) is None]

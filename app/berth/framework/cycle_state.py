@@ -25,12 +25,14 @@ class Gang:
 class CycleState:
     """Per-attempt memory, written by plugins of this attempt only.
 
-    Keys are chosen by plugins (by convention their NAME); values that PreFilter extensions change
-    (AddPod, RemovePod) must offer ``clone()``, which :meth:`clone` calls.
+    Keys are chosen by plugins (by convention their NAME). Values that PreFilter extensions change
+    must offer ``clone()``, which :meth:`clone` calls; those that hold something per row of an
+    overlay also ``take_rows(rows)``, which :meth:`take_rows` calls.
     """
 
     __slots__ = (
         "_data",
+        "_of_rows",
         "feasible",
         "gang",
         "is_sampled",
@@ -41,6 +43,7 @@ class CycleState:
 
     def __init__(self, feasible: NDArray[np.bool_] | None = None) -> None:
         self._data: dict[str, Any] = {}
+        self._of_rows: dict[int, CycleState] = {}
         self.skip_filter: set[str] = set()
         """Plugins whose PreFilter said Skip: their Filter and AddPod/RemovePod are not called."""
         self.skip_score: set[str] = set()
@@ -70,11 +73,44 @@ class CycleState:
 
     def clone(self) -> "CycleState":
         """Return an independent copy, for a question such as "and if these pods were gone?"."""
+        twin = self._copy()
+        twin._of_rows = {row: own._copy() for row, own in self._of_rows.items()}
+        return twin
+
+    def take_rows(self, rows: NDArray[np.intp]) -> "CycleState":
+        """Return an independent copy for a part of an overlay, which has *rows* of it only."""
+        twin = self._copy()
+        for key, value in twin._data.items():
+            if hasattr(value, "take_rows"):
+                twin._data[key] = value.take_rows(rows)
+        own = self._of_rows
+        if own:
+            twin._of_rows = {
+                i: own[row]._copy() for i, row in enumerate(rows.tolist()) if row in own
+            }
+        return twin
+
+    def _copy(self) -> "CycleState":
+        """Return a copy of all but what rows have to themselves."""
         twin = copy.copy(self)
         twin._data = {
             key: value.clone() if hasattr(value, "clone") else value
             for key, value in self._data.items()
         }
+        twin._of_rows = {}
         twin.skip_filter = set(self.skip_filter)
         twin.skip_score = set(self.skip_score)
         return twin
+
+    # For plugins that follow pods node by node.
+
+    def own(self, row: int) -> "CycleState":
+        """Return the state that *row* of an overlay has to itself, made when first asked for."""
+        found = self._of_rows.get(row)
+        if found is None:
+            found = self._of_rows[row] = self._copy()
+        return found
+
+    def at(self, row: int) -> "CycleState":
+        """Return what to judge *row* by: the state that it has to itself, if any, else this one."""
+        return self._of_rows.get(row, self)

@@ -9,7 +9,7 @@ import numpy as np
 
 from berth.framework.node_table import NodeTable
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Mask, Rejection, Verdict
+from berth.framework.verdict import Mask, Rejection, Rows, Verdict
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -46,6 +46,28 @@ class Diagnosis:
             if status is not None:
                 return status.of(plugin)
         return None
+
+    def add_part(self, part: "Diagnosis", nodes: NodeTable, rows: Rows) -> None:
+        """Take over what *part* says of a table that begins with *rows* of *nodes*.
+
+        Errors as statuses, in the order of *rows*.
+        """
+        single = np.zeros(len(rows), bool)
+        for plugin, verdict in part.verdicts:
+            rejections = []
+            for rejection in verdict.rejections:
+                where = rejection.where[: len(rows)]
+                if rejection.code is Code.ERROR:
+                    single |= where
+                mask = nodes.no_rows()
+                mask[rows[where]] = True
+                rejections.append(rejection._replace(where=mask))
+            self.verdicts.append(PluginVerdict(plugin, Verdict(tuple(rejections))))
+        single[[i for i in part.statuses if i < len(rows)]] = True
+        for i in np.flatnonzero(single).tolist():
+            status = part.status_of(i)
+            assert status is not None, "a rejected row has a status"
+            self.statuses[int(rows[i])] = status
 
     def rows_with(self, code: Code, nodes: NodeTable) -> Mask:
         """Return the nodes whose status has *code*, be it their own or that of unjudged ones."""

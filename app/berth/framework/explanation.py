@@ -1,10 +1,10 @@
 """What a plugin tells of one node when somebody asks why: the numbers, and what would help."""
 
 from abc import abstractmethod
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.interface import Plugin
@@ -94,6 +94,17 @@ class SumsUp(Plugin):
         "port 80/TCP is taken on 3 nodes by default/a, default/b and default/c"; empty if there is
         nothing to add to the reasons. *where* are the rows that the filter has rejected, called as
         :meth:`Explains.explain`; a step takes no longer than one node of that.
+        """
+
+
+class Records(Plugin):
+    """A plugin whose findings on nodes are part of the record of a decision."""
+
+    @abstractmethod
+    def record(self, state: CycleState, nodes: NodeTable, rows: Mask) -> Mapping[str, Any]:
+        """Return the findings on *rows*, which passed all filters, as JSON would have them.
+
+        Called after the cycle that has written *state*; empty if there is nothing to record.
         """
 
 

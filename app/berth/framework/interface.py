@@ -16,14 +16,18 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.events import ClusterEventWithHint
 from berth.framework.handle import Handle
-from berth.framework.node_table import NodeTable
+from berth.framework.node_table import NodeTable, RowIndex
+from berth.framework.overlay import Overlay
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Preemption
 from berth.framework.status import Status
-from berth.framework.verdict import Ints, Verdict
+from berth.framework.verdict import Ints, Rows, Verdict
 
 MAX_NODE_SCORE = 100
+"""The best score of a node, after :meth:`ScorePlugin.normalize`; the worst is 0."""
 Scores = Ints
+"""One score per row of a table."""
 
 
 class PluginArgs(BaseModel):
@@ -106,20 +110,31 @@ class PreFilterPlugin(Plugin):
 
 
 class PreFilterExtensions(Plugin):
-    """Keeps what PreFilter computed true while pods are added to or taken from a node in thought.
+    """Keeps what PreFilter computed true while pods are added and removed in thought.
 
-    *nodes* is a table of one row, already changed; *state* is this question's own copy.
+    The questions are asked of an :class:`~berth.framework.overlay.Overlay`: *nodes* is its table,
+    already changed, and *state* its own. Each row is an independent hypothesis about its own node:
+    the pods that come and go on one row are as they were for all other rows. So a plugin keeps a
+    difference per row beside what PreFilter found of the whole cluster.
+
+    *pods* come or go on *rows*, which has one row of *nodes* for each of them. The answer rejects,
+    with code ERROR, the rows that the plugin cannot follow; None: there are none. A plugin that
+    raises fails on all of *rows*.
+
+    :class:`~berth.framework.scalar.ScalarPreFilterExtensions` is the form for one pod on one node.
     """
 
     @abstractmethod
-    def add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
-    ) -> Status | None: ...
+    def add_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> Verdict | None:
+        """Count *pods*, which were added."""
 
     @abstractmethod
-    def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
-    ) -> Status | None: ...
+    def remove_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> Verdict | None:
+        """Count *pods*, which were removed; they were there before."""
 
 
 class FilterPlugin(Plugin):
@@ -129,8 +144,9 @@ class FilterPlugin(Plugin):
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         """Say which rows of *nodes* cannot take *pod*, and why.
 
-        Judge the table that is given, never the cache: preemption passes one row with some pods
-        removed. Rows that are dead or not in ``state.feasible`` may be judged or not; nobody looks.
+        Judge the table that is given, never the cache: preemption passes some rows without some of
+        their pods. Rows that are dead or not in ``state.feasible`` may be judged or not; nobody
+        looks.
         Legal codes: UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING, ERROR.
         """
 
@@ -158,34 +174,10 @@ class PostFilterResult:
 
 
 class FilterRunner(Protocol):
-    """The filters as they judge in this attempt, for questions such as "and without these pods?".
+    """The filters of this attempt, for questions such as "and without these pods?"."""
 
-    *nodes* is a part of the table, taken by the asker, and *state* the asker's own clone; both are
-    the asker's to change.
-    """
-
-    def is_per_node(self, state: CycleState) -> bool:
-        """Whether somebody follows in *state* which pods come and go.
-
-        If so, every question must be about a part of one row with a clone of its own, and each pod
-        put on it or taken off it must be told. Otherwise many rows may be asked about at once.
-        """
-        ...
-
-    def add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        """Tell that *added* was put on the one row of *nodes*; return who could not follow."""
-        ...
-
-    def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        """Tell that *removed* was taken off the one row of *nodes*; return who could not follow."""
-        ...
-
-    def judge(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Diagnosis:
-        """Run the filters on all rows, with and without pods nominated to them (spec §2.5)."""
+    def overlay(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: RowIndex) -> Overlay:
+        """Return *rows* of *nodes* to ask about; *state*, that of the attempt, is left alone."""
         ...
 
 

@@ -1,14 +1,19 @@
-"""Objects that plugins look up, by kind and namespace."""
+"""The objects that plugins look up, by kind; and the declaration of each kind.
+
+A kind is declared once, as a field of :class:`Listers`. What follows from it: its watch
+(:mod:`berth.service.watches`), its lister, the events that it wakes waiting pods with
+(:mod:`berth.scheduler.event_handlers`), what of a malformed object counts, and that snapshots and
+scenarios have its objects.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MethodType
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 from weakref import WeakMethod
 
-from berth.framework.devices.claims import ResourceClaims
-from berth.framework.devices.classes import DeviceClasses
-from berth.framework.devices.pools import ResourceSlices
+from berth.framework.events import ActionType, EventResource
+from berth.framework.kind import NODES, PODS, Kind
 from berth.objects.cluster import (
     Namespace,
     ReplicaSet,
@@ -16,7 +21,9 @@ from berth.objects.cluster import (
     Service,
     StatefulSet,
 )
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice, decode_claim
 from berth.objects.meta import ObjectMeta
+from berth.objects.partial_objects import any_part, part_of_claim
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.storage import (
     CSIDriver,
@@ -28,6 +35,8 @@ from berth.objects.storage import (
     VolumeAttachment,
 )
 
+ADD, UPDATE, DELETE = ActionType.ADD, ActionType.UPDATE, ActionType.DELETE
+
 
 class ApiObject(Protocol):
     """Anything with metadata."""
@@ -37,6 +46,37 @@ class ApiObject(Protocol):
 
 
 T = TypeVar("T", bound=ApiObject)
+S = TypeVar("S")
+
+Change: TypeAlias = Callable[[T | None, T | None], None]
+"""Called with an object before and after a change, None where there is none."""
+
+
+class Followers(Generic[T]):
+    """Who is called at every change of some objects.
+
+    A method does not keep its object alive: plugins of profiles that were replaced stop to follow.
+    """
+
+    __slots__ = ("_changes",)
+
+    def __init__(self) -> None:
+        self._changes: list[Callable[[], Change[T] | None]] = []
+
+    def add(self, change: Change[T]) -> None:
+        is_method = isinstance(change, MethodType)
+        self._changes.append(WeakMethod(change) if is_method else lambda: change)
+
+    def notify(self, old: T | None, new: T | None) -> None:
+        gone = []
+        for follower in self._changes:
+            change = follower()
+            if change is None:
+                gone.append(follower)
+            else:
+                change(old, new)
+        for follower in gone:
+            self._changes.remove(follower)
 
 
 class Lister(Generic[T]):
@@ -49,7 +89,7 @@ class Lister(Generic[T]):
 
     def __init__(self, objects: Iterable[T] = ()) -> None:
         self._by_namespace: dict[str, dict[str, T]] = {}
-        self._followers: list[Callable[[], Callable[[T | None, T | None], None] | None]] = []
+        self._followers: Followers[T] = Followers()
         self.version = 0
         """Changes with every change, so that what follows from the objects can be kept."""
         for obj in objects:
@@ -75,15 +115,13 @@ class Lister(Generic[T]):
         for objects in self._by_namespace.values():
             yield from objects.values()
 
-    def follow(self, change: Callable[[T | None, T | None], None]) -> None:
-        """Call ``change(None, obj)`` for every object there is, and from now on at every change.
+    def follow(self, change: Change[T]) -> None:
+        """Call ``change(None, obj)`` for every object there is, and *change* at every change.
 
-        With the old and the new object, None where there is none. For what is worked out from all
-        objects and is too dear to be worked out again when one of them changes. A method does not
-        keep its object alive: plugins of profiles that were replaced stop to follow.
+        For what follows from all objects and costs too much to be computed again when one of them
+        changes. A bound method does not keep its object alive.
         """
-        is_method = isinstance(change, MethodType)
-        self._followers.append(WeakMethod(change) if is_method else lambda: change)
+        self._followers.add(change)
         for obj in self:
             change(None, obj)
 
@@ -101,40 +139,162 @@ class Lister(Generic[T]):
         meta = obj.metadata
         objects = self._by_namespace.get(meta.namespace, {})
         old = objects.pop(meta.name, None)
+        if old is None:
+            return
         if not objects:  # namespaces come and go, too
             self._by_namespace.pop(meta.namespace, None)
         self._changed(old, None)
 
     def _changed(self, old: T | None, new: T | None) -> None:
         self.version += 1
-        gone = []
-        for follower in self._followers:
-            change = follower()
-            if change is None:
-                gone.append(follower)
-            else:
-                change(old, new)
-        for follower in gone:
-            self._followers.remove(follower)
+        self._followers.notify(old, new)
+
+
+def listed(kind: Kind[Any]) -> Any:
+    """Declare a field of :class:`Listers` for *kind*."""
+    return field(default_factory=Lister, metadata={"kind": kind})
 
 
 @dataclass(frozen=True, slots=True)
 class Listers:
-    """The kinds that in-tree plugins read beside pods and nodes."""
+    """The kinds that the scheduler reads beside pods and nodes."""
 
-    namespaces: Lister[Namespace] = field(default_factory=Lister)
-    services: Lister[Service] = field(default_factory=Lister)
-    replication_controllers: Lister[ReplicationController] = field(default_factory=Lister)
-    replica_sets: Lister[ReplicaSet] = field(default_factory=Lister)
-    stateful_sets: Lister[StatefulSet] = field(default_factory=Lister)
-    pod_disruption_budgets: Lister[PodDisruptionBudget] = field(default_factory=Lister)
-    persistent_volumes: Lister[PersistentVolume] = field(default_factory=Lister)
-    persistent_volume_claims: Lister[PersistentVolumeClaim] = field(default_factory=Lister)
-    storage_classes: Lister[StorageClass] = field(default_factory=Lister)
-    csi_nodes: Lister[CSINode] = field(default_factory=Lister)
-    csi_drivers: Lister[CSIDriver] = field(default_factory=Lister)
-    csi_storage_capacities: Lister[CSIStorageCapacity] = field(default_factory=Lister)
-    volume_attachments: Lister[VolumeAttachment] = field(default_factory=Lister)
-    resource_claims: ResourceClaims = field(default_factory=ResourceClaims)
-    resource_slices: ResourceSlices = field(default_factory=ResourceSlices)
-    device_classes: DeviceClasses = field(default_factory=DeviceClasses)
+    namespaces: Lister[Namespace] = listed(
+        Kind("/api/v1/namespaces", Namespace, namespaced=False, partly=any_part)
+    )
+    services: Lister[Service] = listed(Kind("/api/v1/services", Service, partly=any_part))
+    replication_controllers: Lister[ReplicationController] = listed(
+        Kind("/api/v1/replicationcontrollers", ReplicationController, partly=any_part)
+    )
+    replica_sets: Lister[ReplicaSet] = listed(
+        Kind("/apis/apps/v1/replicasets", ReplicaSet, partly=any_part)
+    )
+    stateful_sets: Lister[StatefulSet] = listed(
+        Kind("/apis/apps/v1/statefulsets", StatefulSet, partly=any_part)
+    )
+    pod_disruption_budgets: Lister[PodDisruptionBudget] = listed(
+        Kind("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget, partly=any_part)
+    )
+    persistent_volumes: Lister[PersistentVolume] = listed(
+        Kind(
+            "/api/v1/persistentvolumes",
+            PersistentVolume,
+            namespaced=False,
+            event=EventResource.PERSISTENT_VOLUME,
+            wakes=ADD | UPDATE,
+        )
+    )
+    persistent_volume_claims: Lister[PersistentVolumeClaim] = listed(
+        Kind(
+            "/api/v1/persistentvolumeclaims",
+            PersistentVolumeClaim,
+            event=EventResource.PERSISTENT_VOLUME_CLAIM,
+            wakes=ADD | UPDATE,
+        )
+    )
+    storage_classes: Lister[StorageClass] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/storageclasses",
+            StorageClass,
+            namespaced=False,
+            event=EventResource.STORAGE_CLASS,
+            wakes=ADD | UPDATE,
+        )
+    )
+    csi_nodes: Lister[CSINode] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/csinodes",
+            CSINode,
+            namespaced=False,
+            event=EventResource.CSI_NODE,
+            wakes=ADD | UPDATE,
+            partly=any_part,
+        )
+    )
+    csi_drivers: Lister[CSIDriver] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/csidrivers",
+            CSIDriver,
+            namespaced=False,
+            event=EventResource.CSI_DRIVER,
+            wakes=UPDATE,
+        )
+    )
+    csi_storage_capacities: Lister[CSIStorageCapacity] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/csistoragecapacities",
+            CSIStorageCapacity,
+            event=EventResource.CSI_STORAGE_CAPACITY,
+            wakes=ADD | UPDATE,
+        )
+    )
+    volume_attachments: Lister[VolumeAttachment] = listed(
+        Kind(
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            VolumeAttachment,
+            namespaced=False,
+            event=EventResource.VOLUME_ATTACHMENT,
+            wakes=DELETE,
+        )
+    )
+    resource_claims: Lister[ResourceClaim] = listed(
+        Kind(
+            "/apis/resource.k8s.io/v1/resourceclaims",
+            ResourceClaim,
+            event=EventResource.RESOURCE_CLAIM,
+            wakes=ADD | UPDATE,
+            partly=part_of_claim,
+            decoder=decode_claim,
+        )
+    )
+    resource_slices: Lister[ResourceSlice] = listed(
+        Kind(
+            "/apis/resource.k8s.io/v1/resourceslices",
+            ResourceSlice,
+            namespaced=False,
+            event=EventResource.RESOURCE_SLICE,
+            wakes=ADD | UPDATE,
+        )
+    )
+    device_classes: Lister[DeviceClass] = listed(
+        Kind(
+            "/apis/resource.k8s.io/v1/deviceclasses",
+            DeviceClass,
+            namespaced=False,
+            event=EventResource.DEVICE_CLASS,
+            wakes=ADD | UPDATE,
+        )
+    )
+
+    _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def by_kind(self) -> dict[Kind[Any], Lister[Any]]:
+        """Return the listers, in the order of their declarations."""
+        return {kind: getattr(self, name) for name, kind in _declared(type(self))}
+
+    def shared(self, make: Callable[["Listers"], S]) -> S:
+        """Return ``make(self)``, called once: what the plugins of all profiles share.
+
+        For what follows from the objects, and what plugins have decided and not yet written.
+        """
+        found: S | None = self._shared.get(make)
+        if found is None:
+            found = self._shared[make] = make(self)
+        return found
+
+
+def kinds_of(listers: type[Listers]) -> dict[str, Kind[Any]]:
+    """Return nodes, pods and the kinds that *listers* declares, by name."""
+    kinds: list[Kind[Any]] = [NODES, PODS, *(kind for _, kind in _declared(listers))]
+    return {kind.name: kind for kind in kinds}
+
+
+def _declared(listers: type[Listers]) -> Iterator[tuple[str, Kind[Any]]]:
+    """Yield the kinds with the names of their fields."""
+    for each in fields(listers):
+        if "kind" in each.metadata:
+            yield each.name, each.metadata["kind"]
+
+
+KINDS: Final = kinds_of(Listers)
+"""All kinds that decide something; objects of others are not read."""

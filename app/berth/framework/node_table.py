@@ -1,6 +1,6 @@
 """The cluster as a table: one row per node, one NumPy column per thing that plugins look at."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, MutableSequence, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 
 from berth.framework.image_states import ImageStates
 from berth.framework.label_columns import LabelColumns
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_counters import PodCounters
 from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.pods_of_part import PodsByUid, PodsOfPart
 from berth.framework.port_index import PortIndex
 from berth.framework.row_memo import RowMemo, Rows
 from berth.framework.value_ids import ValueIds
@@ -30,6 +32,8 @@ _MOST_KEPT = 1_000
 T = TypeVar("T")
 
 TaintSet = tuple[Taint, ...]
+RowIndex = Sequence[int] | NDArray[np.intp]
+"""Rows, one for each of something; a row may come several times."""
 
 
 class NodeTable:
@@ -50,7 +54,7 @@ class NodeTable:
         """Existing rows in zone-round-robin order (spec §4.2); kept by the cache."""
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = []
-        self.pods: list[dict[str, PodInfo]] = []
+        self.pods: MutableSequence[PodsByUid] = []
         """Per row, the pods on it by uid, assumed ones included, in order of arrival."""
         self.resources: dict[str, int] = {name: i for i, name in enumerate(_NATIVE)}
         """Resource name to its index in ``allocatable`` and ``requested``."""
@@ -280,43 +284,51 @@ class NodeTable:
         known = self.pods[row].pop(pod.uid)
         self._count(row, known, -1)
 
-    def add_pods(self, rows: Sequence[int], pods: Sequence[PodInfo]) -> None:
+    def add_pods(self, rows: RowIndex, pods: Sequence[PodInfo]) -> None:
         """Count each of *pods* on its row, as :meth:`add_pod` would one after the other."""
-        for row, pod in zip(rows, pods, strict=True):
-            self.pods[row][pod.uid] = pod
-        self._count_all(rows, pods, 1)
+        self._change_pods(rows, pods, 1)
 
-    def remove_pods(self, rows: Sequence[int], pods: Sequence[PodInfo]) -> None:
-        """Take pods off their rows, as :meth:`remove_pod` would; KeyError if one is not there."""
-        on = self.pods
-        self._count_all(rows, [on[r].pop(p.uid) for r, p in zip(rows, pods, strict=True)], -1)
+    def remove_pods(self, rows: RowIndex, pods: Sequence[PodInfo]) -> None:
+        """Take each of *pods* off its row, as :meth:`remove_pod` would one after the other.
 
-    def _count_all(self, rows: Sequence[int], pods: Sequence[PodInfo], sign: int) -> None:
-        """Count each pod as :meth:`_count` does, at a fraction of its cost when they are many."""
+        KeyError if one is not there; of a part, once somebody looks at its pods.
+        """
+        self._change_pods(rows, pods, -1)
+
+    def _change_pods(self, rows: RowIndex, pods: Sequence[PodInfo], sign: int) -> None:
+        """Do it at a fraction of the cost of one by one when they are many."""
+        index = np.asarray(rows, np.intp)
+        assert len(index) == len(pods), "one row for each pod"
+        of_rows = index.tolist()
+        if isinstance(self.pods, PodsOfPart):
+            self.pods.change(of_rows, pods, sign=sign)
+        elif sign > 0:
+            for row, pod in zip(of_rows, pods, strict=True):
+                self.pods[row][pod.uid] = pod
+        else:
+            on = self.pods
+            pods = [on[row].pop(pod.uid) for row, pod in zip(of_rows, pods, strict=True)]
         if len(pods) < _MANY:
-            for row, pod in zip(rows, pods, strict=True):
+            for row, pod in zip(of_rows, pods, strict=True):
                 self._count(row, pod, sign)
-            return
-        which: dict[PodTemplate, int] = {}
-        of_pod = [which.setdefault(pod.template, len(which)) for pod in pods]
-        index = np.array(rows, np.intp)
-        columns = [template.columns for template in which]
-        native = np.array([native for native, _ in columns]) * sign
-        non_zero = np.array([non_zero for _, non_zero in columns]) * sign
-        np.add.at(self._requested[:3].T, index, native[of_pod])
-        np.add.at(self._non_zero_requested.T, index, non_zero[of_pod])
+        else:
+            self._count_all(index, PodBatch.of(pods), sign)
+
+    def _count_all(self, index: NDArray[np.intp], pods: PodBatch, sign: int) -> None:
+        """Count each pod as :meth:`_count` does."""
+        np.add.at(self._requested[:3].T, index, pods.native_requests * sign)
+        np.add.at(self._non_zero_requested.T, index, pods.non_zero_requests * sign)
         np.add.at(self._pod_count, index, sign)
-        special = {t for t in which if t.requested.scalars or t.host_ports}
-        if special:
-            for row, pod in zip(rows, pods, strict=True):
-                if pod.template in special:
-                    self._count_special(row, pod.template, sign)
+        special = pods.is_special
+        if special.any():
+            for row, pod in zip(index[special].tolist(), pods.take(special), strict=True):
+                self._count_special(row, pod.template, sign)
         if self.pod_counters.is_counting:
             count = self.pod_counters.add if sign > 0 else self.pod_counters.remove
-            for row, pod in zip(rows, pods, strict=True):
+            for row, pod in zip(index.tolist(), pods, strict=True):
                 count(row, pod)
-        self._generation[index] = np.arange(len(rows)) + (self.last_generation + 1)
-        self.last_generation += len(rows)
+        self._generation[index] = np.arange(len(index)) + (self.last_generation + 1)
+        self.last_generation += len(index)
 
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:
         template = pod.template
@@ -382,7 +394,7 @@ class NodeTable:
         part.size = part._capacity = len(index)
         part.order = np.arange(part.size)
         part.nodes = [self.nodes[row] for row in index]
-        part.pods = [dict(self.pods[row]) for row in index]
+        part.pods = PodsOfPart(self.pods, index.tolist())
         part.row_of = {n.metadata.name: i for i, n in enumerate(part.nodes) if n is not None}
         part.resources = dict(self.resources)
         part._taint_sets, part._shares_taint_sets = self._taint_sets, True
@@ -407,6 +419,8 @@ class NodeTable:
         But for the sizes of images, and without a row for what does not exist.
         """
         whole = self.take(self.row_of.values())
+        whole.pods = list(whole.pods)
+        whole.pod_counters = PodCounters(whole.pods)
         whole.labels = LabelColumns(whole.nodes)
         whole._taint_sets, whole._shares_taint_sets = self._taint_sets.copy(), False
         return whole

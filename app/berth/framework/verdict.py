@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from berth.framework.status import Code, Status
 
 Mask = NDArray[np.bool_]
+"""One flag per row of a table."""
 Ints = NDArray[np.int64]
+"""One number per row of a table."""
+Rows = NDArray[np.intp]
+"""Some rows of a table, by their numbers."""
 
 
 def everywhere(value: int, rows: int) -> Ints:

@@ -102,8 +102,12 @@ class Reflector(Generic[T]):
         identify: Identify[T] = identity_of,
         decode_partly: DecodePartly[T] | None = None,
         contact: Contact | None = None,
+        objects: dict[str, T] | None = None,
     ) -> None:
-        """*contact* ends a pause when the server is back, as others have noticed."""
+        """*contact* ends a pause when the server is back, as others have noticed.
+
+        *objects* is to be the ``store``, for whoever needs it before there is a reflector.
+        """
         self.synced = asyncio.Event()
         self.cut_off_since: float | None = None
         """Since when, monotonic, what happens is not heard of; None while a watch is open."""
@@ -121,7 +125,7 @@ class Reflector(Generic[T]):
         self._rng = rng
         self._page_size = page_size
         self._contact = contact
-        self._store = Store(handler, identify=identify)
+        self._store = Store(handler, identify=identify, objects=objects)
         self.store = self._store.objects
         self._version = ""  # of the last thing heard; "" when a list is needed
         self._streams_lists = True  # until the server turns out not to know how

@@ -26,8 +26,15 @@ class Handler(Protocol[T_contra]):
 class Store(Generic[T]):
     """Objects by key; the only writer is its reflector."""
 
-    def __init__(self, handler: Handler[T], *, identify: Identify[T]) -> None:
-        self.objects: dict[str, T] = {}
+    def __init__(
+        self,
+        handler: Handler[T],
+        *,
+        identify: Identify[T],
+        objects: dict[str, T] | None = None,
+    ) -> None:
+        """*objects* is where they are kept, empty at first."""
+        self.objects: dict[str, T] = {} if objects is None else objects
         self.handler_failures = 0
         self._handler = handler
         self._identify = identify

@@ -12,7 +12,7 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.leaderelection.candidate import Timing
 from berth.leaderelection.elector import LeaderElector
 from berth.leaderelection.lease_lock import LeaseLock
-from berth.metrics.leader_metrics import LeaderMetrics
+from berth.metrics.recorders import LeaderMetrics
 
 
 def make_elector(

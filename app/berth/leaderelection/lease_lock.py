@@ -11,6 +11,7 @@ from berth.duration import Duration
 from berth.errors import UNREADABLE
 from berth.leaderelection.candidate import Lease
 from berth.objects.cluster import LeaseSpec
+from berth.objects.event import event_name
 
 API_VERSION: Final = "coordination.k8s.io/v1"
 
@@ -73,7 +74,7 @@ class LeaseLock:
             "kind": "Event",
             "apiVersion": "v1",
             "metadata": {
-                "name": f"{self._name}.{int(now * 1e9):x}",
+                "name": event_name(self._name, int(now * 1e9)),
                 "namespace": self._namespace,
             },
             "involvedObject": {

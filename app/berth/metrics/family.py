@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from itertools import accumulate
 from typing import Final, TypeAlias, TypeVar
 
@@ -58,6 +59,11 @@ class Family:
     def bounds(self) -> tuple[str, ...]:
         """The bucket bounds as Go writes them, infinity included."""
         return (*(go_float(bound) for bound in self.buckets), INFINITY)
+
+
+counter = partial(Family, kind=Kind.COUNTER)
+gauge = partial(Family, kind=Kind.GAUGE)
+histogram = partial(Family, kind=Kind.HISTOGRAM)
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from berth.config.feature_gates import FEATURE_GATES, Gate
-from berth.metrics import families, own_families
+from berth.metrics.families import berth, kube
 from berth.metrics.family import Family, numbers
 from berth.release import PREVIOUS_RELEASE, RELEASE, version
 
@@ -86,15 +86,13 @@ class IdentityCollector(Collector):
         }
         by_stability = Counter(f.stability for f in declared() if f.stability)
         self._metrics = (
-            numbers(families.BUILD_INFO, {tuple(build[k] for k in families.BUILD_INFO.labels): 1}),
-            numbers(families.VERSION_INFO, {(RELEASE, "kube", RELEASE, PREVIOUS_RELEASE): 1}),
+            numbers(kube.BUILD_INFO, {tuple(build[k] for k in kube.BUILD_INFO.labels): 1}),
+            numbers(kube.VERSION_INFO, {(RELEASE, "kube", RELEASE, PREVIOUS_RELEASE): 1}),
             numbers(
-                families.FEATURE_ENABLED,
+                kube.FEATURE_ENABLED,
                 {(name, gate.stage): gate.enabled for name, gate in gates.items()},
             ),
-            numbers(
-                families.REGISTERED_METRICS, {("", level): n for level, n in by_stability.items()}
-            ),
+            numbers(kube.REGISTERED_METRICS, {("", level): n for level, n in by_stability.items()}),
         )
 
     def collect(self) -> tuple[Metric, ...]:
@@ -108,7 +106,7 @@ def declared() -> list[Family]:
     """Return all families that are declared, kube-scheduler's and our own."""
     return [
         thing
-        for module in (families, own_families)
+        for module in (kube, berth)
         for thing in vars(module).values()
         if isinstance(thing, Family)
     ]

@@ -9,10 +9,9 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from berth.clock import Clock
-from berth.metrics import families, own_families
+from berth.metrics.families import berth, kube
 from berth.metrics.family import Counters, Histograms
-from berth.metrics.plugin_metrics import PluginMetrics
-from berth.metrics.request_metrics import RequestMetrics
+from berth.metrics.recorders import PluginMetrics, RequestMetrics
 
 MOST_ATTEMPTS_TOLD_APART: Final = 14
 """Pods that needed more attempts than these share a label (spec §8)."""
@@ -27,33 +26,33 @@ class SchedulerMetrics(Collector):
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._attempts = Counters(families.SCHEDULE_ATTEMPTS)
-        self._attempt_duration = Histograms(families.ATTEMPT_DURATION)
-        self._algorithm_duration = Histograms(families.ALGORITHM_DURATION)
-        self._sli_duration = Histograms(families.POD_SCHEDULING_SLI_DURATION)
-        self._attempts_needed = Histograms(families.POD_SCHEDULING_ATTEMPTS)
-        self._after_flush = Counters(families.POD_SCHEDULED_AFTER_FLUSH)
-        self._batch_attempts = Counters(families.BATCH_ATTEMPTS)
-        self._batch_flushed = Counters(families.BATCH_CACHE_FLUSHED)
-        self._victims = Histograms(families.PREEMPTION_VICTIMS)
-        self._preemption_duration = Histograms(families.PREEMPTION_TASK_DURATION)
-        self._preemptions = Counters(families.PREEMPTION_TASK_EXECUTIONS)
-        self._surplus_victims = Counters(own_families.SURPLUS_VICTIMS)
-        self._permit_wait = Histograms(families.PERMIT_WAIT_DURATION)
-        self._event_handling = Histograms(families.EVENT_HANDLING_DURATION)
-        self._hint_duration = Histograms(families.QUEUEING_HINT_DURATION)
-        self._points = Histograms(families.EXTENSION_POINT_DURATION)
-        self._plugins = Histograms(families.PLUGIN_DURATION)
-        self._claims_created = Counters(families.RESOURCE_CLAIM_CREATES)
-        self._volume_errors = Counters(families.VOLUME_STAGE_ERRORS)
-        self._device_waits = Counters(families.DEVICE_WAITS)
-        self._device_wait_duration = Histograms(families.DEVICE_WAIT_DURATION)
+        self._attempts = Counters(kube.SCHEDULE_ATTEMPTS)
+        self._attempt_duration = Histograms(kube.ATTEMPT_DURATION)
+        self._algorithm_duration = Histograms(kube.ALGORITHM_DURATION)
+        self._sli_duration = Histograms(kube.POD_SCHEDULING_SLI_DURATION)
+        self._attempts_needed = Histograms(kube.POD_SCHEDULING_ATTEMPTS)
+        self._after_flush = Counters(kube.POD_SCHEDULED_AFTER_FLUSH)
+        self._batch_attempts = Counters(kube.BATCH_ATTEMPTS)
+        self._batch_flushed = Counters(kube.BATCH_CACHE_FLUSHED)
+        self._victims = Histograms(kube.PREEMPTION_VICTIMS)
+        self._preemption_duration = Histograms(kube.PREEMPTION_TASK_DURATION)
+        self._preemptions = Counters(kube.PREEMPTION_TASK_EXECUTIONS)
+        self._surplus_victims = Counters(berth.SURPLUS_VICTIMS)
+        self._permit_wait = Histograms(kube.PERMIT_WAIT_DURATION)
+        self._event_handling = Histograms(kube.EVENT_HANDLING_DURATION)
+        self._hint_duration = Histograms(kube.QUEUEING_HINT_DURATION)
+        self._points = Histograms(kube.EXTENSION_POINT_DURATION)
+        self._plugins = Histograms(kube.PLUGIN_DURATION)
+        self._claims_created = Counters(kube.RESOURCE_CLAIM_CREATES)
+        self._volume_errors = Counters(kube.VOLUME_STAGE_ERRORS)
+        self._device_waits = Counters(kube.DEVICE_WAITS)
+        self._device_wait_duration = Histograms(kube.DEVICE_WAIT_DURATION)
         self._requests = RequestMetrics()
-        self._rejecting_attempts = Counters(own_families.REJECTING_ATTEMPTS)
-        self._rejected_nodes = Counters(own_families.REJECTED_NODES)
-        self._plugin_errors = Counters(own_families.PLUGIN_ERRORS)
-        self._plugin_seconds = Counters(own_families.PLUGIN_SECONDS)
-        self._loop_lag = Histograms(own_families.LOOP_LAG)
+        self._rejecting_attempts = Counters(berth.REJECTING_ATTEMPTS)
+        self._rejected_nodes = Counters(berth.REJECTED_NODES)
+        self._plugin_errors = Counters(berth.PLUGIN_ERRORS)
+        self._plugin_seconds = Counters(berth.PLUGIN_SECONDS)
+        self._loop_lag = Histograms(berth.LOOP_LAG)
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:

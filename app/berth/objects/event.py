@@ -1,6 +1,13 @@
 """events.k8s.io/v1 Event, as the scheduler writes it (spec §2.11)."""
 
+import uuid
+from collections.abc import Callable
+from typing import Final
+
 from berth.objects.meta import KubeStruct
+
+NAME_LIMIT: Final = 253
+"""Characters of an object's name."""
 
 
 class ObjectReference(KubeStruct, frozen=True, gc=False):
@@ -38,3 +45,12 @@ class Event(KubeStruct, frozen=True, gc=False, omit_defaults=True):
     type: str
     related: ObjectReference | None = None
     series: EventSeries | None = None
+
+
+def event_name(regarding: str, nanos: int, *, new_uid: Callable[[], uuid.UUID] = uuid.uuid4) -> str:
+    """Return client-go's name of an event: the object's and the time, or a UUID if too long.
+
+    *nanos* is the time in nanoseconds since 1970.
+    """
+    name = f"{regarding}.{nanos:x}"
+    return name if len(name) <= NAME_LIMIT else str(new_uid())

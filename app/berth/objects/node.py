@@ -40,6 +40,8 @@ class NodeStatus(KubeStruct, frozen=True, gc=False):
 
 
 class Node(KubeStruct, frozen=True, gc=False):
+    """A v1.Node, as far as something here reads it."""
+
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()

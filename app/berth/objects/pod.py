@@ -254,6 +254,8 @@ class PodStatus(KubeStruct, frozen=True, gc=False):
 
 
 class Pod(KubeStruct, frozen=True, gc=False):
+    """A v1.Pod, as far as something here reads it."""
+
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()

@@ -10,10 +10,7 @@ from berth.config.defaults import DEFAULT_SCHEDULER_NAME
 from berth.config.load import default_configuration, from_object
 from berth.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile, PluginConfig
 from berth.framework.cycle_state import CycleState
-from berth.framework.devices.allocator import Pick
-from berth.framework.devices.capacity import canonical
-from berth.framework.devices.cycle import KEY as DEVICES
-from berth.framework.devices.cycle import DevicesOfPod
+from berth.framework.explanation import Records
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
@@ -49,7 +46,11 @@ def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     )
     if decision.status is not None:
         finder.run_post_filter_plugins(asked.profile, decision, state=state, nominated=nominated)
-    return {"id": identity} | describe(decision, nodes) | devices_found(state, decision, nodes)
+    return (
+        {"id": identity}
+        | describe(decision, nodes)
+        | findings(asked.profile, state, decision, nodes)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,37 +186,17 @@ def _keys(candidate: Candidate) -> list[str]:
     return sorted(victim.key for victim in candidate.victims)
 
 
-def devices_found(state: CycleState, decision: Decision, nodes: NodeTable) -> dict[str, Any]:
-    """Tell which devices each feasible node would give, if claims are to be allocated."""
-    devices: DevicesOfPod | None = state.get(DEVICES)
-    if devices is None or decision.status is not None:
+def findings(
+    profile: Profile, state: CycleState, decision: Decision, nodes: NodeTable
+) -> dict[str, Any]:
+    """Return what plugins record of nodes that fit, such as devices on offer."""
+    if decision.status is not None:
         return {}
-    names = nodes.names(np.flatnonzero(decision.feasible))
-    finds = {name: devices.found[name] for name in names if name in devices.found}
-    answer = {
-        name: {
-            claim.name: [_device(pick) for pick in picks.picks]
-            for claim, picks in zip(find.claims, find.picks, strict=True)
-        }
-        for name, find in finds.items()
-        if find.claims
-    }
-    return {"devices": answer} if answer else {}
-
-
-def _device(pick: Pick) -> dict[str, Any]:
-    id_ = pick.found.id
-    device: dict[str, Any] = {
-        "request": str(pick.request.name),
-        "driver": id_.driver,
-        "pool": id_.pool,
-        "device": id_.device,
-    }
-    if pick.request.has_admin_access:
-        device["adminAccess"] = True
-    if pick.share:
-        device["consumedCapacity"] = {name: canonical(pick.share[name]) for name in pick.share}
-    return device
+    found: dict[str, Any] = {}
+    for plugin in profile.plugins:
+        if isinstance(plugin, Records):
+            found |= plugin.record(state, nodes, decision.feasible)
+    return found
 
 
 def _scores(decision: Decision, nodes: NodeTable) -> dict[str, Any]:

@@ -7,52 +7,13 @@ from typing import Any
 import msgspec
 
 from berth.cache.cache import Cache
-from berth.framework.listers import Listers
+from berth.framework.kind import Kind
+from berth.framework.listers import Listers, kinds_of
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import Handler
-from berth.objects.cluster import (
-    Namespace,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
-from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.objects.policy import PodDisruptionBudget
-from berth.objects.storage import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-
-KINDS: Mapping[str, type[msgspec.Struct]] = {
-    "CSIDriver": CSIDriver,
-    "CSINode": CSINode,
-    "CSIStorageCapacity": CSIStorageCapacity,
-    "DeviceClass": DeviceClass,
-    "Namespace": Namespace,
-    "Node": Node,
-    "PersistentVolume": PersistentVolume,
-    "PersistentVolumeClaim": PersistentVolumeClaim,
-    "Pod": Pod,
-    "PodDisruptionBudget": PodDisruptionBudget,
-    "ReplicaSet": ReplicaSet,
-    "ReplicationController": ReplicationController,
-    "ResourceClaim": ResourceClaim,
-    "ResourceSlice": ResourceSlice,
-    "Service": Service,
-    "StatefulSet": StatefulSet,
-    "StorageClass": StorageClass,
-    "VolumeAttachment": VolumeAttachment,
-}
-"""The kinds that decide something; objects of others are not read."""
 
 
 class ScenarioError(Exception):
@@ -68,22 +29,27 @@ class Scenario:
     nominated: dict[str, list[PodInfo]] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     """All pods by namespace/name, also those that are done."""
+    _kinds: Mapping[str, Kind[Any]] = field(init=False)
+    _lister_of: Mapping[type[msgspec.Struct], Handler[Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kinds = kinds_of(type(self.listers))
+        self._lister_of = {kind.type: lister for kind, lister in self.listers.by_kind().items()}
 
     def add(self, raw: Mapping[str, Any]) -> None:
         """Take in one API object as JSON gives it; ScenarioError if it is malformed."""
-        kind = raw.get("kind", "")
-        if kind not in KINDS:
-            return
-        self.take_in(read(raw, KINDS[kind]))
+        kind = self._kinds.get(raw.get("kind", ""))
+        if kind is not None:
+            self.take_in(read(raw, kind.type))
 
     def take_in(self, obj: msgspec.Struct) -> None:
-        """Take in one object of ``KINDS``; CacheError if a pod is bound that has no uid."""
+        """Take in one object of a known kind; CacheError if a pod is bound that has no uid."""
         if isinstance(obj, Node):
             self.cache.add_node(obj)
         elif isinstance(obj, Pod):
             self._add_pod(obj)
         else:
-            self._lister(type(obj).__name__).on_add(obj)
+            self._lister_of[type(obj)].on_add(obj)
 
     def _add_pod(self, pod: Pod) -> None:
         self.pods[pod.key] = pod
@@ -104,27 +70,6 @@ class Scenario:
         nominated = self.nominated.get(pod.pod.status.nominated_node_name)
         if nominated is not None:
             nominated[:] = [other for other in nominated if other.uid != pod.uid]
-
-    def _lister(self, kind: str) -> Handler[Any]:
-        by_kind: Mapping[str, Handler[Any]] = {
-            "CSIDriver": self.listers.csi_drivers,
-            "CSINode": self.listers.csi_nodes,
-            "CSIStorageCapacity": self.listers.csi_storage_capacities,
-            "DeviceClass": self.listers.device_classes,
-            "Namespace": self.listers.namespaces,
-            "PersistentVolume": self.listers.persistent_volumes,
-            "PersistentVolumeClaim": self.listers.persistent_volume_claims,
-            "PodDisruptionBudget": self.listers.pod_disruption_budgets,
-            "ReplicaSet": self.listers.replica_sets,
-            "ReplicationController": self.listers.replication_controllers,
-            "ResourceClaim": self.listers.resource_claims,
-            "ResourceSlice": self.listers.resource_slices,
-            "Service": self.listers.services,
-            "StatefulSet": self.listers.stateful_sets,
-            "StorageClass": self.listers.storage_classes,
-            "VolumeAttachment": self.listers.volume_attachments,
-        }
-        return by_kind[kind]
 
     @classmethod
     def of(cls, objects: Iterable[Mapping[str, Any]]) -> "Scenario":

@@ -23,6 +23,7 @@ from berth.framework.interface import (
 from berth.framework.plugin_observer import PluginObserver
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Preemption
+from berth.framework.scalar import ScalarPreFilterExtensions
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Rejection, Verdict
 from berth.profile.statuses import bug_in
@@ -100,7 +101,9 @@ class Guard:
             registered = [self._held(plugin, each) for each in plugin.events_to_register()]
             self._put(plugin, "events_to_register", lambda: registered)
         for method, point in _SYNC.items():
-            if hasattr(plugin, method):
+            if hasattr(plugin, method) and not (
+                method in _BY_ROWS and isinstance(plugin, ScalarPreFilterExtensions)
+            ):
                 self._put(plugin, method, self._sync(plugin, getattr(plugin, method), point))
         for method, point in _ASYNC.items():
             if hasattr(plugin, method):
@@ -256,6 +259,11 @@ def _verdict(answer: Any, args: tuple[Any, ...]) -> Verdict:
     return answer
 
 
+def _extensions(answer: Any, args: tuple[Any, ...]) -> Verdict | None:
+    """Of args, the last is the table."""
+    return None if answer is None else _verdict(answer, args[-3:])
+
+
 def _scores(answer: Any, args: tuple[Any, ...]) -> Any:
     """Of Score, args[2] is the table; of Normalize, the scores."""
     if isinstance(answer, Status):
@@ -310,6 +318,8 @@ class _Point(NamedTuple):
 _SYNC: Final = {
     "pre_enqueue": _Point("PreEnqueue", _status),
     "pre_filter": _Point("PreFilter", _pre_filter),
+    "add_pods": _Point("PreFilterExtensionAddPod", _extensions),
+    "remove_pods": _Point("PreFilterExtensionRemovePod", _extensions),
     "add_pod": _Point("PreFilterExtensionAddPod", _status),
     "remove_pod": _Point("PreFilterExtensionRemovePod", _status),
     "filter": _Point("Filter", _verdict),
@@ -328,3 +338,5 @@ _ASYNC: Final = {
     "post_bind": _Point("PostBind", _ignored, is_asked=False),
 }
 """By method: where plugins are called."""
+_BY_ROWS: Final = frozenset({"add_pods", "remove_pods"})
+"""Of the scalar form the guard stands before each pod: so it knows which node a plugin fails on."""

@@ -37,14 +37,16 @@ from berth.framework.interface import (
     ScorePlugin,
 )
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Ints, Mask, everywhere, is_everywhere
+from berth.framework.verdict import Ints, Mask, Rows, Verdict, everywhere, is_everywhere
 from berth.profile.failures import first_failure, first_failure_together
 from berth.profile.guard import is_in_tree
 from berth.profile.statuses import (
     bug_in,
     failed,
+    failed_rows,
     filter_error,
     invalid_score,
     no_common_nodes,
@@ -218,41 +220,46 @@ class Profile:
         """Enclose all that is done in one attempt to find out which nodes fit, for who looks on."""
         return nullcontext()
 
-    def follows_pods(self, state: CycleState) -> bool:
-        """Whether a PreFilter extension takes part, which must hear of pods that come and go."""
-        return any(plugin.NAME not in state.skip_filter for plugin in self._extensions)
+    def run_pre_filter_extension_add_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> dict[int, Status]:
+        """Tell the PreFilter extensions of *pods* added to *rows*; return by row who failed."""
+        return self._run_extensions("AddPod", "add_pods", state, pod, rows, pods, nodes)
 
-    def run_add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        """Tell the PreFilter extensions that *added* was put on the one row of *nodes*."""
-        for plugin in self._extensions:
-            if plugin.NAME not in state.skip_filter:
-                status: Status | None = self._ask(
-                    "PreFilterExtensionAddPod", plugin, plugin.add_pod, state, pod, added, nodes
-                )
-                if status is not None:
-                    return status.of(plugin.NAME)
-        return None
+    def run_pre_filter_extension_remove_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> dict[int, Status]:
+        """Tell the PreFilter extensions of *pods* removed from *rows*; return by row who failed."""
+        return self._run_extensions("RemovePod", "remove_pods", state, pod, rows, pods, nodes)
 
-    def run_remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
-    ) -> Status | None:
-        """Tell the PreFilter extensions that *removed* was taken off the one row of *nodes*."""
+    def _run_extensions(
+        self,
+        point: str,
+        method: str,
+        state: CycleState,
+        pod: PodInfo,
+        rows: Rows,
+        pods: PodBatch,
+        nodes: NodeTable,
+    ) -> dict[int, Status]:
+        failures: dict[int, Status] = {}
         for plugin in self._extensions:
-            if plugin.NAME not in state.skip_filter:
-                status: Status | None = self._ask(
-                    "PreFilterExtensionRemovePod",
-                    plugin,
-                    plugin.remove_pod,
-                    state,
-                    pod,
-                    removed,
-                    nodes,
-                )
-                if status is not None:
-                    return status.of(plugin.NAME)
-        return None
+            if plugin.NAME in state.skip_filter:
+                continue
+            answer: Verdict | Status | None = self._ask(
+                f"PreFilterExtension{point}",
+                plugin,
+                getattr(plugin, method),
+                state,
+                pod,
+                rows,
+                pods,
+                nodes,
+            )
+            if answer is not None:
+                for row, status in failed_rows(answer, rows).items():
+                    failures.setdefault(row, status.of(plugin.NAME))
+        return failures
 
     def run_post_filters(
         self,

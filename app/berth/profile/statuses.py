@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from berth.framework.interface import MAX_NODE_SCORE, Plugin
 from berth.framework.status import Code, Status
-from berth.framework.verdict import Verdict
+from berth.framework.verdict import Rows, Verdict
 
 
 def bug_in(plugin: Plugin, exc: Exception) -> Status:
@@ -37,6 +37,14 @@ def with_worded_errors(verdict: Verdict, plugin: Plugin) -> Verdict:
             for r in verdict.rejections
         )
     )
+
+
+def failed_rows(answer: Verdict | Status, rows: Rows) -> dict[int, Status]:
+    """Return by row what a PreFilter extension failed with; of a bug all *rows* are the victims."""
+    if isinstance(answer, Status):
+        return dict.fromkeys(rows.tolist(), answer)
+    statuses = ((row, answer.status_of(row)) for row in dict.fromkeys(rows.tolist()))
+    return {row: Status(Code.ERROR, said.reasons) for row, said in statuses if said is not None}
 
 
 def invalid_score(plugin: Plugin, score: int) -> Status:

@@ -1,9 +1,11 @@
-"""What watch events do to queue and cache (spec §11.2, §11.3). The one place that feeds both."""
+"""What watch events do to queue, cache and listers (spec §11): one handler per kind."""
 
 import logging
 from collections.abc import Callable, Container
+from typing import Any, Generic, TypeVar
 
 from berth.cache.cache import Cache, CacheError
+from berth.framework.assume_cache import AssumeCache, resource_claim_cache
 from berth.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -13,15 +15,123 @@ from berth.framework.events import (
     ClusterEvent,
     EventResource,
 )
+from berth.framework.kind import NODES, PODS, Kind
+from berth.framework.listers import ApiObject, Lister, Listers
 from berth.framework.pod_info import PodInfo
+from berth.informer.store import Handler
+from berth.objects.devices import ResourceClaim
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.queue.events_from_update import node_events, pod_events
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reservation import Reservations
-from berth.scheduler.timed_handler import EventTimer
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class EventTimer:
+    """Measures how long handling an event takes (spec §8, ``event_handling_duration_seconds``)."""
+
+    def __init__(self, now: Callable[[], float], observe: Callable[[str, float], None]) -> None:
+        """*now* is a monotonic time; *observe* is given the event's label and seconds."""
+        self.now = now
+        self._observe = observe
+
+    def took(self, label: str, started: float) -> None:
+        """Note that the event, begun at *started* by :meth:`now`, has been handled."""
+        self._observe(label, self.now() - started)
+
+
+def event_handlers(
+    listers: Listers,
+    *,
+    queue: SchedulingQueue,
+    cache: Cache,
+    reservations: Reservations,
+    scheduler_names: Container[str],
+    timer: EventTimer,
+) -> dict[Kind[Any], Handler[Any]]:
+    """Return the handler of every kind, nodes and pods first.
+
+    Pods of *scheduler_names* are ours. A kind that no pod waits for has its lister only.
+    """
+    handlers: dict[Kind[Any], Handler[Any]] = {
+        NODES: NodeHandler(queue=queue, cache=cache, timer=timer),
+        PODS: PodHandler(
+            queue=queue,
+            cache=cache,
+            reservations=reservations,
+            scheduler_names=scheduler_names,
+            timer=timer,
+        ),
+    }
+    for kind, lister in listers.by_kind().items():
+        if kind.event is None:
+            handlers[kind] = lister
+        else:
+            assumed = resource_claim_cache(listers) if kind.type is ResourceClaim else None
+            handlers[kind] = KindHandler(kind, lister, assumed, queue=queue, timer=timer)
+    return handlers
+
+
+class KindHandler(Generic[T]):
+    """Objects of other kinds: to their lister, and to the pods that wait for what changed.
+
+    The lister comes first: a pod that is tried again sees what woke it.
+    """
+
+    def __init__(
+        self,
+        kind: Kind[Any],
+        lister: Lister[T],
+        assumed: AssumeCache[T] | None = None,
+        *,
+        queue: SchedulingQueue,
+        timer: EventTimer,
+    ) -> None:
+        """With *assumed*, pods are woken by the changes that we assume, too, as they are made."""
+        assert kind.event is not None, kind.name
+        self._lister = lister
+        self._queue = queue
+        self._timer = timer
+        self._wakes = kind.wakes
+        self._add = ClusterEvent(kind.event, ActionType.ADD)
+        self._update = ClusterEvent(kind.event, ActionType.UPDATE)
+        self._delete = ClusterEvent(kind.event, ActionType.DELETE)
+        # Put together once.
+        self._labels = [event.label for event in (self._add, self._update, self._delete)]
+        self._is_following = assumed is not None
+        if assumed is not None:
+            assumed.follow(self._move)
+
+    def on_add(self, obj: T) -> None:
+        started = self._timer.now()
+        self._lister.on_add(obj)
+        if not self._is_following:
+            self._move(None, obj)
+        self._timer.took(self._labels[0], started)
+
+    def on_update(self, old: T, new: T) -> None:
+        started = self._timer.now()
+        self._lister.on_update(old, new)
+        if not self._is_following:
+            self._move(old, new)
+        self._timer.took(self._labels[1], started)
+
+    def on_delete(self, obj: T) -> None:
+        started = self._timer.now()
+        self._lister.on_delete(obj)
+        if not self._is_following:
+            self._move(obj, None)
+        self._timer.took(self._labels[2], started)
+
+    def _move(self, old: Any, new: Any) -> None:
+        """Try again the pods that the change may help."""
+        event = self._add if old is None else self._delete if new is None else self._update
+        if event.action & self._wakes:
+            self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
 
 
 def _waiting_pod(action: ActionType) -> str:

@@ -12,7 +12,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask
-from berth.profile.attempt_filters import AttemptFilters, NominatedPods
+from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
 from berth.profile.profile import PreFilterOutcome, Profile, eligible_rows
 from berth.scheduler.decision import Decision
 
@@ -123,7 +123,7 @@ class NodeFinder:
         if outcome.node_names is not None:
             diagnosis.unschedulable_plugins |= set(outcome.plugins_with_nodes)
 
-        filters = AttemptFilters(profile, nominated)
+        filters = FiltersWithNominatedPods(profile, nominated)
         row = None
         if not beyond_nominated:
             row = self._fitting_nominated_row(filters, decision, state, eligible, extender_result)
@@ -131,8 +131,7 @@ class NodeFinder:
         if row is None or look_at_all:
             state.feasible = eligible.copy()
             with profile.filtering(diagnosis):
-                profile.run_filters(state, pod, nodes, diagnosis)
-                self._respect_nominated(filters, decision, state)
+                filters.run_filters(state, pod, nodes, diagnosis)
             if extender_result is not None:
                 self._apply_extender_result(extender_result, decision, state)
             decision.feasible = state.feasible
@@ -206,7 +205,7 @@ class NodeFinder:
             decision.pod,
             self.nodes,
             decision.diagnosis,
-            AttemptFilters(profile, nominated),
+            FiltersWithNominatedPods(profile, nominated),
         )
         if result is None:
             decision.nominated_node = ""
@@ -216,7 +215,7 @@ class NodeFinder:
 
     def _fitting_nominated_row(
         self,
-        filters: AttemptFilters,
+        filters: FiltersWithNominatedPods,
         decision: Decision,
         state: CycleState,
         eligible: Mask,
@@ -230,21 +229,11 @@ class NodeFinder:
         row = self.nodes.row_of.get(name) if name else None
         if row is None or (extender_result is not None and name not in extender_result.nodes):
             return None
-        judged = filters.judge(state.clone(), decision.pod, self.nodes.take([row]))
-        status = judged.status_of(0)
+        overlay = filters.overlay(state, decision.pod, self.nodes, [row])
+        status = overlay.run_filters().status_of(0)
         if status is not None and status.is_rejected and not eligible[row]:
             decision.diagnosis.statuses[row] = status
         return row if status is None else None
-
-    def _respect_nominated(
-        self, filters: AttemptFilters, decision: Decision, state: CycleState
-    ) -> None:
-        """Reject nodes where the pod fits only without the pods nominated there (spec §2.5)."""
-        in_the_way = filters.judge_with_nominated(state, decision.pod, self.nodes)
-        for row, status in in_the_way.items():
-            if state.feasible[row] or decision.diagnosis.status_of(row):
-                decision.diagnosis.statuses[row] = status
-                state.feasible[row] = False
 
     def _apply_extender_result(
         self, extender_result: ExtenderResult, decision: Decision, state: CycleState

@@ -26,7 +26,7 @@ from berth.framework.preemption.pick_node import choose
 from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.profile.attempt_filters import NominatedPods
+from berth.profile.nominated_pods import NominatedPods
 from berth.profile.profile import Profile
 from berth.queue.nominator import Nominator
 from berth.scheduler.decision import Decision

@@ -10,6 +10,6 @@ package per audience:
 What must not: decisions and their words (``berth.explain``), and state. Every endpoint is a
 coroutine, because then it runs on the scheduler's event loop, between two scheduling attempts; a
 plain function would run in a thread and see the node table change. Neighbours: ``berth.explain``
-and ``berth.extender_server`` (answers), ``berth.endpoints`` (puts the routers together),
+and ``berth.extender_server`` (answers), ``berth.assembly`` (puts the routers together),
 ``berth.scheduler_client`` (asks).
 """

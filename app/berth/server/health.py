@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from berth.clock import Clock
 from berth.metrics.exposition import metrics_text
-from berth.metrics.health_metrics import HealthMetrics
+from berth.metrics.recorders import HealthMetrics
 from berth.server.refusal import LONGEST_WORD, MOST_PROBLEMS
 
 log = logging.getLogger(__name__)

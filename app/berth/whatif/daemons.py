@@ -31,6 +31,8 @@ from berth.objects.selectors import NAME_FIELD, required_node_affinity
 from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 
 DAEMON_SET: Final = "DaemonSet"
+DAEMON_SET_VERSION: Final = "apps/v1"
+DAEMON_SETS_PATH: Final = "/apis/apps/v1/daemonsets"
 
 _CONDITIONS: Final = (
     ("not-ready", NO_EXECUTE),

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.errors import UserError
+from berth.framework.listers import KINDS
 from berth.objects.cluster import (
     PriorityClass,
     ReplicaSet,
@@ -27,7 +28,7 @@ from berth.objects.node import Node
 from berth.objects.pod import PersistentVolumeClaimSource, Pod, PodSpec, PodStatus, Volume
 from berth.objects.pod_defaults import SYSTEM_PRIORITIES, default_pod, merge_match_label_keys
 from berth.objects.storage import PersistentVolumeClaim
-from berth.offline.scenario import KINDS, ScenarioError, read
+from berth.offline.scenario import ScenarioError, read
 from berth.whatif.daemons import DaemonSet, declared
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -39,18 +40,6 @@ _OWNERS: Final[Mapping[str, tuple[str, type[KubeStruct]]]] = {
     "ReplicationController": ("ReplicationController", ReplicationController),
     "StatefulSet": ("StatefulSet", StatefulSet),
 }
-_CLUSTER_SCOPED: Final = frozenset(
-    {
-        "CSIDriver",
-        "CSINode",
-        "DeviceClass",
-        "Namespace",
-        "PersistentVolume",
-        "ResourceSlice",
-        "StorageClass",
-        "VolumeAttachment",
-    }
-)
 _TEMPLATES: Final = ("Pod", "PodTemplate", "Job", "CronJob", *_OWNERS)
 
 _replace = msgspec.structs.replace
@@ -136,16 +125,16 @@ def companion(manifest: Mapping[str, Any], *, at: str) -> KubeStruct:
 
     It is as the API server would have it. Raises QuestionError.
     """
-    kind = str(manifest["kind"])
-    made: Any = _read(manifest, KINDS[kind], at=at)
+    kind = KINDS[str(manifest["kind"])]
+    made: Any = _read(manifest, kind.type, at=at)
     name = _name(manifest, at=at)
     if not name:
         raise QuestionError(f"{at}.metadata.name: needed")
-    namespace = "" if kind in _CLUSTER_SCOPED else made.metadata.namespace or "default"
+    namespace = (made.metadata.namespace or "default") if kind.namespaced else ""
     meta = _replace(
         made.metadata,
         namespace=namespace,
-        uid=f"what-if:{kind}/{namespace}/{name}",
+        uid=f"what-if:{kind.name}/{namespace}/{name}",
         resource_version="1",
     )
     found: KubeStruct = _replace(made, metadata=meta)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from berth.framework.listers import KINDS
 from berth.objects.meta import KubeStruct
-from berth.offline.scenario import KINDS
 from berth.whatif.daemons import DAEMON_SET
 from berth.whatif.manifests import QuestionError, companion, priority_class
 from berth.whatif.question import Replicas

@@ -16,21 +16,22 @@ passed over; it has no configuration. DaemonSets are read where a List has them.
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from types import GenericAlias
 from typing import Any, Final
 
 import msgspec
 
 from berth.cache.cache import CacheError
 from berth.errors import UNREADABLE, UserError
+from berth.framework.kind import Kind
+from berth.framework.listers import Listers, kinds_of
 from berth.objects.meta import KubeStruct
-from berth.offline.scenario import KINDS, Scenario
-from berth.whatif.daemons import DAEMON_SET
+from berth.offline.scenario import Scenario
+from berth.whatif.daemons import DAEMON_SET, DAEMON_SET_VERSION
 
 API_VERSION: Final = "berth/v1"
 KIND: Final = "Snapshot"
@@ -38,28 +39,6 @@ BATCH: Final = 100
 """Objects that are written before others get a turn; at most so many are in one list."""
 MOST_BYTES: Final = 1 << 30
 """Of a compressed file, when it is unpacked."""
-
-_GROUPS: Final[Mapping[str, str]] = {
-    "CSIDriver": "storage.k8s.io/v1",
-    "CSINode": "storage.k8s.io/v1",
-    "CSIStorageCapacity": "storage.k8s.io/v1",
-    DAEMON_SET: "apps/v1",
-    "DeviceClass": "resource.k8s.io/v1",
-    "PodDisruptionBudget": "policy/v1",
-    "ReplicaSet": "apps/v1",
-    "ResourceClaim": "resource.k8s.io/v1",
-    "ResourceSlice": "resource.k8s.io/v1",
-    "StatefulSet": "apps/v1",
-    "StorageClass": "storage.k8s.io/v1",
-    "VolumeAttachment": "storage.k8s.io/v1",
-}
-"""The apiVersion of kinds that are not of ``v1``."""
-
-_WITH_RAW: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "ResourceClaim"})
-"""Kinds that carry what they were decoded from, for writing them back."""
-
-_READ: Final[Mapping[str, Any]] = {**KINDS, DAEMON_SET: dict[str, Any]}
-"""What is decoded of each kind."""
 
 _GZIP: Final = b"\x1f\x8b"
 
@@ -79,6 +58,8 @@ class Snapshot:
     objects: Mapping[str, Sequence[KubeStruct]] = field(default_factory=dict)
     daemon_sets: Sequence[Mapping[str, Any]] = ()
     """Manifests, where they are known: a scheduler does not watch them."""
+    listers: type[Listers] = Listers
+    """Declares the kinds of the objects."""
 
     def encode(self) -> Iterator[bytes]:
         """Yield the JSON in pieces, none of which takes more than some milliseconds to make."""
@@ -87,14 +68,16 @@ class Snapshot:
             head["config"] = dict(self.config)
         yield msgspec.json.encode(head)[:-1] + b',"items":['
         separator = b""
-        for kind, objects in self.objects.items():
+        kinds = kinds_of(self.listers)
+        for name, objects in self.objects.items():
+            kind = kinds[name]
+            typed: dict[str, Any] = {"apiVersion": kind.api_version, "kind": f"{name}List"}
             for start in range(0, len(objects), BATCH):
-                batch = [_as_read(kind, obj) for obj in objects[start : start + BATCH]]
-                typed = {"apiVersion": api_version(kind), "kind": f"{kind}List"}
+                batch = [kind.without_raw(obj) for obj in objects[start : start + BATCH]]
                 yield separator + msgspec.json.encode(typed | {"items": batch})
                 separator = b",\n"
         if self.daemon_sets:
-            typed = {"apiVersion": api_version(DAEMON_SET), "kind": f"{DAEMON_SET}List"}
+            typed = {"apiVersion": DAEMON_SET_VERSION, "kind": f"{DAEMON_SET}List"}
             yield separator + msgspec.json.encode(typed | {"items": self.daemon_sets})
         yield b"]}\n"
 
@@ -103,7 +86,7 @@ class Snapshot:
 
         Raises SnapshotError for pods that cannot be told apart.
         """
-        scenario = Scenario()
+        scenario = Scenario(listers=self.listers())
         try:
             for obj in chain(*self.objects.values()):
                 scenario.take_in(obj)
@@ -111,15 +94,6 @@ class Snapshot:
             raise SnapshotError(str(exc)) from exc
         scenario.cache.refresh_order()
         return scenario
-
-
-def api_version(kind: str) -> str:
-    """Return the apiVersion of a kind that we read."""
-    return _GROUPS.get(kind, "v1")
-
-
-def _as_read(kind: str, obj: KubeStruct) -> KubeStruct:
-    return msgspec.structs.replace(obj, raw=b"") if kind in _WITH_RAW else obj
 
 
 class _Document(msgspec.Struct, rename="camel"):
@@ -139,12 +113,8 @@ class _Item(msgspec.Struct):
 
 _decode_document = msgspec.json.Decoder(_Document).decode
 _decode_item = msgspec.json.Decoder(_Item).decode
-_decode_many: Final[Mapping[str, Callable[[msgspec.Raw], list[KubeStruct] | None]]] = {
-    # null is how Go writes an empty list
-    kind: msgspec.json.Decoder(GenericAlias(list, (of,)) | None).decode
-    for kind, of in _READ.items()
-}
-_decode_one: Final = {kind: msgspec.json.Decoder(of).decode for kind, of in _READ.items()}
+_decode_one = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_all = msgspec.json.Decoder(list[dict[str, Any]] | None).decode
 
 
 def load(path: Path) -> Snapshot:
@@ -156,10 +126,10 @@ def load(path: Path) -> Snapshot:
     return decode(data, source=str(path))
 
 
-def decode(data: bytes, *, source: str) -> Snapshot:
+def decode(data: bytes, *, source: str, listers: type[Listers] = Listers) -> Snapshot:
     """Read the bytes of a snapshot, or of a List; *source* names them in errors.
 
-    Raises SnapshotError.
+    Objects of the kinds that *listers* declares are read. Raises SnapshotError.
     """
     try:
         document = _decode_document(_unpacked(data))
@@ -170,11 +140,12 @@ def decode(data: bytes, *, source: str) -> Snapshot:
         got = f"apiVersion {document.api_version!r}, kind {document.kind!r}"
         raise SnapshotError(f"{source}: a {API_VERSION} {KIND} or a List is needed, got {got}")
     objects: dict[str, list[Any]] = {DAEMON_SET: []}
-    for kind, found in _read_all(document, source):
+    for kind, found in _read_all(document, source, kinds_of(listers)):
         objects.setdefault(kind, []).extend(found)
     daemon_sets = tuple(objects.pop(DAEMON_SET))
     time = (document.metadata or {}).get("time", "") if is_ours else ""
-    return Snapshot(str(time), document.config if is_ours else None, objects, daemon_sets)
+    config = document.config if is_ours else None
+    return Snapshot(str(time), config, objects, daemon_sets, listers)
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -187,20 +158,22 @@ def _unpacked(data: bytes) -> bytes:
     return unpacked
 
 
-def _read_all(document: _Document, source: str) -> Iterator[tuple[str, Iterable[Any]]]:
+def _read_all(
+    document: _Document, source: str, kinds: Mapping[str, Kind[Any]]
+) -> Iterator[tuple[str, Iterable[Any]]]:
     """Yield kind and objects, list by list."""
     of_list = document.kind.removesuffix("List")
     for index, raw in enumerate(document.items or ()):
         where = f"{source}: items[{index}]"
         try:
             item = _decode_item(raw)
-            kind = item.kind.removesuffix("List") or of_list
-            where = f"{where}, {kind}"
-            if kind not in _READ:
-                continue
-            if item.kind.endswith("List"):
-                yield kind, _decode_many[kind](item.items) or ()
-            else:
-                yield kind, [_decode_one[kind](raw)]
+            name = item.kind.removesuffix("List") or of_list
+            where = f"{where}, {name}"
+            kind, is_list = kinds.get(name), item.kind.endswith("List")
+            if kind is not None:
+                found = kind.decode_list(item.items) if is_list else [kind.decode_bare(raw)]
+                yield name, found or ()
+            elif name == DAEMON_SET:
+                yield name, (_decode_all(item.items) if is_list else [_decode_one(raw)]) or ()
         except UNREADABLE as exc:
             raise SnapshotError(f"{where}: {exc}") from exc

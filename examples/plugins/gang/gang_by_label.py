@@ -3,20 +3,24 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from berth.framework.cycle_state import CycleState, Gang
-from berth.framework.events import (
+from berth.plugin import (
+    SKIP,
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
+    CycleState,
+    EnqueueExtensions,
     EventResource,
+    Gang,
+    Handle,
     Hint,
+    NodeTable,
+    Pod,
+    PodInfo,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    Status,
 )
-from berth.framework.handle import Handle
-from berth.framework.interface import EnqueueExtensions, PreEnqueuePlugin, PreFilterPlugin
-from berth.framework.node_table import NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import SKIP, Status
-from berth.objects.pod import Pod
 
 NAME_LABEL: Final = "gang.example.com/name"
 SIZE_LABEL: Final = "gang.example.com/size"

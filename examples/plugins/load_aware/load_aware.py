@@ -13,20 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from berth.framework.cycle_state import CycleState
-from berth.framework.handle import Handle
-from berth.framework.interface import (
+from berth.plugin import (
+    CPU,
     MAX_NODE_SCORE,
+    MEMORY,
+    CycleState,
+    Handle,
+    Ints,
+    NodeTable,
     PluginArgs,
+    PodInfo,
     PreScorePlugin,
     ScorePlugin,
     Scores,
+    Status,
+    quantity,
 )
-from berth.framework.node_table import CPU, MEMORY, NodeTable
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
-from berth.framework.verdict import Ints
-from berth.objects import quantity
 
 log = logging.getLogger(__name__)
 

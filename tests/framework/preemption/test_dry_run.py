@@ -14,15 +14,14 @@ from berth.framework.listers import Lister
 from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import Preemption
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.dry_run import NO_VICTIMS, DryRun
+from berth.framework.preemption.dry_run import NO_VICTIMS, DryRun, Selected
 from berth.framework.preemption.importance import importance
 from berth.framework.preemption.ranks import Ranks
 from berth.framework.scalar import ScalarFilter
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
-from berth.profile.attempt_filters import AttemptFilters
+from berth.profile.nominated_pods import FiltersWithNominatedPods
 from berth.profile.profile import Profile
 from berth_plugins.node_ports import NodePorts
 from berth_plugins.node_resources_fit import NodeResourcesFit
@@ -31,13 +30,6 @@ from tests.builders import disruption_budget, node, pod, selector
 
 CPU, PRIORITY = 4, 5
 WEB = selector({"app": "web"})
-
-
-class OneByOne(AttemptFilters):
-    """Has every node asked about alone, although no plugin needs that."""
-
-    def is_per_node(self, state: CycleState) -> bool:
-        return True
 
 
 class Fragile(ScalarFilter):
@@ -60,7 +52,7 @@ class Cluster:
     budget: int
     """How many pods of the application ``web`` may be evicted."""
 
-    def try_all(self, preemptor: Pod, filters: type[AttemptFilters], *, enough: int) -> Preemption:
+    def dry_run(self, preemptor: Pod) -> DryRun:
         nodes = NodeTable()
         for i, on_node in enumerate(self.pods):
             row = nodes.add_node(node(f"n{i}", cpu=CPU))
@@ -80,21 +72,26 @@ class Cluster:
         )
         info, state = PodInfo(preemptor), CycleState()
         assert profile.run_pre_filter(state, info, nodes).status is None
-        runner = filters(
+        filters = FiltersWithNominatedPods(
             profile,
             {f"n{i}": [PodInfo(one) for one in there] for i, there in enumerate(self.nominated)},
         )
-        run = DryRun(info, nodes, state, runner, Ranks(), DisruptionBudgets(budgets))
-        return run.try_nodes(nodes.order, enough=enough)
+        run = DryRun(info, nodes, state, filters, Ranks(), DisruptionBudgets(budgets))
+        run.ranks.lowest_priorities(nodes)
+        return run
 
 
-def told(found: Preemption) -> tuple[list[Any], dict[int, Status | None]]:
-    """Put what was found into plain values."""
-    rows = range(found.rejected.num_all_nodes)
-    return (
-        [(c.row, [v.name for v in c.victims], c.pdb_violations) for c in found.candidates],
-        {row: found.rejected.status_of(row) for row in rows},
-    )
+Told = dict[int, tuple[list[str], int] | Status | None]
+
+
+def told(selected: Selected) -> Told:
+    """Put what was found, by position, into plain values."""
+    found: Told = {
+        i: ([v.name for v in c.victims], c.pdb_violations) for i, c in selected.candidates.items()
+    }
+    return {
+        i: selected.statuses.status_of(i) for i in range(selected.statuses.num_all_nodes)
+    } | found
 
 
 @st.composite
@@ -128,32 +125,59 @@ preemptors = st.builds(
 
 
 @settings(max_examples=150, deadline=None)
+@given(clusters(), preemptors)
+def test_asking_about_many_nodes_is_asking_about_each(cluster: Cluster, preemptor: Pod) -> None:
+    run = cluster.dry_run(preemptor)
+    together = told(run.select_victims_on_nodes(run.nodes.order))
+    alone = {row: told(run.select_victims_on_nodes(np.array([row])))[0] for row in run.nodes.order}
+    assert together == alone
+
+
+@settings(max_examples=150, deadline=None)
 @given(clusters(), preemptors, st.integers(1, 6))
-def test_asking_about_many_nodes_is_asking_about_each(
+def test_nodes_are_tried_until_there_are_enough_candidates(
     cluster: Cluster, preemptor: Pod, enough: int
 ) -> None:
-    together = cluster.try_all(preemptor, AttemptFilters, enough=enough)
-    assert told(together) == told(cluster.try_all(preemptor, OneByOne, enough=enough))
+    run = cluster.dry_run(preemptor)
+    non_violating: list[int] = []
+    violating: list[int] = []
+    rejected: dict[int, Status | None] = {}
+    for row, on_node in enumerate(cluster.pods):
+        if non_violating and len(non_violating) + len(violating) >= enough:
+            break
+        match told(run.select_victims_on_nodes(np.array([row])))[0]:
+            case _ if not any(PodInfo(p).priority < PRIORITY for p in on_node):
+                rejected[row] = NO_VICTIMS
+            case (_, 0):
+                non_violating.append(row)
+            case (_, _):
+                violating.append(row)
+            case status:
+                rejected[row] = status
+
+    found = run.dry_run_preemption(run.nodes.order, num_candidates=enough)
+
+    want = [*non_violating[:enough], *violating[:enough]]
+    assert [candidate.row for candidate in found.candidates] == want
+    statuses = {row: found.rejected.status_of(row) for row in range(len(cluster.pods))}
+    assert {row: status for row, status in statuses.items() if status} == rejected
 
 
 @settings(max_examples=150, deadline=None)
 @given(clusters(), preemptors)
 def test_the_victims_are_those_of_the_rule(cluster: Cluster, preemptor: Pod) -> None:
-    found = cluster.try_all(preemptor, AttemptFilters, enough=len(cluster.pods))
-    by_row = {c.row: ([v.name for v in c.victims], c.pdb_violations) for c in found.candidates}
+    run = cluster.dry_run(preemptor)
+    found = told(run.select_victims_on_nodes(run.nodes.order))
     for row in range(len(cluster.pods)):
-        status = found.rejected.status_of(row)
-        match by_the_rule(cluster, row, preemptor):
-            case "nobody":
-                assert status == NO_VICTIMS
-            case "error":
-                assert status is not None
+        match by_the_rule(cluster, row, preemptor), found[row]:
+            case "nobody", _:
+                pass
+            case "error", Status() as status:
                 assert status.code is Code.ERROR
-            case "no":
-                assert status is not None
+            case "no", Status() as status:
                 assert status.is_rejected
-            case victims:
-                assert by_row[row] == victims
+            case victims, selected:
+                assert selected == victims
 
 
 def by_the_rule(cluster: Cluster, row: int, preemptor: Pod) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from berth.client.errors import ForbiddenError
-from berth.config.options import Options
+from berth.config.options import DelegatingAuthenticationOptions, Options
 from berth.server.access.authentication_settings import (
     LOOKUP,
     AuthenticationError,
@@ -45,7 +45,7 @@ def told(settings: AuthenticationSettings) -> tuple[str | None, str | None]:
 
 async def test_what_the_cluster_says() -> None:
     api = publishing(PUBLISHED)
-    settings = await authentication_settings(Options(), api)
+    settings = await authentication_settings(DelegatingAuthenticationOptions(), api)
 
     assert api.requests == [Request("GET", LOOKUP)]
     assert told(settings) == (CLIENTS, PROXIES)
@@ -84,7 +84,7 @@ async def test_flags_win(
 ) -> None:
     file = tmp_path / "ca.crt"
     file.write_text(OTHERS)
-    options = Options(
+    options = DelegatingAuthenticationOptions(
         client_ca_file=str(file) if clients else "",
         requestheader_client_ca_file=str(file) if proxies else "",
     )
@@ -95,13 +95,15 @@ async def test_flags_win(
 
 async def test_the_cluster_need_not_be_asked() -> None:
     api = publishing(PUBLISHED)
-    options = Options(authentication_skip_lookup=True)
+    options = DelegatingAuthenticationOptions(authentication_skip_lookup=True)
     assert told(await authentication_settings(options, api)) == (None, None)
     assert api.requests == []
 
 
 async def test_a_cluster_that_says_nothing() -> None:
-    assert told(await authentication_settings(Options(), publishing({}))) == (
+    assert told(
+        await authentication_settings(DelegatingAuthenticationOptions(), publishing({}))
+    ) == (
         None,
         None,
     )
@@ -127,17 +129,22 @@ REFUSED = ForbiddenError(403, "Forbidden", "not yours to read")
 )
 async def test_a_failed_lookup(answer: bytes | Exception, why: str) -> None:
     api = FakeApi(lambda _request: answer)
-    strict = Options(authentication_tolerate_lookup_failure=False)
+    strict = DelegatingAuthenticationOptions(authentication_tolerate_lookup_failure=False)
     with pytest.raises(AuthenticationError, match=why):
         await authentication_settings(strict, api)
-    assert told(await authentication_settings(Options(), api)) == (None, None)
+    assert told(await authentication_settings(DelegatingAuthenticationOptions(), api)) == (
+        None,
+        None,
+    )
 
 
 async def test_a_later_lookup_that_fails_changes_what_flags_say_only(tmp_path: Path) -> None:
-    known = await authentication_settings(Options(), publishing(PUBLISHED))
+    known = await authentication_settings(DelegatingAuthenticationOptions(), publishing(PUBLISHED))
     file = tmp_path / "ca.crt"
     file.write_text(OTHERS)
-    options = Options(client_ca_file=str(file), authentication_tolerate_lookup_failure=False)
+    options = DelegatingAuthenticationOptions(
+        client_ca_file=str(file), authentication_tolerate_lookup_failure=False
+    )
     failing = FakeApi(lambda _request: REFUSED)
     assert told(await authentication_settings(options, failing, known=known)) == (OTHERS, PROXIES)
 
@@ -146,8 +153,8 @@ async def test_a_later_lookup_that_fails_changes_what_flags_say_only(tmp_path: P
 async def test_a_file_that_cannot_be_used(tmp_path: Path, field: str) -> None:
     flag = "--" + field.replace("_", "-")
     with pytest.raises(AuthenticationError, match=f"{flag} /nowhere: No such file"):
-        await authentication_settings(Options(**{field: "/nowhere"}), FakeApi())  # type: ignore[arg-type]  # the field is one of str
+        await authentication_settings(Options.of({field: "/nowhere"}).authentication, FakeApi())
     empty = tmp_path / "empty"
     empty.touch()
     with pytest.raises(AuthenticationError, match=f"{flag} {empty}: "):
-        await authentication_settings(Options(**{field: str(empty)}), FakeApi())  # type: ignore[arg-type]  # the field is one of str
+        await authentication_settings(Options.of({field: str(empty)}).authentication, FakeApi())

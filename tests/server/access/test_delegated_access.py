@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from berth.client.errors import UnavailableError
 from berth.client.reviews import TOKEN_REVIEWS
 from berth.clock import FakeClock
-from berth.config.options import Options
+from berth.config.options import DelegatingAuthenticationOptions, DelegatingAuthorizationOptions
 from berth.server.access.secure_serving import with_delegated_access
 from tests.client.fake_api import FakeApi, Request
 
@@ -47,7 +47,12 @@ async def ask(path: str, *, token: str = "", method: str = "GET") -> tuple[httpx
     """Return the answer, and whether the application was asked."""
     application, api = Application(), FakeApi(reviewer)
     access = with_delegated_access(
-        application, Options(), tokens=api, permissions=api, clock=FakeClock()
+        application,
+        DelegatingAuthenticationOptions(),
+        DelegatingAuthorizationOptions(),
+        tokens=api,
+        permissions=api,
+        clock=FakeClock(),
     )
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with httpx.AsyncClient(

@@ -52,10 +52,22 @@ class Scene:
         async with AsyncExitStack() as cleanup:
             api = await self.cluster.connect("test", user=SCHEDULER)
             cleanup.push_async_callback(api.close)
-            options = Options(**{**ANY_PORT, **flags})
-            access = with_delegated_access(app, options, tokens=api, permissions=api, clock=CLOCK)
+            options = Options.of({**ANY_PORT, **flags})
+            access = with_delegated_access(
+                app,
+                options.authentication,
+                options.authorization,
+                tokens=api,
+                permissions=api,
+                clock=CLOCK,
+            )
             server = SecureServer(
-                access, options, authenticator=access.authenticator, api=api, clock=CLOCK
+                access,
+                options.secure_serving,
+                options.authentication,
+                authenticator=access.authenticator,
+                api=api,
+                clock=CLOCK,
             )
             await server.start()
             cleanup.push_async_callback(server.stop)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from berth.certificates import KeyPair, self_signed
-from berth.config.options import Options
+from berth.config.options import SecureServingOptions
 from berth.server.access.client_certificates import CertificateAuthorities
 from berth.server.access.serving_tls import ServingTls
 from berth.server.access.tls_settings import SUITES, TlsFlagError
@@ -76,13 +76,13 @@ def showing(shown: KeyPair, tmp_path: Path) -> ssl.SSLContext:
     return context
 
 
-def files(shown: KeyPair, folder: Path, name: str = "tls") -> Options:
+def files(shown: KeyPair, folder: Path, name: str = "tls") -> SecureServingOptions:
     certificate, key = written(shown, folder, name)
-    return Options(tls_cert_file=certificate, tls_private_key_file=key)
+    return SecureServingOptions(tls_cert_file=certificate, tls_private_key_file=key)
 
 
 def test_a_certificate_is_made_up_for_this_machine() -> None:
-    tls = ServingTls(Options(), now=NOW)
+    tls = ServingTls(SecureServingOptions(), now=NOW)
     shown = shake_hands(tls).shown
     assert shown is not None
     trusting = ssl.create_default_context(cadata=ssl.DER_cert_to_PEM_cert(shown))
@@ -123,7 +123,7 @@ def test_an_encrypted_key_is_refused_and_nobody_asked_for_a_password(tmp_path: P
 
 
 def test_a_folder_keeps_the_certificate(tmp_path: Path) -> None:
-    options = Options(cert_dir=str(tmp_path / "certs"))
+    options = SecureServingOptions(cert_dir=str(tmp_path / "certs"))
     first = shake_hands(ServingTls(options, now=NOW)).shown
     assert shake_hands(ServingTls(options, now=NOW)).shown == first
     assert sorted(file.name for file in (tmp_path / "certs").iterdir()) == [
@@ -137,7 +137,7 @@ def test_a_folder_with_half_a_certificate_gets_a_whole_one_for_its_owner(tmp_pat
     key = tmp_path / "kube-scheduler.key"
     key.write_text("of somebody who waits to read more")
     key.chmod(0o666)
-    shake_hands(ServingTls(Options(cert_dir=str(tmp_path)), now=NOW))
+    shake_hands(ServingTls(SecureServingOptions(cert_dir=str(tmp_path)), now=NOW))
     assert key.stat().st_mode & 0o777 == 0o600
 
 
@@ -148,7 +148,7 @@ def test_a_folder_with_a_link_is_refused(tmp_path: Path, name: str) -> None:
     folder.mkdir()
     (folder / name).symlink_to(target)
     with pytest.raises(TlsFlagError, match=f"--cert-dir {folder}/{name}: is a symbolic link"):
-        ServingTls(Options(cert_dir=str(folder)), now=NOW)
+        ServingTls(SecureServingOptions(cert_dir=str(folder)), now=NOW)
     assert not target.exists()
 
 
@@ -172,7 +172,7 @@ def test_certificates_for_names(tmp_path: Path, asked_for: str | None, want: str
     }
     names = {name: ",".join(written(shown[name], tmp_path, name)) for name in shown}
     certificate, key = names["tls"].split(",")
-    options = Options(
+    options = SecureServingOptions(
         tls_cert_file=certificate,
         tls_private_key_file=key,
         tls_sni_cert_key=(f"{names['given']}:given.example,also.example", names["own"]),
@@ -182,7 +182,7 @@ def test_certificates_for_names(tmp_path: Path, asked_for: str | None, want: str
 
 def test_clients_are_asked_for_a_certificate_and_need_none(tmp_path: Path) -> None:
     ann, eve = authority("ours").issue("ann"), authority("theirs").issue("eve")
-    tls = ServingTls(Options(), now=NOW)
+    tls = ServingTls(SecureServingOptions(), now=NOW)
     assert shake_hands(tls, showing(ann, tmp_path)).client is None
 
     tls.believe([authority("ours").pem])
@@ -202,7 +202,7 @@ def test_clients_are_asked_for_a_certificate_and_need_none(tmp_path: Path) -> No
 
 def test_a_certificate_of_a_server_makes_nobody_a_client(tmp_path: Path) -> None:
     server = authority("ours").issue("ann", purpose=ExtendedKeyUsageOID.SERVER_AUTH)
-    tls = ServingTls(Options(), now=NOW)
+    tls = ServingTls(SecureServingOptions(), now=NOW)
     tls.believe([authority("ours").pem])
     with pytest.raises(ssl.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
         shake_hands(tls, showing(server, tmp_path))
@@ -221,7 +221,7 @@ def test_a_new_certificate_leaves_the_authorities(tmp_path: Path) -> None:
 def test_authorities_may_stand_in_any_text() -> None:
     authority = Authority("clients", now=NOW)
     pem = f"# für Clients\n{authority.pem}\nund das war es\n"
-    tls = ServingTls(Options(), now=NOW)
+    tls = ServingTls(SecureServingOptions(), now=NOW)
     tls.believe([CertificateAuthorities(pem).pem])
 
     assert CertificateAuthorities(pem).pem == authority.pem
@@ -237,7 +237,7 @@ def test_authorities_may_stand_in_any_text() -> None:
     ],
 )
 def test_versions(minimum: str, client: ssl.TLSVersion, works: bool) -> None:
-    tls = ServingTls(Options(tls_min_version=minimum), now=NOW)
+    tls = ServingTls(SecureServingOptions(tls_min_version=minimum), now=NOW)
     context = trusting_all()
     context.maximum_version = client
     if works:
@@ -249,7 +249,7 @@ def test_versions(minimum: str, client: ssl.TLSVersion, works: bool) -> None:
 
 def test_cipher_suites() -> None:
     names = ("TLS_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256")
-    tls = ServingTls(Options(tls_cipher_suites=names), now=NOW)
+    tls = ServingTls(SecureServingOptions(tls_cipher_suites=names), now=NOW)
     context = trusting_all()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     assert shake_hands(tls, context).cipher == "ECDHE-ECDSA-AES128-GCM-SHA256"
@@ -260,44 +260,61 @@ def test_cipher_suites() -> None:
 
 @pytest.mark.parametrize("name", SUITES)
 def test_openssl_has_all_suites(name: str) -> None:
-    context = ServingTls(Options(tls_cipher_suites=(name,)), now=NOW).context
+    context = ServingTls(SecureServingOptions(tls_cipher_suites=(name,)), now=NOW).context
     assert SUITES[name] in [cipher["name"] for cipher in context.get_ciphers()]
 
 
 def test_an_intermediate_authority_may_be_named_alone() -> None:
-    assert ServingTls(Options(), now=NOW).context.verify_flags & ssl.VERIFY_X509_PARTIAL_CHAIN
+    assert (
+        ServingTls(SecureServingOptions(), now=NOW).context.verify_flags
+        & ssl.VERIFY_X509_PARTIAL_CHAIN
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        pytest.param(Options(tls_min_version="1.2"), "--tls-min-version 1.2: must", id="version"),
         pytest.param(
-            Options(tls_cipher_suites=("TLS_AES_128_GCM_SHA256", "RC4")),
+            SecureServingOptions(tls_min_version="1.2"), "--tls-min-version 1.2: must", id="version"
+        ),
+        pytest.param(
+            SecureServingOptions(tls_cipher_suites=("TLS_AES_128_GCM_SHA256", "RC4")),
             "--tls-cipher-suites RC4: must be of TLS_",
             id="suite",
         ),
-        pytest.param(Options(tls_cert_file="x"), "--tls-cert-file x: .* go together", id="no key"),
         pytest.param(
-            Options(tls_private_key_file="x"), "--tls-private-key-file x: ", id="no certificate"
+            SecureServingOptions(tls_cert_file="x"),
+            "--tls-cert-file x: .* go together",
+            id="no key",
         ),
         pytest.param(
-            Options(tls_cert_file="/nowhere", tls_private_key_file="x"),
+            SecureServingOptions(tls_private_key_file="x"),
+            "--tls-private-key-file x: ",
+            id="no certificate",
+        ),
+        pytest.param(
+            SecureServingOptions(tls_cert_file="/nowhere", tls_private_key_file="x"),
             "--tls-cert-file /nowhere: No such file",
             id="no file",
         ),
         pytest.param(
-            Options(cert_dir="/dev/null/x"), "--cert-dir /dev/null/x.*: Not a dir", id="no folder"
+            SecureServingOptions(cert_dir="/dev/null/x"),
+            "--cert-dir /dev/null/x.*: Not a dir",
+            id="no folder",
         ),
         pytest.param(
-            Options(tls_sni_cert_key=("a",)), "--tls-sni-cert-key a: must be", id="no pair"
+            SecureServingOptions(tls_sni_cert_key=("a",)),
+            "--tls-sni-cert-key a: must be",
+            id="no pair",
         ),
         pytest.param(
-            Options(tls_sni_cert_key=("/nowhere,b",)), "--tls-sni-cert-key /nowhere", id="no SNI"
+            SecureServingOptions(tls_sni_cert_key=("/nowhere,b",)),
+            "--tls-sni-cert-key /nowhere",
+            id="no SNI",
         ),
     ],
 )
-def test_flags_that_cannot_be_obeyed(options: Options, why: str) -> None:
+def test_flags_that_cannot_be_obeyed(options: SecureServingOptions, why: str) -> None:
     with pytest.raises(TlsFlagError, match=why):
         ServingTls(options, now=NOW)
 
@@ -309,7 +326,7 @@ def test_files_that_do_not_belong_together(tmp_path: Path) -> None:
     garbage = KeyPair(b"-", b"-")
     certificate, key = written(garbage, tmp_path, "garbage")
     with pytest.raises(TlsFlagError, match="--tls-sni-cert-key"):
-        ServingTls(Options(tls_sni_cert_key=(f"{certificate},{key}",)), now=NOW)
+        ServingTls(SecureServingOptions(tls_sni_cert_key=(f"{certificate},{key}",)), now=NOW)
 
 
 def test_a_certificate_without_names(tmp_path: Path) -> None:
@@ -317,4 +334,4 @@ def test_a_certificate_without_names(tmp_path: Path) -> None:
     certificate, key = written(nameless, tmp_path, "nameless")
     assert not x509.load_pem_x509_certificate(nameless.certificate).subject
     with pytest.raises(TlsFlagError, match="is for no name"):
-        ServingTls(Options(tls_sni_cert_key=(f"{certificate},{key}",)), now=NOW)
+        ServingTls(SecureServingOptions(tls_sni_cert_key=(f"{certificate},{key}",)), now=NOW)

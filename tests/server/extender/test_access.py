@@ -14,12 +14,13 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from berth.addresses import LOOPBACK
+from berth.assembly.extender_port import listening
 from berth.certificates import KeyPair
 from berth.clock import FakeClock, RealClock
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import SCHEDULER, User
-from berth.commands.extender_serving import add_flags, listening, serving
 from berth.embedded.cluster import EmbeddedCluster
+from berth.flags.extender_port import add_flags, settings
 from berth.http_server import PEER_CERTIFICATE
 from berth.server.access.authentication import Authenticator
 from berth.server.access.authentication_settings import AuthenticationSettings
@@ -76,7 +77,8 @@ class Scene:
         """Serve with *flags*; yield the URL."""
         parser = ArgumentParser()
         add_flags(parser, default=0)
-        asked = serving(parser.parse_args(flags))
+        asked = settings(parser.parse_args(flags))
+        assert asked is not None
         async with AsyncExitStack() as cleanup:
             api = await self.cluster.connect("test", user=SCHEDULER)
             cleanup.push_async_callback(api.close)

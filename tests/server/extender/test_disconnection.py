@@ -15,7 +15,7 @@ from berth.certificates import self_signed, server_context
 from berth.client.errors import FencedError
 from berth.framework.pod_info import PodInfo
 from berth.http_server import HttpServer
-from berth.metrics.extender_server_metrics import ExtenderServerMetrics
+from berth.metrics.recorders import ExtenderServerMetrics
 from berth.server.extender.application import extender_application
 from berth.server.extender.disconnection import disconnection
 from berth.server.extender.endpoints import ExtenderEndpoints

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from berth.metrics.exposition import metrics_text
-from berth.metrics.extender_server_metrics import ExtenderServerMetrics
+from berth.metrics.recorders import ExtenderServerMetrics
 from berth.server.extender.application import extender_application
 from berth.server.extender.endpoints import ExtenderEndpoints
 from berth.server.health import extender_probes

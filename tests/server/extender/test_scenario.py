@@ -13,12 +13,12 @@ import msgspec
 import pytest
 
 from berth.addresses import LOOPBACK
+from berth.assembly.applications import extender_port_application
 from berth.client.api_client import ApiClient
 from berth.client.rate_limit import TokenBucket
 from berth.clock import RealClock
 from berth.config.load import default_configuration, load
 from berth.embedded.cluster import EmbeddedCluster
-from berth.endpoints import extender_port_application
 from berth.http_server import HttpServer
 from berth.main import SchedulerService
 from berth.profile.build import args_models

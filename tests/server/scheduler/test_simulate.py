@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from fastapi import FastAPI
 
-from berth.commands.simulation_worker import work
+from berth.assembly.simulation_worker import work
 from berth.server.bodies import JSON
 from berth.server.scheduler.simulate import (
     EXAMPLES,

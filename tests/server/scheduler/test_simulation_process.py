@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from berth.endpoints import SIMULATION_WORKER
+from berth.assembly.applications import SIMULATION_WORKER
 from berth.server.scheduler.simulation_process import (
     SimulationError,
     SimulationFailedError,

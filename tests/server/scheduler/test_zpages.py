@@ -135,12 +135,14 @@ async def test_forms_that_there_are_not(client: httpx.AsyncClient, accept: str) 
 
 def test_flags_are_told_as_they_are_written() -> None:
     told = flag_values(
-        Options(
-            leader_elect=False,
-            kube_api_qps=12.5,
-            leader_elect_lease_duration=Duration.of(90),
-            requestheader_allowed_names=("a", "b"),
-            feature_gates={"B": True, "A": False},
+        Options.of(
+            {
+                "leader_elect": False,
+                "kube_api_qps": 12.5,
+                "leader_elect_lease_duration": Duration.of(90),
+                "requestheader_allowed_names": ("a", "b"),
+                "feature_gates": {"B": True, "A": False},
+            }
         )
     )
     assert list(told) == sorted(told)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-NAMESPACE_SUBRESOURCES: Final = frozenset({"finalize", "status"})
+from berth.cluster.paths import parse_path
 
 VERBS: Final = {
     "DELETE": "delete",
@@ -42,19 +42,10 @@ def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attribute
     or DELETE without a name is a ``list``, ``watch`` or ``deletecollection``, which concerns one
     name when a field selector says so.
     """
-    segments = path.strip("/").split("/")
-    if len(segments) >= 3 and segments[0] == "api":
-        group, rest = "", segments[2:]
-    elif len(segments) >= 4 and segments[0] == "apis":
-        group, rest = segments[1], segments[3:]
-    else:
+    parsed = parse_path(path)
+    if parsed is None:
         return Attributes(method.lower(), path=path)
-    namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 1:
-        namespace = rest[1]
-        if len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
-            rest = rest[2:]
-    name = rest[1] if len(rest) > 1 else ""
+    name = parsed.name
     verb = VERBS.get(method, method.lower())
     if not name:
         if verb == "get":
@@ -65,10 +56,10 @@ def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attribute
             name = _selected_name(query.get("fieldSelector", ""))
     return Attributes(
         verb,
-        group=group,
-        resource=rest[0],
-        subresource=rest[2] if len(rest) > 2 else "",
-        namespace=namespace,
+        group=parsed.group,
+        resource=parsed.resource,
+        subresource=parsed.subresource,
+        namespace=parsed.namespace,
         name=name,
         path=path,
     )

@@ -5,9 +5,10 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
+from berth.client.api import Api
 from berth.client.errors import ApiError
 from berth.clock import Clock
-from berth.cluster.actions import Action, Requester, perform
+from berth.cluster.actions import Action, perform
 from berth.cluster.controllers.controller import Controller, Outcome
 from berth.cluster.delay_queue import DelayQueue
 
@@ -30,7 +31,7 @@ class Loop:
     """
 
     def __init__(
-        self, controller: Controller, client: Requester, *, clock: Clock, slots: asyncio.Semaphore
+        self, controller: Controller, client: Api, *, clock: Clock, slots: asyncio.Semaphore
     ) -> None:
         self._controller = controller
         self._client = client

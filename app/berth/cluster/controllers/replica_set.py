@@ -11,6 +11,7 @@ from berth.cluster.controllers.claims import claim, owner_reference, selector_of
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, WorkloadView, metadata_of
+from berth.cluster.identities import MAX_NAME, SUFFIX_ALPHABET, SUFFIX_LENGTH
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
 from berth.cluster.times import seconds_of
@@ -21,9 +22,7 @@ BURST: Final = 500
 UNSEEN_SECONDS: Final = 30.0
 """How long a pod counts that was created, or may have been, and that no watch has shown yet."""
 
-SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-SUFFIX_LENGTH: Final = 5
-PREFIX_LENGTH: Final = 63 - SUFFIX_LENGTH
+PREFIX_LENGTH: Final = MAX_NAME - SUFFIX_LENGTH
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 

@@ -9,7 +9,7 @@ import msgspec
 from berth.client.errors import NotFoundError
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Get, Patch
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
-from berth.cluster.controllers.replica_set import SUFFIX_ALPHABET, SUFFIX_LENGTH, pod_path
+from berth.cluster.controllers.replica_set import pod_path
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import (
     ObjectView,
@@ -18,6 +18,7 @@ from berth.cluster.controllers.views import (
     ResourceView,
     metadata_of,
 )
+from berth.cluster.identities import SUFFIX_ALPHABET, SUFFIX_LENGTH
 
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 """Annotation of a claim: which entry of its pod's ``resourceClaims`` it was made for."""

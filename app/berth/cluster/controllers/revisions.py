@@ -7,9 +7,10 @@ from zlib import crc32
 
 from berth.cluster.actions import Create, Delete, Patch
 from berth.cluster.controllers.claims import owner_reference
-from berth.cluster.controllers.replica_set import SUFFIX_ALPHABET, replica_set_path
+from berth.cluster.controllers.replica_set import replica_set_path
 from berth.cluster.controllers.rollout import Limits
 from berth.cluster.controllers.views import WorkloadView
+from berth.cluster.identities import SUFFIX_ALPHABET
 from berth.cluster.resources import Object
 
 HASH_LABEL: Final = "pod-template-hash"

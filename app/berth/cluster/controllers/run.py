@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import msgspec
 
+from berth.client.api import Api
 from berth.clock import Clock
-from berth.cluster.actions import Requester
 from berth.cluster.controllers.cluster_role_aggregation import (
     ClusterRoleAggregationController,
     ClusterRoleView,
@@ -62,19 +62,13 @@ VIEWS: Final[Mapping[str, type[ObjectView]]] = {
 """What is read of the kinds that controllers act on, by storage key; of others the metadata."""
 
 
-class Client(Requester, Protocol):
-    """What is needed of :class:`berth.client.api_client.ApiClient`."""
-
-    def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]: ...
-
-
 class Controllers:
     """The controllers of a cluster. :meth:`run` ends only by cancellation.
 
     They decide nothing before they know everything: loops start when all watches are synced.
     """
 
-    def __init__(self, client: Client, *, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, client: Api, *, clock: Clock, rng: random.Random) -> None:
         self._client = client
         self._clock = clock
         self._rng = rng

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple
 
+from berth.client.api import Api
 from berth.client.errors import ApiError
 from berth.clock import Clock
-from berth.cluster.actions import Action, Requester, perform
+from berth.cluster.actions import Action, perform
 from berth.cluster.delay_queue import DelayQueue
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.node_reports import Leases, NodeReports
@@ -37,12 +37,6 @@ class Due(NamedTuple):
     name: str
 
 
-class Client(Requester, Protocol):
-    """What is needed of :class:`berth.client.api_client.ApiClient`."""
-
-    def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How many nodes, and how they behave."""
@@ -61,7 +55,7 @@ class HollowKubelets:
     """
 
     def __init__(
-        self, client: Client, settings: Settings, *, clock: Clock, rng: random.Random
+        self, client: Api, settings: Settings, *, clock: Clock, rng: random.Random
     ) -> None:
         self.registered = asyncio.Event()
         self._client = client

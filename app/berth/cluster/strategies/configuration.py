@@ -4,10 +4,11 @@ import binascii
 import re
 from base64 import b64decode, b64encode
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import field_errors, metadata, plain
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, drop_nulls, judged, when_fit
+from berth.cluster.strategies.shape import Shape, judged, when_fit
 
 SIZE_LIMIT = 1024 * 1024
 """Bytes of all values together."""
@@ -33,11 +34,11 @@ class Secret(Shape, frozen=True):
 
 
 def _default_config_map(obj: Object) -> None:
-    drop_nulls(obj, *list(obj))
+    drop_nulls_under(obj, *list(obj))
 
 
 def _default_secret(obj: Object) -> None:
-    drop_nulls(obj, *list(obj))
+    drop_nulls_under(obj, *list(obj))
     _encode_strings(obj)
 
 

@@ -1,10 +1,11 @@
 """Deployments: a template, and how to move from one to the next."""
 
 from berth.cluster import percent
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import field_errors, metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Int32, Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.shape import Int32, Shape, judged, section, when_fit
 from berth.cluster.strategies.workload import WorkloadSpec
 
 
@@ -31,7 +32,7 @@ class Deployment(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls(obj, "metadata", "spec")
+    drop_nulls_under(obj, "metadata", "spec")
     _default(obj)
 
 

@@ -1,9 +1,10 @@
 """Events, in the form of core/v1; :mod:`berth.cluster.events_view` translates for the other API."""
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import field_errors, metadata
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Int32, Shape, drop_nulls, judged
+from berth.cluster.strategies.shape import Int32, Shape, judged
 
 NOTE_LIMIT = 1024
 """Bytes of ``note`` (core: ``message``) that events.k8s.io takes."""
@@ -45,7 +46,7 @@ def default(obj: Object) -> None:
 
     ``kubectl get events --sort-by=.lastTimestamp`` shows nothing where no event has that field.
     """
-    drop_nulls(obj, "metadata", "involvedObject")
+    drop_nulls_under(obj, "metadata", "involvedObject")
     for field in TIMES:
         obj.setdefault(field, None)
 

@@ -2,10 +2,11 @@
 
 import re
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import field_errors, metadata
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Int32, Shape, drop_nulls, judged
+from berth.cluster.strategies.shape import Int32, Shape, judged
 
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -24,7 +25,7 @@ class Lease(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls(obj, "metadata", "spec")
+    drop_nulls_under(obj, "metadata", "spec")
 
 
 def validate(new: Lease, old: Lease | None) -> list[FieldError]:

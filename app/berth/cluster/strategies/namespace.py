@@ -1,9 +1,10 @@
 """Namespaces: they hold a finalizer until the namespace controller has emptied them."""
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.shape import Shape, judged, section, when_fit
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -18,7 +19,7 @@ class Namespace(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls(obj, "metadata", "spec")
+    drop_nulls_under(obj, "metadata", "spec")
     _default(obj)
 
 

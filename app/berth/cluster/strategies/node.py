@@ -2,11 +2,12 @@
 
 import msgspec
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import field_errors, metadata, quantities
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod import Condition, validate_conditions
-from berth.cluster.strategies.shape import Int64, Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.shape import Int64, Shape, judged, section, when_fit
 from berth.cluster.strategies.taints import Taint, validate_taints
 from berth.objects.quantity import Quantities
 
@@ -41,7 +42,7 @@ class NodeWithStatus(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls(obj, "metadata", "spec")
+    drop_nulls_under(obj, "metadata", "spec")
     _default(obj)
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import field_errors, metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject, ObjectMeta
-from berth.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.shape import Shape, judged, section, when_fit
 
 Default = Callable[[Object], None]
 Check = Callable[[Object], list[FieldError]]
@@ -50,7 +51,7 @@ def of_spec(
         default(section(obj, "spec"))
 
     def default_all(obj: Object) -> None:
-        drop_nulls(obj, "metadata", "spec")
+        drop_nulls_under(obj, "metadata", "spec")
         fill(obj)
 
     @when_fit(WithSpec)
@@ -83,7 +84,7 @@ def without_spec(
         default(obj)
 
     def default_all(obj: Object) -> None:
-        drop_nulls(obj, *list(obj))
+        drop_nulls_under(obj, *list(obj))
         fill(obj)
 
     judge_metadata = judged(

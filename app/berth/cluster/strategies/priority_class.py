@@ -1,10 +1,11 @@
 """PriorityClasses: names for priorities."""
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import field_errors, metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import PREEMPTION_POLICIES
-from berth.cluster.strategies.shape import Int32, Shape, drop_nulls, fits, judged
+from berth.cluster.strategies.shape import Int32, Shape, fits, judged
 from berth.objects.pod_defaults import SYSTEM_PRIORITIES
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
@@ -33,7 +34,7 @@ class PriorityClass(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls(obj, "metadata", "value", "globalDefault", "description", "preemptionPolicy")
+    drop_nulls_under(obj, "metadata", "value", "globalDefault", "description", "preemptionPolicy")
     if fits(obj, PriorityClass):
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
         obj.setdefault("value", 0)

@@ -4,11 +4,12 @@ from functools import partial
 
 import msgspec
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import field_errors, metadata, selectors, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.shape import Shape, judged, section, when_fit
 
 GROUP = "rbac.authorization.k8s.io"
 
@@ -55,11 +56,11 @@ class Binding(Shape, frozen=True):
 
 
 def _default_role(obj: Object) -> None:
-    drop_nulls(obj, *list(obj))
+    drop_nulls_under(obj, *list(obj))
 
 
 def _default_binding(obj: Object) -> None:
-    drop_nulls(obj, *list(obj))
+    drop_nulls_under(obj, *list(obj))
     _default_groups(obj)
 
 

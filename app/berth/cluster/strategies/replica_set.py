@@ -1,9 +1,10 @@
 """ReplicaSets: so many pods of one template."""
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, drop_nulls, judged, when_fit
+from berth.cluster.strategies.shape import Shape, judged, when_fit
 from berth.cluster.strategies.workload import WorkloadSpec
 
 
@@ -13,7 +14,7 @@ class ReplicaSet(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls(obj, "metadata", "spec")
+    drop_nulls_under(obj, "metadata", "spec")
     _default(obj)
 
 

@@ -1,10 +1,11 @@
 """ReplicationControllers: what ReplicaSets were before label selectors."""
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import Int32, Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.shape import Int32, Shape, judged, section, when_fit
 from berth.cluster.strategies.workload import PodTemplate, WorkloadSpec
 
 
@@ -21,7 +22,7 @@ class ReplicationController(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls(obj, "metadata", "spec")
+    drop_nulls_under(obj, "metadata", "spec")
     _default(obj)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from berth.cluster.resources import FieldError
 from berth.cluster.strategies import field_errors, metadata, syntax
 from berth.cluster.strategies.shape import Shape
+from berth.objects import selectors
 
 
 class Requirement(Shape, frozen=True):
@@ -39,21 +40,13 @@ def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
     """Whether a valid *selector* selects *labels*."""
     wanted = (selector.match_labels or {}).items()
     return all(labels.get(key) == value for key, value in wanted) and all(
-        _meets(requirement, labels) for requirement in selector.match_expressions or []
+        selectors.Requirement(
+            key := requirement.key or "",
+            selectors.Operator(requirement.operator or ""),
+            tuple(requirement.values or ()),
+        ).matches(labels.get(key))
+        for requirement in selector.match_expressions or []
     )
-
-
-def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    present = requirement.key in labels
-    match requirement.operator:
-        case "In":
-            return present and labels[requirement.key or ""] in (requirement.values or [])
-        case "NotIn":
-            return not present or labels[requirement.key or ""] not in (requirement.values or [])
-        case "Exists":
-            return present
-        case _:
-            return not present
 
 
 def _validate_requirement(requirement: Requirement, path: str) -> list[FieldError]:

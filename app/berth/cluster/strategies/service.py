@@ -4,11 +4,12 @@ from zlib import crc32
 
 import msgspec
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import field_errors, metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import PROTOCOLS
-from berth.cluster.strategies.shape import Int32, Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.shape import Int32, Shape, judged, section, when_fit
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 KUBERNETES_IP = "10.96.0.1"
@@ -39,7 +40,7 @@ class Service(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls(obj, "metadata", "spec")
+    drop_nulls_under(obj, "metadata", "spec")
     _default(obj)
 
 

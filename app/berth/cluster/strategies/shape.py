@@ -66,19 +66,6 @@ def judged(shape: type[S], check: Check[S]) -> Callable[[Object, Object | None],
     return validate
 
 
-def drop_nulls(obj: Object, *keys: str) -> None:
-    """Remove null fields under *keys* of *obj*, in place: the API takes null for missing.
-
-    Entries of lists stay, also when null: their place means something.
-    """
-    for key in keys:
-        value = obj.get(key)
-        if value is None:
-            obj.pop(key, None)
-        else:
-            _drop_nulls(value)
-
-
 def section(obj: Object, *path: str) -> Object:
     """Return the object at *path* below *obj*, made where it is missing or null.
 
@@ -90,18 +77,6 @@ def section(obj: Object, *path: str) -> Object:
             child = obj[key] = {}
         obj = child
     return obj
-
-
-def _drop_nulls(value: Any) -> None:
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            for key in [key for key, child in item.items() if child is None]:
-                del item[key]
-            stack += item.values()
-        elif isinstance(item, list):
-            stack += item
 
 
 def _convert(obj: Any, shape: type[S]) -> S | FieldError:

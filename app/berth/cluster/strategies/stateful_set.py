@@ -1,9 +1,10 @@
 """StatefulSets: pods of one template that have names of their own."""
 
+from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import FieldError, Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, drop_nulls, judged, section, when_fit
+from berth.cluster.strategies.shape import Shape, judged, section, when_fit
 from berth.cluster.strategies.workload import WorkloadSpec
 
 
@@ -22,7 +23,7 @@ class StatefulSet(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls(obj, "metadata", "spec")
+    drop_nulls_under(obj, "metadata", "spec")
     _default(obj)
 
 

@@ -18,13 +18,18 @@ class DisruptionBudgets:
         self._about: WeakKeyDictionary[PodTemplate, list[PodDisruptionBudget]] = WeakKeyDictionary()
         self._selectors: dict[str, Selector] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no budgets."""
+        return self._lister.is_empty
+
     def violated_by(self, pods: Sequence[PodInfo]) -> list[PodInfo]:
         """Return those of *pods*, most important first, whose eviction too would break a budget.
 
         A pod is charged to every budget that is about it, also when one of them is exceeded
         already; but not to those that have granted its eviction before.
         """
-        if self._lister.is_empty:
+        if self.is_empty:
             return []
         left: dict[str, int] = {}
         return [pod for pod in pods if self._breaks(pod, left)]

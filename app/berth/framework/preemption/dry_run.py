@@ -1,47 +1,46 @@
-"""Whose eviction would let a pod in, node by node (spec §6.3, §6.4).
+"""Whose eviction would let a pod in, on many nodes at once (spec §6.3, §6.4).
 
-What is asked of a node: would the pod fit if all pods of lower priority were gone? If so, they are
-put back one after the other, the important ones first, and those beside which the pod does not fit
-any more are the victims.
-
-Decision (2026-11): where no plugin follows single pods, hundreds of nodes are asked at once: one
-part of the table holds all of them, and the k-th pods of all nodes are put back together. That is
-the same question, for filters judge each row by itself; it costs a few microseconds per node
-instead of hundreds. Plugins that do follow single pods (spreading, affinity between pods) keep one
-state for the whole cluster, so they are asked about one node at a time.
+Decision (2026-11): nodes are asked about together, in one overlay, which judges each as if it were
+alone. The k-th pods of all nodes are reprieved in one step, so an attempt takes as many steps as
+there are lesser pods on one node, however many nodes there are.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from itertools import chain
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis, PluginVerdict
 from berth.framework.interface import FilterRunner
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Candidate, Preemption
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.framework.preemption.importance import importance
 from berth.framework.preemption.ranks import Ranks
-from berth.framework.status import Code, Status
-from berth.framework.verdict import Verdict
+from berth.framework.status import Status
+from berth.framework.verdict import Mask, Rows, Verdict
 
 NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 NOT_HELPFUL: Final = Status.unresolvable("Preemption is not helpful for scheduling")
 
-Rows = NDArray[np.intp]
-Telling = Callable[[CycleState, PodInfo, PodInfo, NodeTable], Status | None]
-Fate = Candidate | Status
-"""What came of a node: how the pod gets in, or why it cannot."""
+
+class Selected(NamedTuple):
+    """What came of some nodes, by position among them."""
+
+    candidates: dict[int, Candidate]
+    """In order."""
+    statuses: Diagnosis
+    """Why preemption does not help on the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """Preemption for *pod* in thought; nothing but clones and parts is changed."""
+    """Preemption for *pod* in thought; nothing but overlays is changed."""
 
     pod: PodInfo
     nodes: NodeTable
@@ -50,132 +49,113 @@ class DryRun:
     ranks: Ranks
     budgets: DisruptionBudgets
 
-    def try_nodes(self, rows: Rows, *, enough: int) -> Preemption:
-        """Try *rows* in their order, until a candidate breaks no budget and there are *enough*."""
-        has_victims = self.ranks.lowest_priorities(self.nodes) < self.pod.priority
-        rejected = Diagnosis(len(self.nodes), absent=NOT_HELPFUL)
-        keeping: list[Candidate] = []
-        breaking: list[Candidate] = []
-        worth_trying = np.flatnonzero(has_victims[rows])
+    def dry_run_preemption(self, rows: Rows, *, num_candidates: int) -> Preemption:
+        """Try *rows* in order until a candidate breaks no budget and there are *num_candidates*."""
+        lowest = self.ranks.lowest_priorities(self.nodes)
+        has_victims = (lowest < self.pod.priority)[rows]
+        statuses = Diagnosis(len(self.nodes), absent=NOT_HELPFUL)
+        non_violating: list[Candidate] = []
+        violating: list[Candidate] = []
         tried = len(rows)
-        fates = self._fates(rows[worth_trying], at_once=enough)
-        for position, fate in zip(worth_trying.tolist(), fates, strict=False):
-            if isinstance(fate, Status):
-                rejected.statuses[int(rows[position])] = fate
-                continue
-            found = breaking if fate.pdb_violations else keeping
-            if len(found) < enough:
-                found.append(fate)
-            if keeping and len(keeping) + len(breaking) >= enough:
-                tried = position + 1
+        for at in _batches(np.flatnonzero(has_victims), first=num_candidates):
+            selected = self.select_victims_on_nodes(rows[at])
+            done = len(at)
+            for position, candidate in selected.candidates.items():
+                found = violating if candidate.pdb_violations else non_violating
+                if len(found) < num_candidates:
+                    found.append(candidate)
+                if non_violating and len(non_violating) + len(violating) >= num_candidates:
+                    done, tried = position + 1, int(at[position]) + 1
+                    break
+            statuses.add_part(selected.statuses, self.nodes, rows[at[:done]])
+            if tried < len(rows):
                 break
         in_vain = self.nodes.no_rows()
-        in_vain[rows[:tried]] = True
-        in_vain &= ~has_victims
+        in_vain[rows[:tried][~has_victims[:tried]]] = True
         if in_vain.any():
-            rejected.verdicts.append(PluginVerdict("", Verdict.reject(NO_VICTIMS, where=in_vain)))
-        return Preemption((*keeping, *breaking), rejected)
+            statuses.verdicts.append(PluginVerdict("", Verdict.reject(NO_VICTIMS, where=in_vain)))
+        return Preemption((*non_violating, *violating), statuses)
 
-    def _fates(self, rows: Rows, *, at_once: int) -> Iterator[Fate]:
-        """Yield what comes of each of *rows*, in their order; as few as are asked for."""
-        if self.filters.is_per_node(self.state):
-            at_once = 1
-        at_once = max(at_once, 1)
-        for start in range(0, len(rows), at_once):
-            some = rows[start : start + at_once].tolist()
-            try:
-                yield from _Question(self, some).fates()
-            except _UnclearError:
-                for row in some:
-                    yield from _Question(self, [row]).fates()
+    def select_victims_on_nodes(self, rows: Rows) -> Selected:
+        """Say for each of *rows* whose eviction lets the pod in, or why nobody's does.
+
+        Whatever is done is done to all nodes at once. A victim has a number, by which it is found
+        in ``potential_victims``, and its node one in ``node_of``.
+        """
+        overlay = self.filters.overlay(self.state, self.pod, self.nodes, rows)
+
+        # Remove all pods of lower priority. If the pod does not fit then, it never will.
+        potential_victims, node_of = self._potential_victims(rows)
+        overlay.remove_pods(node_of, potential_victims)
+        statuses = overlay.run_filters()
+        fits = ~statuses.rejected(overlay.nodes)
+
+        # Reprieve as many as possible: first those whose eviction breaks a disruption budget, then
+        # the others, and the most important of either first.
+        breaks_budget = self._break_budgets(potential_victims, node_of, among=fits)
+        in_order = np.lexsort((~breaks_budget, node_of))
+        is_victim = np.zeros(len(potential_victims), bool)
+        for next_of_nodes in _one_of_each(in_order[fits[node_of[in_order]]], node_of):
+            overlay.add_pods(node_of[next_of_nodes], potential_victims.take(next_of_nodes))
+            reprieved = ~overlay.run_filters(node_of[next_of_nodes]).rejected(overlay.nodes)
+            victims = next_of_nodes[~reprieved[node_of[next_of_nodes]]]
+            overlay.remove_pods(node_of[victims], potential_victims.take(victims))
+            is_victim[victims] = True
+
+        candidates: dict[int, Candidate] = {}
+        victims = in_order[is_victim[in_order]]
+        ends = np.searchsorted(node_of[victims], np.arange(len(rows)), side="right").tolist()
+        for i in np.flatnonzero(fits).tolist():
+            node = self.nodes.name(rows[i])
+            of_node = victims[ends[i - 1] if i else 0 : ends[i]].tolist()
+            if not of_node:
+                text = f'expected at least one victim pod on node "{node}"'
+                statuses.statuses[i] = Status.error(text)
+                continue
+            pods = [potential_victims[number] for number in of_node]
+            violations = int(np.count_nonzero(breaks_budget[of_node]))
+            if violations:
+                pods.sort(key=importance)
+            candidates[i] = Candidate(int(rows[i]), node, tuple(pods), violations)
+        return Selected(candidates, statuses)
+
+    def _potential_victims(self, rows: Rows) -> tuple[PodBatch, Rows]:
+        """Return the pods of lower priority, and their nodes by position among *rows*.
+
+        Node by node, the most important pods of each first.
+        """
+        priority, nodes = self.pod.priority, self.nodes
+        of_nodes = [self.ranks.below(priority, nodes, row) for row in rows.tolist()]
+        counts = [len(pods) for pods in of_nodes]
+        batch = PodBatch(list(chain.from_iterable(of_nodes)))
+        return batch, np.repeat(np.arange(len(rows)), counts)
+
+    def _break_budgets(self, pods: PodBatch, node_of: Rows, *, among: Mask) -> Mask:
+        """Return whose eviction would break a budget, of the pods on the nodes *among* some."""
+        breaks = np.zeros(len(pods), bool)
+        if self.budgets.is_empty:
+            return breaks
+        for node in np.flatnonzero(among):
+            numbers = np.flatnonzero(node_of == node).tolist()
+            on_node = [pods[number] for number in numbers]
+            violating = self.budgets.violated_by(on_node)
+            breaks[numbers] = [pod in violating for pod in on_node]
+        return breaks
 
 
-class _UnclearError(Exception):
-    """A filter failed on many nodes at once; on which one shows when they are asked alone."""
+def _one_of_each(numbers: Rows, node_of: Rows) -> list[Rows]:
+    """Return the first of *numbers*, which are sorted by node, of every node, then the second..."""
+    if not len(numbers):
+        return []
+    nodes = node_of[numbers]
+    step = np.arange(len(numbers)) - np.searchsorted(nodes, nodes)
+    by_step = np.argsort(step, kind="stable")
+    return np.split(numbers[by_step], np.cumsum(np.bincount(step))[:-1])
 
 
-class _Question:
-    """Would the pod fit some nodes if others left? The nodes are in a table of their own."""
-
-    def __init__(self, run: DryRun, rows: list[int]) -> None:
-        self._run = run
-        self._rows = rows
-        self._part = run.nodes.take(rows)
-        self._state = run.state.clone()
-        self._is_per_node = run.filters.is_per_node(self._state)
-
-    def fates(self) -> list[Fate]:
-        """Return what comes of each node."""
-        run = self._run
-        victims = [run.ranks.below(run.pod.priority, run.nodes, row) for row in self._rows]
-        everybody = [pod for pods in victims for pod in pods]
-        refusal = self._take_off([i for i, pods in enumerate(victims) for _ in pods], everybody)
-        if refusal is not None:
-            return [refusal]
-        judged = self._judge()
-        statuses = [judged.status_of(i) for i in range(len(self._rows))]
-        # Those whose eviction breaks a budget are put back first.
-        orders: list[Sequence[PodInfo]] = []
-        broken: list[list[PodInfo]] = []
-        for pods, status in zip(victims, statuses, strict=True):
-            breaking = run.budgets.violated_by(pods) if status is None else []
-            keeping = [pod for pod in pods if pod not in breaking] if breaking else pods
-            orders.append([*breaking, *keeping] if status is None else ())
-            broken.append(breaking)
-        evicted = self._reprieve(orders)
-        if isinstance(evicted, Status):
-            return [evicted]
-        return [
-            status or self._fate(row, evicted[i], broken[i])
-            for i, (row, status) in enumerate(zip(self._rows, statuses, strict=True))
-        ]
-
-    def _fate(self, row: int, evicted: list[PodInfo], broken: list[PodInfo]) -> Fate:
-        name = self._run.nodes.name(row)
-        if not evicted:
-            return Status.error(f'expected at least one victim pod on node "{name}"')
-        violations = 0
-        if broken:
-            violations = sum(pod in broken for pod in evicted)
-            evicted = sorted(evicted, key=importance)
-        return Candidate(row, name, tuple(evicted), violations)
-
-    def _reprieve(self, orders: list[Sequence[PodInfo]]) -> list[list[PodInfo]] | Status:
-        """Put back, node by node in the order given, whom the pod can do with; return the rest."""
-        evicted: list[list[PodInfo]] = [[] for _ in orders]
-        for k in range(max(map(len, orders))):
-            rows = [i for i, order in enumerate(orders) if k < len(order)]
-            refusal = self._put_back(rows, [orders[i][k] for i in rows])
-            if refusal is not None:
-                return refusal
-            rejected = self._judge().rejected(self._part).tolist()
-            rows = [i for i in rows if rejected[i]]
-            for i in rows:
-                evicted[i].append(orders[i][k])
-            refusal = self._take_off(rows, [orders[i][k] for i in rows])
-            if refusal is not None:
-                return refusal
-        return evicted
-
-    def _judge(self) -> Diagnosis:
-        judged = self._run.filters.judge(self._state, self._run.pod, self._part)
-        if len(self._rows) > 1 and judged.error() is not None:
-            raise _UnclearError
-        return judged
-
-    def _take_off(self, rows: list[int], pods: list[PodInfo]) -> Status | None:
-        """Remove pods from their nodes; return why a plugin could not follow."""
-        self._part.remove_pods(rows, pods)
-        return self._tell(self._run.filters.remove_pod, pods)
-
-    def _put_back(self, rows: list[int], pods: list[PodInfo]) -> Status | None:
-        self._part.add_pods(rows, pods)
-        return self._tell(self._run.filters.add_pod, pods)
-
-    def _tell(self, told: Telling, pods: list[PodInfo]) -> Status | None:
-        if self._is_per_node:
-            for pod in pods:
-                status = told(self._state, self._run.pod, pod, self._part)
-                if status is not None:
-                    return Status(Code.ERROR, status.reasons, status.plugin)
-        return None
+def _batches(rows: Rows, *, first: int) -> Iterator[Rows]:
+    """Yield *rows* in batches, each twice as many as the one before."""
+    start, size = 0, max(first, 1)
+    while start < len(rows):
+        yield rows[start : start + size]
+        start, size = start + size, 2 * size

@@ -34,6 +34,11 @@ class SpreadConstraint:
     matches_itself: bool
     """Whether the pod that has the constraint is one of those to spread."""
 
+    def is_about(self, template: PodTemplate) -> bool:
+        """Whether pods of *template* are to be spread, as long as they do not terminate."""
+        meta = template.pod.metadata
+        return self.counted.matches(meta.namespace, meta.labels)
+
     def counts(self, nodes: NodeTable) -> Ints:
         """Return, per row, how many pods there are to spread.
 

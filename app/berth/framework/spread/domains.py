@@ -4,15 +4,16 @@ Domains are named by the ids of label values, which a part of a table shares wit
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.framework.node_table import NodeTable
+from berth.framework.row_memo import EVERY_ROW
 from berth.framework.spread.constraints import SpreadConstraint
-from berth.framework.verdict import Ints, Mask
+from berth.framework.verdict import Ints, Mask, Rows
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -26,9 +27,10 @@ _NO_COUNT: Final = 2**31 - 1
 class HardDomains:
     """How many pods each domain of a constraint has, and which domain has fewest.
 
-    As in kube-scheduler only the two domains with fewest pods are followed when pods come and go
-    in thought. They are enough: such a question is about one node, so one domain changes, and
-    fewest has then that one or the better of the two others.
+    In an overlay each row has its own opinion of how many pods there are in its domain; all other
+    domains are as they are. So it is enough to know the two domains with fewest pods, which
+    kube-scheduler calls critical paths: of all domains but its own, a row sees fewest pods in the
+    first of them or, if that is its own, in the second.
     """
 
     constraint: SpreadConstraint
@@ -36,10 +38,10 @@ class HardDomains:
     """By domain, as they are; clones share them."""
     domains: int
     """How many there are, those without pods included."""
-    fewest: list[tuple[int, int]]
+    critical_paths: tuple[tuple[int, int], tuple[int, int]]
     """The pods of the two domains with fewest, and those domains; fewest first."""
-    changes: dict[int, int] = field(default_factory=dict)
-    """By domain, how many pods were added in thought."""
+    changes: Ints | None = None
+    """By row of an overlay, how many pods were added there in thought; None: it is none yet."""
 
     @classmethod
     def over(
@@ -53,35 +55,61 @@ class HardDomains:
         counts[NO_DOMAIN] = 0
         has_nodes = np.bincount(ids, minlength=values) > 0
         has_nodes[NO_DOMAIN] = False
-        fewest, left = [], np.where(has_nodes, counts, _NO_COUNT)
-        for _ in range(2):
-            domain = int(left.argmin())
-            fewest.append((int(left[domain]), domain))
-            left[domain] = _NO_COUNT
-        return cls(constraint, counts, int(np.count_nonzero(has_nodes)), fewest)
+        left = np.where(has_nodes, counts, _NO_COUNT)
+        first = int(left.argmin())
+        fewest = int(left[first])
+        left[first] = _NO_COUNT
+        second = int(left.argmin())
+        paths = ((fewest, first), (int(left[second]), second))
+        return cls(constraint, counts, int(np.count_nonzero(has_nodes)), paths)
 
-    def change(self, domain: int, *, by: int) -> None:
-        """Count pods that are added to *domain* or, if *by* is negative, taken from it."""
-        self.changes[domain] = self.changes.get(domain, 0) + by
-        changed = (int(self.counts[domain]) + self.changes[domain], domain)
-        others = [(count, other) for count, other in self.fewest if other != domain]
-        self.fewest = sorted([changed, *others])[:2]
+    def change(self, nodes: NodeTable, rows: Rows, *, by: Ints) -> None:
+        """Count pods that are added to *rows* of an overlay or, where *by* is negative, removed."""
+        changes = np.zeros(nodes.size, np.int64) if self.changes is None else self.changes
+        np.add.at(changes, rows, by)
+        self.changes = changes
 
-    def skews(self, ids: NDArray[np.intp]) -> Ints:
-        """Return what the skew would be with the pod in each of the domains *ids*.
+    def counts_of(self, nodes: NodeTable, rows: slice = EVERY_ROW) -> Ints:
+        """Return how many pods there are in the domain of each row."""
+        counts = self.counts.take(self._ids(nodes, rows))
+        return counts if self.changes is None else counts + self.changes[rows]
+
+    def min_match(self, nodes: NodeTable, rows: slice = EVERY_ROW) -> Ints | int:
+        """Return how many pods there are in the domain with fewest, in the eyes of each row.
 
         With fewer than ``minDomains`` domains there might as well be one without pods.
         """
-        counts = self.counts.take(ids)
-        for domain, by in self.changes.items():
-            counts[ids == domain] += by
-        fewest = self.fewest[0][0] if self.domains >= self.constraint.min_domains else 0
-        return counts + (self.constraint.matches_itself - fewest)
+        if self.domains < self.constraint.min_domains:
+            return 0
+        (fewest, first), (second_fewest, _) = self.critical_paths
+        if self.changes is None:
+            return fewest
+        of_others = np.where(self._ids(nodes, rows) == first, second_fewest, fewest)
+        seen = np.minimum(self.counts_of(nodes, rows), of_others)
+        return np.where(self.changes[rows] == 0, fewest, seen)
+
+    def skews(self, nodes: NodeTable, rows: slice = EVERY_ROW) -> Ints:
+        """Return what the skew would be with the pod on each row."""
+        here = self.counts_of(nodes, rows) + self.constraint.matches_itself
+        return here - self.min_match(nodes, rows)
+
+    def fewest(self, nodes: NodeTable, row: int) -> tuple[int, int]:
+        """Return the pods of the domain that has fewest in the eyes of *row*, and that domain."""
+        if self.changes is None or not self.changes[row]:
+            return self.critical_paths[0]
+        at = slice(row, row + 1)
+        own = int(self._ids(nodes, at)[0])
+        others = (path for path in self.critical_paths if path[1] != own)
+        return min((int(self.counts_of(nodes, at)[0]), own), *others)
+
+    def _ids(self, nodes: NodeTable, rows: slice) -> NDArray[np.intp]:
+        return nodes.labels.ids(self.constraint.topology_key)[rows]
 
     def clone(self) -> "HardDomains":
-        return HardDomains(
-            self.constraint, self.counts, self.domains, self.fewest, dict(self.changes)
-        )
+        return replace(self, changes=None if self.changes is None else self.changes.copy())
+
+    def take_rows(self, rows: Rows) -> "HardDomains":
+        return replace(self, changes=None if self.changes is None else self.changes[rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import msgspec
 from berth.client.api import Api
 from berth.client.errors import ApiError
 from berth.client.reviews import TIMEOUT
-from berth.config.options import Options
+from berth.config.options import DelegatingAuthenticationOptions
 from berth.errors import UserError
 from berth.server.access.client_certificates import CertificateAuthorities
 
@@ -60,7 +60,10 @@ class _ConfigMap(msgspec.Struct):
 
 
 async def authentication_settings(
-    options: Options, api: Api, *, known: AuthenticationSettings | None = None
+    options: DelegatingAuthenticationOptions,
+    api: Api,
+    *,
+    known: AuthenticationSettings | None = None,
 ) -> AuthenticationSettings:
     """Return what *options* say, and of what they leave open, what the cluster says.
 
@@ -89,11 +92,11 @@ async def authentication_settings(
         return AuthenticationSettings(clients, proxies)
 
 
-def _clients_by_flags(options: Options) -> CertificateAuthorities | None:
+def _clients_by_flags(options: DelegatingAuthenticationOptions) -> CertificateAuthorities | None:
     return _from_file("--client-ca-file", options.client_ca_file)
 
 
-def _proxies_by_flags(options: Options) -> RequestHeaders | None:
+def _proxies_by_flags(options: DelegatingAuthenticationOptions) -> RequestHeaders | None:
     authorities = _from_file("--requestheader-client-ca-file", options.requestheader_client_ca_file)
     if authorities is None:
         return None

@@ -8,7 +8,11 @@ from starlette.types import ASGIApp
 
 from berth.client.api import Api
 from berth.clock import Clock
-from berth.config.options import Options
+from berth.config.options import (
+    DelegatingAuthenticationOptions,
+    DelegatingAuthorizationOptions,
+    SecureServingOptions,
+)
 from berth.connection_limit import ConnectionCounts
 from berth.errors import UserError
 from berth.http_server import HttpServer, Listener
@@ -33,7 +37,8 @@ LOOKUP_INTERVAL: Final = 60.0
 
 def with_delegated_access(
     application: ASGIApp,
-    options: Options,
+    authentication: DelegatingAuthenticationOptions,
+    authorization: DelegatingAuthorizationOptions,
     *,
     tokens: Api,
     permissions: Api,
@@ -46,14 +51,14 @@ def with_delegated_access(
     authenticator = Authenticator(
         tokens,
         settings=AuthenticationSettings(),
-        token_ttl=options.authentication_token_webhook_cache_ttl.seconds,
+        token_ttl=authentication.authentication_token_webhook_cache_ttl.seconds,
         clock=clock,
     )
     authorizer = Authorizer(
         permissions,
-        public=PublicPaths(options.authorization_always_allow_paths),
-        allowed_ttl=options.authorization_webhook_cache_authorized_ttl.seconds,
-        denied_ttl=options.authorization_webhook_cache_unauthorized_ttl.seconds,
+        public=PublicPaths(authorization.authorization_always_allow_paths),
+        allowed_ttl=authorization.authorization_webhook_cache_authorized_ttl.seconds,
+        denied_ttl=authorization.authorization_webhook_cache_unauthorized_ttl.seconds,
         clock=clock,
     )
     return DelegatedAccess(application, authenticator=authenticator, authorizer=authorizer)
@@ -68,21 +73,23 @@ class SecureServer:
     def __init__(
         self,
         application: ASGIApp,
-        options: Options,
+        serving: SecureServingOptions,
+        authentication: DelegatingAuthenticationOptions,
         *,
         authenticator: Authenticator,
         api: Api,
         clock: Clock,
     ) -> None:
-        """*authenticator*, whom *application* uses, gets settings: of the flags and of *api*.
+        """*authenticator*, which *application* uses, is set up by *authentication* and *api*.
 
         Raises UserError for flags that cannot be obeyed.
         """
-        self._options = options
+        self._serving = serving
+        self._authentication = authentication
         self._authenticator = authenticator
         self._api = api
         self._clock = clock
-        self._tls = ServingTls(options, now=clock.now())
+        self._tls = ServingTls(serving, now=clock.now())
         self._server = HttpServer(application, tls=self._tls.context)
 
     @property
@@ -100,10 +107,10 @@ class SecureServer:
 
     async def start(self) -> None:
         """Learn whom to believe, then listen. Raises OSError, and UserError about flags."""
-        options = self._options
-        self._believe(await authentication_settings(options, self._api))
+        self._believe(await authentication_settings(self._authentication, self._api))
+        serving = self._serving
         await self._server.start(
-            options.bind_address, options.secure_port, share_port=options.permit_port_sharing
+            serving.bind_address, serving.secure_port, share_port=serving.permit_port_sharing
         )
 
     async def run(self) -> None:
@@ -131,7 +138,7 @@ class SecureServer:
             try:
                 self._believe(
                     await authentication_settings(
-                        self._options, self._api, known=self._authenticator.settings
+                        self._authentication, self._api, known=self._authenticator.settings
                     )
                 )
             except (UserError, OSError) as exc:  # what was believed so far still is

@@ -10,7 +10,7 @@ from cryptography.x509.oid import NameOID
 
 from berth.addresses import THIS_MACHINE
 from berth.certificates import KeyPair, self_signed
-from berth.config.options import Options
+from berth.config.options import SecureServingOptions
 from berth.files import PUBLIC, write_file
 from berth.server.access.tls_settings import TlsFlagError
 
@@ -35,7 +35,7 @@ class CertificateFiles:
             raise TlsFlagError(f"{self.flag} {exc.filename}: {exc.strerror}") from exc
 
 
-def default_files(options: Options, *, now: float) -> CertificateFiles | None:
+def default_files(options: SecureServingOptions, *, now: float) -> CertificateFiles | None:
     """Return the files of the certificate for any name; None to make one up in memory.
 
     In --cert-dir they are made at *now* (Unix seconds) unless they exist. Raises TlsFlagError.
@@ -58,7 +58,7 @@ def default_files(options: Options, *, now: float) -> CertificateFiles | None:
     return files
 
 
-def named_files(options: Options) -> list[CertificateFiles]:
+def named_files(options: SecureServingOptions) -> list[CertificateFiles]:
     """Return the files of --tls-sni-cert-key, ``certificate,key[:name,name]`` each."""
     return [_named(text) for text in options.tls_sni_cert_key]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from berth.certificates import KeyPair, server_context
-from berth.config.options import Options
+from berth.config.options import SecureServingOptions
 from berth.server.access.serving_certificates import (
     CertificateFiles,
     default_files,
@@ -32,7 +32,7 @@ class ServingTls:
     to one of them.
     """
 
-    def __init__(self, options: Options, *, now: float) -> None:
+    def __init__(self, options: SecureServingOptions, *, now: float) -> None:
         """*now* is when a certificate that is made up begins to be valid, in Unix seconds.
 
         Raises TlsFlagError.

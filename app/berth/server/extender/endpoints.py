@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from berth.clock import Clock
 from berth.extender_server import wire
 from berth.extender_server.answers import Answer
-from berth.metrics.extender_server_metrics import ExtenderServerMetrics
+from berth.metrics.recorders import ExtenderServerMetrics
 from berth.profile.profile import Profile
 from berth.server.bodies import BodyError
 from berth.server.extender.bodies import MAX_BODY_BYTES, json_answer, read_question

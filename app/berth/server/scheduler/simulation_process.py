@@ -64,7 +64,7 @@ class SimulationProcesses:
         most_at_once: int = MOST_AT_ONCE,
         most_memory: int = MOST_MEMORY,
     ) -> None:
-        """*command* reads and writes as :mod:`berth.commands.simulation_worker` does.
+        """*command* reads and writes as :mod:`berth.assembly.simulation_worker` does.
 
         *more* gives the arguments that may differ from one simulation to the next.
         """

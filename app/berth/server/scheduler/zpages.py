@@ -3,7 +3,6 @@
 import json
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -14,8 +13,9 @@ from fastapi.responses import PlainTextResponse, Response
 from berth.clock import Clock, rfc3339
 from berth.config.configz import to_configz
 from berth.config.feature_gates import COMPONENT_FLAGZ, COMPONENT_STATUSZ, FEATURE_GATES, Gate
-from berth.config.options import HELP, Options
+from berth.config.options import Options
 from berth.config.types import KubeSchedulerConfiguration
+from berth.media_types import accepted
 from berth.redaction import redacted
 from berth.release import RELEASE, version
 
@@ -45,12 +45,10 @@ _Accept: TypeAlias = Annotated[str, Header(description="text/plain, or as=Flagz 
 
 def flag_values(options: Options) -> dict[str, str]:
     """Return all flags with their values as they would be written, without secrets."""
-    named = {
-        f.name.replace("_", "-"): getattr(options, f.name)
-        for f in fields(options)
-        if f.metadata.get(HELP)
+    return {
+        name.replace("_", "-"): redacted(_flag_value(value))
+        for name, value in sorted(options.values().items())
     }
-    return {name: redacted(_flag_value(value)) for name, value in sorted(named.items())}
 
 
 def zpages(
@@ -114,7 +112,7 @@ def zpages(
 
 def _page(kind: str, accept: str, lines: list[str], facts: dict[str, Any]) -> Response:
     """Answer in the form that *accept* prefers; 406 when it accepts none of ours."""
-    for media_type, params in _accepted(accept):
+    for media_type, params in sorted(accepted(accept or "*/*"), key=lambda each: -each.quality):
         if media_type in ("*/*", "text/*", "text/plain"):
             title = f"{COMPONENT} {'flags' if kind == 'Flagz' else 'statusz'}"
             return PlainTextResponse("\n".join(["", title, WARNING, "", *lines, ""]))
@@ -136,23 +134,6 @@ def _page(kind: str, accept: str, lines: list[str], facts: dict[str, Any]) -> Re
     return PlainTextResponse(
         f"only the following media types are accepted: {', '.join(['text/plain', *offered])}\n", 406
     )
-
-
-def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the media types of an Accept header with their parameters, the preferred first."""
-    found = []
-    for part in (header or "*/*").split(","):
-        media_type, *rest = (piece.strip() for piece in part.split(";"))
-        params = {key.strip(): value.strip() for key, _, value in (p.partition("=") for p in rest)}
-        found.append((media_type.lower(), params))
-    return sorted(found, key=lambda each: -_quality(each[1]))
-
-
-def _quality(params: Mapping[str, str]) -> float:
-    try:
-        return float(params.get("q", "1"))
-    except ValueError:
-        return 0.0
 
 
 def _flag_value(value: object) -> str:

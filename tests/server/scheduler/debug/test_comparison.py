@@ -7,10 +7,12 @@ import httpx
 import pytest
 
 from berth.client.errors import UnavailableError
+from berth.framework import kind
 from tests.builders import node, pod
 from tests.harness import Harness
 from tests.server.scheduler.debug.world import NODES, PODS, Lists, application, client
 
+UNFINISHED = kind.PODS.params
 DONE = pod("done", node="n1", phase="Succeeded")
 
 
@@ -68,8 +70,8 @@ async def test_all_pages_are_compared_once_if_nothing_differs(
     }
     assert lists.asked == [
         (NODES, {"limit": "500"}),
-        (PODS, {"fieldSelector": "x", "limit": "500"}),
-        (PODS, {"fieldSelector": "x", "limit": "500", "continue": "2"}),
+        (PODS, {**UNFINISHED, "limit": "500"}),
+        (PODS, {**UNFINISHED, "limit": "500", "continue": "2"}),
     ]
 
 

@@ -25,7 +25,7 @@ from tests.builders import node, pod
 from tests.explain.asking import explainer
 from tests.harness import Harness, with_plugins
 
-NODES, PODS = "/nodes", "/pods"
+NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 START = "2001-09-09T01:46:40Z"
 """What the clock of the harness shows at first."""
 
@@ -98,9 +98,6 @@ def application(harness: Harness, *, lists: Lists | None = None, is_ready: bool 
         comparison=ClusterComparison(
             lists or Lists({NODES: [], PODS: []}),
             harness.cache,
-            node_path=NODES,
-            pod_path=PODS,
-            pod_params={"fieldSelector": "x"},
             clock=harness.clock,
         ),
         configuration=lambda: effective_configuration(

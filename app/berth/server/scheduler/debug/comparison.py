@@ -1,7 +1,7 @@
 """Asks the API server for everything, and compares it with the cache."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
 
@@ -11,10 +11,10 @@ from berth.cache.cache import Cache
 from berth.cache.comparer import Comparison, Counted, Placed, compare, placed
 from berth.client.api import Api
 from berth.clock import Clock, rfc3339
+from berth.framework.kind import NODES, PODS, Kind
 from berth.informer.watch_event import decode_list
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.scheduler.partial_objects import partly
 from berth.server.scheduler.debug.models import ComparisonReport, Difference, DifferenceKind
 
 PAGE_SIZE: Final = 500
@@ -27,25 +27,12 @@ T = TypeVar("T", Node, Pod)
 class ClusterComparison:
     """Compares *cache* with the API server that *client* speaks to, one comparison at a time.
 
-    *pod_params* select the pods that the scheduler watches. What cannot be read as a whole is read
-    as the watches read it.
+    What cannot be read as a whole is read as the watches read it.
     """
 
-    def __init__(
-        self,
-        client: Api,
-        cache: Cache,
-        *,
-        node_path: str,
-        pod_path: str,
-        pod_params: Mapping[str, str],
-        clock: Clock,
-    ) -> None:
+    def __init__(self, client: Api, cache: Cache, *, clock: Clock) -> None:
         self._client = client
         self._cache = cache
-        self._node_path = node_path
-        self._pod_path = pod_path
-        self._pod_params = pod_params
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
 
@@ -75,38 +62,35 @@ class ClusterComparison:
         nodes: list[str] = []
         pods: list[Placed] = []
         pod_count = 0
-        async for node_page in self._pages(self._node_path, {}, Node):
+        async for node_page in self._pages(NODES):
             nodes += [node.metadata.name for node in node_page]
-        async for pod_page in self._pages(self._pod_path, self._pod_params, Pod):
+        async for pod_page in self._pages(PODS):
             pod_count += len(pod_page)
             pods += placed(pod_page)
         # In a thread, for among 50,000 pods it takes long enough to miss a lease.
         found = await asyncio.to_thread(compare, Counted.by(self._cache), nodes=nodes, pods=pods)
         return len(nodes), pod_count, list(_differences(found))
 
-    async def _pages(
-        self, path: str, params: Mapping[str, str], kind: type[T]
-    ) -> AsyncIterator[list[T]]:
+    async def _pages(self, kind: Kind[T]) -> AsyncIterator[list[T]]:
         """List by pages; others get a turn after each."""
-        asked = {**params, "limit": str(PAGE_SIZE)}
+        asked = {**kind.params, "limit": str(PAGE_SIZE)}
         while True:
-            page = decode_list(await self._client.request("GET", path, params=asked))
+            page = decode_list(await self._client.request("GET", kind.path, params=asked))
             yield list(_readable(page.items, kind))
             if not page.metadata.continue_:
                 return
             asked["continue"] = page.metadata.continue_
 
 
-def _readable(items: Sequence[msgspec.Raw], kind: type[T]) -> Iterator[T]:
-    decode, decode_partly = msgspec.json.Decoder(kind).decode, partly(kind)
+def _readable(items: Sequence[msgspec.Raw], kind: Kind[T]) -> Iterator[T]:
     for item in items:
         data = bytes(item)
         try:
-            yield decode(data)
+            yield kind.decode(data)
         except (msgspec.MsgspecError, RecursionError):
             # What cannot be read in part either, the watches have told of already.
             with suppress(msgspec.MsgspecError, ValueError):
-                yield decode_partly(data, None)[0]
+                yield kind.decode_partly(data, None)[0]
 
 
 def _differences(found: Comparison) -> Iterator[Difference]:

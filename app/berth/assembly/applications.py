@@ -1,0 +1,166 @@
+"""The HTTP applications of a scheduler service, made of the routers of ``berth.server``."""
+
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from fastapi import APIRouter, FastAPI
+
+from berth.assembly import simulation_worker
+from berth.explain.explainer import Explainer
+from berth.framework.kind import NODES, PODS
+from berth.log import set_verbosity
+from berth.main import SchedulerService
+from berth.metrics.recorders import ExtenderServerMetrics
+from berth.server.application import Application
+from berth.server.extender.application import extender_application
+from berth.server.extender.endpoints import ExtenderEndpoints
+from berth.server.health import (
+    Probes,
+    SchedulingProgress,
+    extender_probes,
+    health_endpoints,
+    scheduler_probes,
+)
+from berth.server.metrics import metrics_endpoints
+from berth.server.scheduler.debug.comparison import ClusterComparison
+from berth.server.scheduler.debug.configuration import effective_configuration
+from berth.server.scheduler.debug.endpoints import Debugged, debug_endpoints
+from berth.server.scheduler.debug.sight import Sight
+from berth.server.scheduler.explain import explain_endpoints
+from berth.server.scheduler.profiling import profiling_endpoints
+from berth.server.scheduler.simulate import simulate_endpoints
+from berth.server.scheduler.simulation_process import SimulationProcesses
+from berth.server.scheduler.snapshot import snapshot_endpoints
+from berth.server.scheduler.zpages import zpages
+from berth.whatif.live import LiveSnapshots
+
+SIMULATION_WORKER: Final = (sys.executable, "-m", simulation_worker.__name__)
+
+
+NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def scheduler_application(
+    service: SchedulerService, *, flags: Mapping[str, str] = NO_FLAGS
+) -> FastAPI:
+    """Return all endpoints of *service*; to be served on the event loop that runs it.
+
+    *flags* are those that the process was started with, for /flagz.
+    """
+    application = Application()
+    explainer = Explainer(
+        service.scheduler,
+        pods=service.pods.store,
+        clock=service.clock,
+        schedules=service.schedules,
+    )
+    take = _snapshots(service).take
+    routers = [
+        health_endpoints(_probes(service)),
+        zpages(
+            configuration=service.current_config,
+            flags=flags,
+            paths=lambda: sorted(application.paths),
+            clock=service.clock,
+            gates=service.gates,
+        ),
+        explain_endpoints(explainer),
+        debug_endpoints(_debugged(service, explainer)),
+        snapshot_endpoints(take, is_synced=lambda: service.is_synced),
+        simulate_endpoints(
+            take,
+            SimulationProcesses(SIMULATION_WORKER, more=lambda: service.plugins.as_flags).simulate,
+            is_synced=lambda: service.is_synced,
+        ),
+        _metrics(service),
+    ]
+    if service.current_config().enable_profiling:
+        routers.append(profiling_endpoints(set_verbosity=set_verbosity))
+    for router in routers:
+        application.include_router(router)
+    return application
+
+
+def extender_port_application(service: SchedulerService, *, max_body_bytes: int) -> FastAPI:
+    """Return what the extender port serves. Make one only: it registers metrics."""
+    endpoints = ExtenderEndpoints(
+        service.extender_service.answers,
+        is_ready=lambda: service.is_synced,
+        metrics=ExtenderServerMetrics(service.registry),
+        clock=service.clock,
+        max_body_bytes=max_body_bytes,
+    )
+    return extender_application(
+        endpoints.router(),
+        _metrics(service),
+        probes=extender_probes(
+            is_synced=lambda: service.is_synced,
+            is_terminating=lambda: service.is_terminating,
+        ),
+    )
+
+
+def _metrics(service: SchedulerService) -> APIRouter:
+    """Return what Prometheus reads of *service*."""
+    return metrics_endpoints(
+        service.registry,
+        pods=service.pods.store.values,
+        is_leading=lambda: service.is_leading,
+        reset=service.metrics.reset,
+    )
+
+
+def _probes(service: SchedulerService) -> Probes:
+    return scheduler_probes(
+        elects=service.elector is not None,
+        is_synced=lambda: service.is_synced,
+        is_terminating=lambda: service.is_terminating,
+        progress=SchedulingProgress(
+            is_busy=lambda: (
+                service.is_synced
+                and service.is_leading
+                and service.scheduler.binding.has_room
+                and service.queue.pending_counts()["active"] > 0
+            ),
+            mark=lambda: service.scheduler.decisions.made,
+            clock=service.clock,
+        ),
+        watches=service.staleness,
+    )
+
+
+def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
+    return Debugged(
+        sight=Sight(
+            service.scheduler, service.pods.store, service.clock, service.watches.reflectors
+        ),
+        explainer=explainer,
+        comparison=ClusterComparison(
+            service.client,
+            service.cache,
+            clock=service.clock,
+        ),
+        configuration=lambda: effective_configuration(
+            service.live.current,
+            generation=service.live.generation,
+            loaded_at=service.live.loaded_at,
+        ),
+        is_ready=lambda: service.is_synced,
+    )
+
+
+def _snapshots(service: SchedulerService) -> LiveSnapshots:
+    return LiveSnapshots(
+        service.cache,
+        service.queue.nominator,
+        pods=service.pods.store,
+        others=lambda: (
+            reflector.store.values()
+            for path, reflector in service.watches.reflectors.items()
+            if path not in (NODES.path, PODS.path)
+        ),
+        config=service.current_config,
+        clock=service.clock,
+    )

@@ -1,0 +1,122 @@
+"""The process of ``berth run``: the scheduler, alone or as one of several replicas."""
+
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from berth.assembly.api_connection import ApiConnection
+from berth.assembly.applications import scheduler_application
+from berth.assembly.configuration import ConfigurationSource, Loaded
+from berth.assembly.extender_port import ExtenderPortSettings, extender_port
+from berth.assembly.running import run_until_terminated
+from berth.assembly.secure_port import secure_port
+from berth.clock import BootClock, RealClock
+from berth.config.feature_gates import effective_gates
+from berth.config.options import MetricsOptions, Options
+from berth.leaderelection.build import make_elector
+from berth.leaderelection.elector import LeadershipLostError
+from berth.main import SchedulerService
+from berth.metrics.selection import Selection
+from berth.server.scheduler.zpages import flag_values
+from berth.terminal import naming_file
+from berth.termination import exit_when_continued
+
+log = logging.getLogger(__name__)
+
+
+async def run_scheduler(
+    options: Options,
+    source: ConfigurationSource,
+    loaded: Loaded,
+    *,
+    extender: ExtenderPortSettings | None,
+    schedules: bool = True,
+) -> int:
+    """Schedule until a signal or the loss of the lease; return the exit status (spec §7.4).
+
+    *loaded* is what *source* has now. All endpoints are served all the time, also while this
+    process does not lead. The status is 0 when a signal ended it and the lease was released; 1 when
+    the lease was lost, and, as with kube-scheduler, whenever it ends without leader election.
+    Without *schedules* it only serves, and takes no part in leader election.
+    """
+    config, plugins = loaded
+    api = ApiConnection.of(config.client_connection, master=options.master)
+    clock, rng = RealClock(), random.Random()
+    status = 0
+    async with AsyncExitStack() as cleanup:
+        client = await cleanup.enter_async_context(api.client("scheduler"))
+        elector, lease_client = None, None
+        registry = _registry(options.metrics)
+        if schedules and config.leader_election.leader_elect:
+            # A client of its own, so that renewals do not wait with the binds for the rate limit.
+            lease_client = await cleanup.enter_async_context(api.client("leader-election"))
+            lease_client.contact = client.contact  # a renewal tells the watches of the server
+            elector = make_elector(
+                lease_client, config, registry=registry, clock=BootClock(), rng=rng
+            )
+            exit_when_continued(elector.is_overdue)
+        service = SchedulerService(
+            client,
+            config,
+            clock=clock,
+            rng=rng,
+            elector=elector,
+            registry=registry,
+            gates=effective_gates(options.versions.feature_gates),
+            max_in_unschedulable=options.deprecated.pod_max_in_unschedulable_pods_duration.seconds,
+            plugins=plugins,
+            schedules=schedules,
+        )
+        if lease_client is not None:
+            lease_client.observer = service.metrics.requests
+        background: dict[str, Callable[[], Awaitable[None]]] = {}
+        server = await cleanup.enter_async_context(
+            secure_port(
+                scheduler_application(service, flags=flag_values(options)),
+                api,
+                serving=options.secure_serving,
+                authentication=options.authentication,
+                authorization=options.authorization,
+            )
+        )
+        if server is not None:
+            service.add_server("secure", server)
+            background["secure server"] = server.run
+        if extender is not None:
+            port = await cleanup.enter_async_context(
+                extender_port(service, extender, api, clock=clock)
+            )
+            background["extender port"] = port.run
+            background["extender server"] = service.extender_service.run
+        try:
+            await run_until_terminated(service.run, service, source, background=background)
+        except* LeadershipLostError as lost:
+            log.error("leader election lost", extra={"error": str(_first(lost))})
+            status = 1
+    if schedules and elector is None:
+        log.error("finished without leader elect")
+        status = 1
+    return status
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    found = group.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+
+
+def _registry(options: MetricsOptions) -> CollectorRegistry:
+    manifest = options.allow_metric_labels_manifest
+    return Selection.by_flags(
+        disabled=options.disabled_metrics,
+        allow_labels=options.allow_metric_labels,
+        manifest=_content("--allow-metric-labels-manifest", manifest) if manifest else None,
+    )
+
+
+def _content(flag: str, path: str) -> bytes:
+    with naming_file(flag, path):
+        return Path(path).read_bytes()

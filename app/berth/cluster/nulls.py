@@ -1,0 +1,44 @@
+"""Null fields: to the API they are the same as missing ones."""
+
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+from berth.cluster.resources import Object
+
+NULL_TIMES: Final = frozenset(
+    {
+        "eventTime",
+        "firstTimestamp",
+        "lastHeartbeatTime",
+        "lastProbeTime",
+        "lastTimestamp",
+        "lastTransitionTime",
+    }
+)
+"""What the API server itself writes as null when it is not set: sending it back changes nothing."""
+
+
+def drop_nulls(value: Any, *, keep: AbstractSet[str] = frozenset()) -> None:
+    """Remove null fields, in place, except those named in *keep*.
+
+    Elements of lists stay: their place means something (:func:`berth.cluster.schema.fill_nulls`).
+    """
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            for key in [key for key, child in item.items() if child is None and key not in keep]:
+                del item[key]
+            todo += item.values()
+        elif isinstance(item, list):
+            todo += item
+
+
+def drop_nulls_under(obj: Object, *keys: str) -> None:
+    """Remove null fields under *keys* of *obj*, in place, and those of *keys* that are null."""
+    for key in keys:
+        value = obj.get(key)
+        if value is None:
+            obj.pop(key, None)
+        else:
+            drop_nulls(value)

@@ -1,0 +1,70 @@
+"""What a scheduler needs from outside: an API to write to, what was watched, time and chance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from random import Random
+from typing import Protocol
+
+from berth.clock import Clock
+from berth.extender.extenders import Extenders
+from berth.framework.listers import Listers
+from berth.framework.writes import PluginWrites
+from berth.metrics.scheduler_metrics import SchedulerMetrics
+from berth.objects.pod import Pod
+from berth.scheduler.background import Background
+from berth.scheduler.preemption import Evictor
+from berth.scheduler.reporter import BindingReporter, UrgentReporter
+
+
+class ApiWrites(PluginWrites, UrgentReporter, BindingReporter, Evictor, Protocol):
+    """All that a scheduler and its plugins write."""
+
+    background: Background
+    """Where work is kept that plugins start; the core runs it."""
+
+    def event(
+        self, pod: Pod, *, profile: str = "", type: str, reason: str, action: str, note: str
+    ) -> None:
+        """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSources:
+    """Chance, with a source for each use, so that one use does not change another."""
+
+    ties: Random = field(default_factory=Random)
+    """Picks one of several best nodes."""
+    plugins: Random = field(default_factory=Random)
+    extenders: Random = field(default_factory=Random)
+    """Picks between candidates of preemption that extenders were asked about."""
+    sampling: Random = field(default_factory=Random)
+    """Picks the cycles in which plugins are timed; decides nothing."""
+
+    @classmethod
+    def of(cls, rng: Random) -> "RandomSources":
+        """Derive all sources from *rng*."""
+        sources = cls()
+        sources.seed(rng.getrandbits(63))
+        return sources
+
+    def seed(self, seed: int) -> None:
+        """Begin again: what is drawn from now on follows from *seed*."""
+        rng = Random(seed)
+        for source in fields(self):
+            getattr(self, source.name).seed(rng.getrandbits(64))
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The world of one scheduler."""
+
+    api: ApiWrites
+    pods: Mapping[str, Pod]
+    """By ``namespace/name``, as the watch last told."""
+    listers: Listers
+    """All other kinds but nodes, as the watches last told."""
+    clock: Clock
+    rng: RandomSources
+    metrics: SchedulerMetrics
+    extenders: Extenders = field(default_factory=Extenders)
+    """Whoever made them closes them."""

@@ -1,0 +1,244 @@
+"""The scheduler itself: its parts, put together; and the two ways to drive them.
+
+::
+
+                          handlers  <-- what watches tell
+                            |          |
+                          queue      cache
+                            |          |
+    run() or step()  -->  scheduler.attempt  --> reservation --> binding.run --> outside.api
+                            |
+                            +--> failure --> queue, failure reports
+                            +--> preemptions --> outside.api
+
+A service calls :meth:`SchedulerCore.run` and has the parts work side by side. A test, a simulation
+or an offline command calls :meth:`SchedulerCore.step` until nothing is left to do: the same parts,
+one thing at a time, so that what comes of it is always the same.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from berth.cache.cache import Cache
+from berth.config.types import KubeSchedulerConfiguration
+from berth.core.live_configuration import LiveConfiguration, backoff_of
+from berth.core.outside import Outside
+from berth.framework.handle import Handle
+from berth.framework.node_table import NodeTable
+from berth.profile.build import Registry
+from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.binding_cycle import BindingCycle
+from berth.scheduler.decisions import Decisions
+from berth.scheduler.event_handlers import EventTimer, event_handlers
+from berth.scheduler.failure import FailureHandler
+from berth.scheduler.failure_reporter import FailureReporter
+from berth.scheduler.find_node import NodeFinder, Select
+from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth.scheduler.reservation import Reservations
+from berth.scheduler.scheduler import Scheduler
+from berth.scheduler.signatures import signature_profiles
+from berth.scheduler.with_extenders import ExtenderRound
+from berth.tasks import forever
+
+DECISIONS_KEPT: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class CoreOptions:
+    """How a core differs from the default one."""
+
+    schedules: bool = True
+    """If not, no pod is its own: nothing is ever queued."""
+    max_in_unschedulable: float = 300.0
+    """Seconds after which an unschedulable pod is tried again in any case."""
+    uses_signatures: bool = True
+    """Whether one failed attempt stands for all pods of the same signature."""
+    select: Callable[[NodeTable], Select] | None = None
+    """Makes what picks one of several best nodes; by default one is drawn."""
+
+
+DEFAULT_OPTIONS: Final = CoreOptions()
+
+
+class SchedulerCore:
+    """Everything between what watches tell and what is written to the API."""
+
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        registry: Registry,
+        outside: Outside,
+        options: CoreOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        """Make the parts; ConfigError when the profiles of *config* cannot be made.
+
+        *registry* has the plugins that *config* may enable.
+        """
+        self.outside = outside
+        self.schedules = options.schedules
+        api, clock, metrics, pods = outside.api, outside.clock, outside.metrics, outside.pods
+        self.cache = Cache()
+        self.preemptions_under_way = PreemptionsUnderWay(pods.get)
+        self.handle = Handle(
+            self.cache.table,
+            listers=outside.listers,
+            clock=clock,
+            rng=outside.rng.plugins,
+            pod=pods.get,
+            is_preempting=self.preemptions_under_way.is_preempting,
+            nominated_node=self._nominated_node,
+            outcomes=metrics,
+            writes=api,
+        )
+        self.live = LiveConfiguration(
+            config,
+            registry=registry,
+            handle=self.handle,
+            observe=lambda name: metrics.of_profile(name, clock=clock, rng=outside.rng.sampling),
+            clock=clock,
+        )
+        profiles = self.live.profiles
+        self.queue = SchedulingQueue(
+            clock=clock,
+            sort_key=next(iter(profiles.values())).queue_sort.sort_key,
+            pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
+            hints={
+                name: [*profile.queueing_hints(), *outside.extenders.queueing_hints()]
+                for name, profile in profiles.items()
+            },
+            backoff=backoff_of(config),
+            max_in_unschedulable=options.max_in_unschedulable,
+            pod_lookup=pods.get,
+            observe_hint=metrics.ran_hint,
+            observers=self.live.observers,
+            signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
+        )
+        reservations = Reservations()
+        self.handlers = event_handlers(
+            outside.listers,
+            queue=self.queue,
+            cache=self.cache,
+            reservations=reservations,
+            scheduler_names=profiles if options.schedules else (),
+            timer=EventTimer(clock.monotonic, metrics.handled_event),
+        )
+        """Who is told of changes, by kind."""
+        self.preemptions = Preemptions(
+            under_way=self.preemptions_under_way,
+            queue=self.queue,
+            reservations=reservations,
+            reporter=api,
+            evictor=api,
+            metrics=metrics,
+            clock=clock,
+        )
+        self.failure_reporter = FailureReporter(
+            queue=self.queue, pods=pods, reporter=api, clock=clock
+        )
+        failures = FailureHandler(
+            queue=self.queue,
+            pods=pods,
+            failure_reporter=self.failure_reporter,
+            metrics=metrics,
+            clock=clock,
+        )
+        select = options.select(self.cache.table) if options.select else outside.rng.ties.choice
+        finder = NodeFinder(
+            self.cache.table, select=select, extenders_decide=outside.extenders.decide
+        )
+        self.scheduler = Scheduler(
+            profiles=profiles,
+            queue=self.queue,
+            cache=self.cache,
+            finder=finder,
+            extender_round=ExtenderRound(
+                outside.extenders,
+                finder=finder,
+                cache=self.cache,
+                nominator=self.queue.nominator,
+                pods=pods,
+                rng=outside.rng.extenders,
+            ),
+            decisions=Decisions(capacity=DECISIONS_KEPT, monotonic=clock.monotonic),
+            reservations=reservations,
+            preemptions=self.preemptions,
+            binding=BindingCycle(
+                extenders=outside.extenders,
+                queue=self.queue,
+                reservations=reservations,
+                reporter=api,
+                failures=failures,
+                metrics=metrics,
+                clock=clock,
+            ),
+            failures=failures,
+            failure_reporter=self.failure_reporter,
+            metrics=metrics,
+            clock=clock,
+        )
+
+    def _nominated_node(self, uid: str) -> str:
+        return self.queue.nominator.nominated_node(uid) or ""
+
+    def reconfigure(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
+        """Schedule by *config* from the next attempt on; see :meth:`LiveConfiguration.replace`."""
+        self.live.replace(
+            config,
+            registry=registry,
+            queue=self.queue,
+            cache=self.cache,
+            pods=self.outside.pods if self.schedules else {},
+            extender_hints=self.outside.extenders.queueing_hints(),
+        )
+
+    async def run(self) -> None:
+        """Take pods from the queue and do what is decided, for ever; the parts side by side."""
+        async with asyncio.TaskGroup() as tasks:
+            for name, run in (
+                ("queue flushers", self.queue.run_flushers),
+                ("preemptions", self.preemptions.run),
+                ("background work", self.outside.api.background.run),
+                ("failure reports", self.failure_reporter.run),
+                ("scheduling", self.scheduler.run),
+            ):
+                tasks.create_task(forever(name, run), name=name)
+
+    async def step(self) -> bool:
+        """Do the next thing to its end, pods first; False if there is nothing to do now.
+
+        A pod is tried and bound, victims are evicted, work that a plugin started is done, or a
+        failure is reported. Whatever waits for the clock waits.
+        """
+        if (queued := self.queue.pop()) is not None:
+            reservation = await self.scheduler.attempt(queued)
+            for each in () if reservation is None else (reservation, *reservation.companions):
+                await self.scheduler.binding.run(each)
+        elif order := self.preemptions.take():
+            await self.preemptions.carry_out(order)
+        elif job := self.outside.api.background.take():
+            await self.outside.api.background.do(job)
+        else:
+            return self.failure_reporter.report_next()
+        return True
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing to try, to bind, to evict or to report. Pods may wait, unschedulable."""
+        counts = self.queue.pending_counts()
+        return (
+            not counts["active"]
+            and not counts["backoff"]
+            and not self.queue.in_flight_counts()
+            and not self.scheduler.binding_count
+            and self.preemptions.is_idle
+            and not len(self.queue.nominator)  # who is nominated waits for room being made
+            and self.outside.api.background.is_idle
+            and not len(self.failure_reporter)
+        )
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if cache or queue disagree with themselves; for tests."""
+        self.cache.check_invariants()
+        self.queue.check_invariants()

@@ -1,0 +1,75 @@
+"""Flags about hollow nodes and embedded clusters."""
+
+import argparse
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from berth import manifests
+from berth.addresses import LOOPBACK
+from berth.clock import RealClock
+from berth.cluster.access.tokens import Tokens, read_token_file
+from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.embedded.cluster import EmbeddedCluster, template_from
+from berth.terminal import UsageError, port, positive
+
+
+def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:
+    """Add ``--nodes``, *nodes* by default, and ``--node-template``."""
+    parser.add_argument("--nodes", type=positive, default=nodes, help="how many hollow nodes")
+    parser.add_argument(
+        "--node-template", type=Path, metavar="FILE", help="a Node manifest that all nodes follow"
+    )
+
+
+def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
+    """Add ``--port``, ``--kubeconfig-out``, ``--token-auth-file`` and ``--insecure``."""
+    parser.add_argument(
+        "--port", type=port, default=0, help="port of the API server; 0: any free one"
+    )
+    parser.add_argument(
+        "--kubeconfig-out", type=Path, default=Path("berth.kubeconfig"), metavar="FILE",
+        help="where to write the kubeconfig",
+    )  # fmt: skip
+    parser.add_argument(
+        "--token-auth-file", type=Path, metavar="FILE",
+        help="more users of the API: CSV with token, user, uid, and groups as in \"a,b\"",
+    )  # fmt: skip
+    parser.add_argument(
+        "--insecure", action="store_true",
+        help="serve the API over plain HTTP, to whoever can reach the port, with all rights",
+    )  # fmt: skip
+
+
+def embedded_cluster(
+    given: argparse.Namespace, *, host: str = LOOPBACK, names: Sequence[str] = ()
+) -> EmbeddedCluster:
+    """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
+
+    It listens at the address *host*, and its certificate is good for *names*, too.
+    Raises TokenFileError.
+    """
+    clock = RealClock()
+    tokens = Tokens(clock=clock)
+    if given.token_auth_file is not None:
+        for token, user in read_token_file(given.token_auth_file).items():
+            tokens.add(token, user)
+    return EmbeddedCluster(
+        clock=clock,
+        rng=random.Random(),
+        host=host,
+        names=names,
+        insecure=given.insecure,
+        tokens=tokens,
+    )
+
+
+def node_template(path: Path | None) -> NodeTemplate:
+    """Read what ``--node-template`` names. Raises UsageError and ManifestError."""
+    if path is None:
+        return NodeTemplate()
+    found = list(manifests.read(path))
+    if len(found) != 1 or found[0]["kind"] != "Node":
+        kinds = [obj["kind"] for obj in found]
+        raise UsageError(f"{path}: exactly one Node is needed, got {kinds}")
+    return template_from(found[0], source=str(path))

@@ -1,0 +1,102 @@
+"""What the scheduler must know of one kind of API objects, to watch it and to read it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import GenericAlias
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from berth.framework.events import ActionType, EventResource
+from berth.objects.node import Node
+from berth.objects.partial import Unread, read_partly
+from berth.objects.partial_objects import PartRule, no_part, part_of_node, part_of_pod
+from berth.objects.pod import Pod
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, eq=False)
+class Kind(Generic[T]):
+    """Objects of *type*, which are listed and watched at *path*."""
+
+    path: str
+    type: type[T]
+    namespaced: bool = field(default=True, kw_only=True)
+    event: EventResource | None = field(default=None, kw_only=True)
+    """What its changes are called as cluster events; None: no pod waits for any."""
+    wakes: ActionType = field(default=ActionType(0), kw_only=True)
+    """The changes, of add, update and delete, that waiting pods are asked about (spec §11.1)."""
+    partly: PartRule = field(default=no_part, kw_only=True)
+    """What of an object counts that does not decode as a whole."""
+    params: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """Selects what is listed and watched, such as ``fieldSelector``."""
+    decoder: Callable[[bytes], T] | None = field(default=None, kw_only=True)
+    """Decodes the JSON of one object; None: as its type says."""
+
+    @property
+    def name(self) -> str:
+        """The kind in manifests, such as ``Pod``."""
+        return self.type.__name__
+
+    @property
+    def api_version(self) -> str:
+        """``apiVersion`` in manifests, such as ``v1`` and ``apps/v1``."""
+        _, _, version_and_plural = self.path.lstrip("/").partition("/")
+        return version_and_plural.rpartition("/")[0]
+
+    @cached_property
+    def decode(self) -> Callable[[bytes], T]:
+        """Decodes the JSON of one object, and keeps it where the type has a field ``raw`` for it.
+
+        Raises msgspec.DecodeError.
+        """
+        if self.decoder is not None:
+            return self.decoder
+        decode = self.decode_bare
+        if not self.keeps_raw:
+            return decode
+        return lambda data: msgspec.structs.replace(decode(data), raw=bytes(data))
+
+    @cached_property
+    def decode_bare(self) -> Callable[[bytes], T]:
+        """Decodes the JSON of one object, which is not kept."""
+        return msgspec.json.Decoder(self.type).decode
+
+    @cached_property
+    def decode_list(self) -> Callable[[bytes], list[T] | None]:
+        """Decodes a JSON array of objects, which is not kept; null is Go's empty one."""
+        return msgspec.json.Decoder(GenericAlias(list, (self.type,)) | None).decode
+
+    def decode_partly(self, data: bytes, last: T | None) -> tuple[T, Sequence[Unread]]:
+        """Return what counts of an object that does not decode as a whole, and what was not read.
+
+        *last* is the last known state. Raises ValueError or msgspec.DecodeError if nothing counts.
+        """
+        obj, unread = read_partly(data, self.type, last)
+        if self.keeps_raw:
+            obj = msgspec.structs.replace(obj, raw=data)
+        return (self.partly(obj, unread) if unread else obj), unread
+
+    @cached_property
+    def keeps_raw(self) -> bool:
+        """Whether objects carry what they were decoded from, because they are written back."""
+        return "raw" in self.type.__struct_fields__
+
+    def without_raw(self, obj: Any) -> Any:
+        """Return *obj* without the JSON that it was decoded from."""
+        return msgspec.structs.replace(obj, raw=b"") if self.keeps_raw else obj
+
+
+NODES: Final = Kind(
+    "/api/v1/nodes", Node, namespaced=False, event=EventResource.NODE, partly=part_of_node
+)
+PODS: Final = Kind(
+    "/api/v1/pods",
+    Pod,
+    event=EventResource.POD,
+    partly=part_of_pod,
+    # Finished pods do not exist for the scheduler (spec §11.1).
+    params={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
+)

@@ -1,0 +1,137 @@
+"""Hypotheses about nodes: would a pod fit if some pods came, or left?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.node_table import NodeTable, RowIndex
+from berth.framework.pod_batch import PodBatch
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.framework.verdict import Mask, Rows
+
+
+class FilterPlugins(Protocol):
+    """Those plugins of a profile that an overlay asks."""
+
+    def run_filters(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
+    ) -> None: ...
+
+    def run_pre_filter_extension_add_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> dict[int, Status]: ...
+
+    def run_pre_filter_extension_remove_pods(
+        self, state: CycleState, pod: PodInfo, rows: Rows, pods: PodBatch, nodes: NodeTable
+    ) -> dict[int, Status]: ...
+
+
+class Overlay:
+    """Some rows of a table on which pods are added and removed in thought.
+
+    Each row is an independent hypothesis about its own node: whatever happens on the other rows, in
+    its eyes the rest of the cluster is as it is. So many rows are judged together, and each as if
+    it were alone. Nothing but the overlay is changed. Valid within the attempt.
+    """
+
+    def __init__(
+        self,
+        plugins: FilterPlugins,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        nominated: Mapping[int, Sequence[PodInfo]],
+    ) -> None:
+        """*state* and *nodes*, a part of a table, are the overlay's to change.
+
+        *nominated* are by row the pods that *pod* must leave room for.
+        """
+        self.nodes = nodes
+        self.state = state
+        """What plugins know of the pods that came and went."""
+        self._plugins = plugins
+        self._pod = pod
+        self._nominated = nominated
+        self._errors: dict[int, Status] = {}
+        """By row, who could not follow its pods."""
+
+    def add_pods(self, rows: RowIndex, pods: Sequence[PodInfo]) -> None:
+        """Add each of *pods* to its row."""
+        index, batch = np.asarray(rows, np.intp), PodBatch.of(pods)
+        self.nodes.add_pods(index, batch)
+        run = self._plugins.run_pre_filter_extension_add_pods
+        self._errors |= run(self.state, self._pod, index, batch, self.nodes)
+
+    def remove_pods(self, rows: RowIndex, pods: Sequence[PodInfo]) -> None:
+        """Remove each of *pods*, which must be there, from its row."""
+        index, batch = np.asarray(rows, np.intp), PodBatch.of(pods)
+        self.nodes.remove_pods(index, batch)
+        run = self._plugins.run_pre_filter_extension_remove_pods
+        self._errors |= run(self.state, self._pod, index, batch, self.nodes)
+
+    def add_nominated_pods(self) -> None:
+        """Add to each row the pods nominated to it, which are not merely nominated any more."""
+        nominated, self._nominated = self._nominated, {}
+        rows = [row for row, pods in nominated.items() for _ in pods]
+        self.add_pods(rows, [pod for pods in nominated.values() for pod in pods])
+
+    def run_filters(self, rows: RowIndex | None = None) -> Diagnosis:
+        """Run the filters on *rows*, or on all, with and without nominated pods (spec §2.5)."""
+        diagnosis = Diagnosis(self.nodes.size)
+        feasible = self._mask(rows)
+        for row, error in self._errors.items():
+            if feasible[row]:
+                diagnosis.statuses[row] = error
+                feasible[row] = False
+        beside = [row for row in self._nominated if feasible[row]]
+        if beside:
+            statuses = self._statuses_with_nominated_pods(np.array(beside, np.intp))
+            diagnosis.statuses |= statuses
+            feasible[list(statuses)] = False
+        if feasible.any():
+            self._run_filters(feasible, diagnosis)
+        return diagnosis
+
+    def _mask(self, rows: RowIndex | None) -> Mask:
+        if rows is None:
+            return np.ones(self.nodes.size, bool)
+        mask = self.nodes.no_rows()
+        mask[rows] = True
+        return mask
+
+    def _statuses_with_nominated_pods(self, rows: Rows) -> dict[int, Status]:
+        """Return which of *rows* do not take the pod beside those nominated there, and why."""
+        beside = self._take(rows)
+        beside._nominated = {i: self._nominated[row] for i, row in enumerate(rows.tolist())}
+        beside.add_nominated_pods()
+        diagnosis = beside.run_filters()
+        rejected = np.flatnonzero(diagnosis.rejected(beside.nodes)).tolist()
+        statuses = ((int(rows[i]), diagnosis.status_of(i)) for i in rejected)
+        return {row: status for row, status in statuses if status is not None}
+
+    def _run_filters(self, feasible: Mask, diagnosis: Diagnosis) -> None:
+        self.state.feasible = feasible
+        run = Diagnosis(diagnosis.num_all_nodes)
+        self._plugins.run_filters(self.state, self._pod, self.nodes, run)
+        if not run.statuses:
+            diagnosis.verdicts += run.verdicts
+            return
+        # A filter failed on the table. On which row shows when each is asked about alone.
+        rows = np.flatnonzero(feasible)
+        if len(rows) == 1:
+            diagnosis.verdicts += run.verdicts
+            diagnosis.statuses |= run.statuses
+            return
+        for row in rows.tolist():
+            status = self._take(np.array([row])).run_filters().status_of(0)
+            if status is not None:
+                diagnosis.statuses[row] = status
+
+    def _take(self, rows: Rows) -> "Overlay":
+        """Return an overlay of *rows* of this one, without nominated pods."""
+        state = self.state.take_rows(rows)
+        return Overlay(self._plugins, state, self._pod, self.nodes.take(rows), {})

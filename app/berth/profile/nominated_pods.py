@@ -1,0 +1,76 @@
+"""The filters of one attempt, which must pass with and without nominated pods (spec §2.5)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.node_table import NodeTable, RowIndex
+from berth.framework.overlay import Overlay
+from berth.framework.pod_info import PodInfo
+from berth.profile.profile import Profile
+
+NominatedPods = Mapping[str, Sequence[PodInfo]]
+"""Node name to the pods nominated to run there."""
+
+
+class FiltersWithNominatedPods:
+    """A profile's filters, given who is nominated where.
+
+    A node must take the pod both with and without those nominated to it that have at least the
+    pod's priority: without, because they may never come, and affinity must not count on them. The
+    :class:`~berth.framework.interface.FilterRunner` of PostFilter plugins.
+    """
+
+    def __init__(self, profile: Profile, nominated: NominatedPods) -> None:
+        self._profile = profile
+        self._nominated = nominated
+
+    def run_filters(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
+    ) -> None:
+        """Run the filters on the rows in ``state.feasible``, leaving there those that pass.
+
+        As :meth:`Profile.run_filters`; what rejects a node beside nominated pods goes first.
+        """
+        eligible = state.feasible
+        self._profile.run_filters(state, pod, nodes, diagnosis)
+        nominated = {
+            row: pods
+            for row, pods in nominated_to(self._nominated, pod, nodes).items()
+            if eligible[row]
+        }
+        if not nominated:
+            return
+        rows = np.array([*nominated], np.intp)
+        of_rows = dict(enumerate(nominated.values()))
+        overlay = Overlay(self._profile, state.clone(), pod, nodes.take(rows), of_rows)
+        overlay.add_nominated_pods()
+        beside = overlay.run_filters()
+        for i in np.flatnonzero(beside.rejected(overlay.nodes)).tolist():
+            status = beside.status_of(i)
+            assert status is not None, "a rejected row has a status"
+            diagnosis.statuses[int(rows[i])] = status
+            state.feasible[rows[i]] = False
+
+    def overlay(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: RowIndex) -> Overlay:
+        """Return *rows* of *nodes* to ask about; *state*, that of the attempt, is left alone."""
+        part = nodes.take(rows)
+        nominated = nominated_to(self._nominated, pod, part)
+        return Overlay(self._profile, state.clone(), pod, part, nominated)
+
+
+def nominated_to(
+    nominated: NominatedPods, pod: PodInfo, nodes: NodeTable
+) -> dict[int, list[PodInfo]]:
+    """Return, by row, the nominated pods that *pod* must leave room for, as if they were there."""
+    beside: dict[int, list[PodInfo]] = {}
+    for name, pods in nominated.items():
+        row = nodes.row_of.get(name)
+        if row is None:
+            continue
+        for other in pods:
+            if other.uid != pod.uid and other.priority >= pod.priority:
+                beside.setdefault(row, []).append(other.on_node(name))
+    return beside

@@ -1,0 +1,65 @@
+"""Which devices somebody has, from all allocations together."""
+
+from collections import Counter
+from typing import Final
+
+from berth.objects.devices import AllocationResult, DeviceId
+from berth.objects.quantity import parse
+from berth_plugins.dynamic_resources.capacity import Consumed
+
+_NOTHING: Final[Consumed] = {}
+
+
+class AllocatedDevices:
+    """Devices in use, counted; admin access does not count (spec §5.17)."""
+
+    def __init__(self) -> None:
+        self.pool_versions: dict[tuple[str, str], int] = {}
+        """Driver and pool to a number that changes whenever one of its devices comes or goes."""
+        self._dedicated: Counter[DeviceId] = Counter()
+        self._shares: Counter[DeviceId] = Counter()
+        self._consumed: dict[DeviceId, dict[str, int]] = {}
+        self._version = 0
+
+    def is_dedicated(self, id_: DeviceId) -> bool:
+        """Whether somebody has the device alone."""
+        return id_ in self._dedicated
+
+    def is_allocated(self, id_: DeviceId) -> bool:
+        """Whether somebody has the device or a share of it."""
+        return id_ in self._dedicated or id_ in self._shares
+
+    def is_consumed(self, id_: DeviceId) -> bool:
+        """Whether somebody has a share of the device's capacity."""
+        return id_ in self._consumed
+
+    def consumed(self, id_: DeviceId) -> Consumed:
+        """Return how much of each capacity is taken."""
+        return self._consumed.get(id_, _NOTHING)
+
+    def add(self, allocation: AllocationResult) -> None:
+        self._count(allocation, 1)
+
+    def remove(self, allocation: AllocationResult) -> None:
+        """Undo :meth:`add` of the same allocation."""
+        self._count(allocation, -1)
+
+    def _count(self, allocation: AllocationResult, sign: int) -> None:
+        for result in allocation.devices.results:
+            if result.admin_access:
+                continue
+            self._version += 1
+            self.pool_versions[result.driver, result.pool] = self._version
+            counter = self._dedicated if result.share_id is None else self._shares
+            counter[result.id] += sign
+            if not counter[result.id]:
+                del counter[result.id]
+            if result.share_id is not None and result.consumed_capacity:
+                self._consume(result.id, sign, {**result.consumed_capacity})
+
+    def _consume(self, id_: DeviceId, sign: int, amounts: dict[str, str | int | float]) -> None:
+        consumed = self._consumed.setdefault(id_, {})
+        for name, amount in amounts.items():
+            consumed[name] = consumed.get(name, 0) + sign * parse(amount)
+        if id_ not in self._shares:
+            del self._consumed[id_]

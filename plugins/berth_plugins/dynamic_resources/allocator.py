@@ -1,0 +1,431 @@
+"""The search for devices: depth first, the first solution wins (spec §5.17)."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from berth.objects.devices import DeviceId
+from berth.objects.node import Node
+from berth.objects.quantity import Quantities, parse
+from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
+from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
+from berth_plugins.dynamic_resources.capacity import share_of
+from berth_plugins.dynamic_resources.constraints import Constraint, constraint_of
+from berth_plugins.dynamic_resources.counters import CounterName
+from berth_plugins.dynamic_resources.matching import Demand, are_enough
+from berth_plugins.dynamic_resources.pools import Pool, PoolDevice, PoolId
+from berth_plugins.dynamic_resources.requests import (
+    MAX_DEVICES,
+    AllocationError,
+    ClaimRequests,
+    Request,
+)
+
+
+class SearchTimeoutError(Exception):
+    """The time for a node, or for the attempt, is over."""
+
+
+class InvalidPoolsError(Exception):
+    """Nothing was found, and some pools that contradict themselves were not searched."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pick:
+    """A device found for a request. ``share`` is what it gets of a device that others share."""
+
+    request: Request
+    found: PoolDevice
+    share: Quantities | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimPicks:
+    """What was found for one claim, in order, and which alternative of each request it is for."""
+
+    picks: tuple[Pick, ...]
+    chosen: tuple[int, ...]
+
+
+class _NotEnoughError(Exception):
+    """There are not devices enough, however they are given out."""
+
+
+class _Outcome(Enum):
+    FOUND = "found"
+    NOT_FOUND = "not found"
+    TOO_MANY = "too many devices"
+
+
+class _Candidate(NamedTuple):
+    pool: Pool
+    found: PoolDevice
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """How many devices an alternative needs; in mode All, which."""
+
+    request: Request
+    count: int
+    all_of: list[_Candidate] = field(default_factory=list)
+
+
+def allocate(
+    claims: Sequence[ClaimRequests],
+    node: Node,
+    pools: Sequence[Pool],
+    in_use: AllocatedDevices,
+    *,
+    is_late: Callable[[], bool],
+) -> tuple[ClaimPicks, ...] | None:
+    """Find devices on *node*, which sees *pools*, for all *claims*; None if there are none.
+
+    Raises AllocationError when nobody could search, SearchTimeoutError once *is_late*,
+    InvalidPoolsError when there are none among the pools that are in order.
+    """
+    search = _Search(claims, node, pools, in_use, is_late)
+    if search.run():
+        return tuple(search.found())
+    if any(pool.is_invalid for pool in pools):
+        raise InvalidPoolsError
+    return None
+
+
+class _Search:
+    """One search. Every step knows its undo; what is found stands in ``_picks``."""
+
+    def __init__(
+        self,
+        claims: Sequence[ClaimRequests],
+        node: Node,
+        pools: Sequence[Pool],
+        in_use: AllocatedDevices,
+        is_late: Callable[[], bool],
+    ) -> None:
+        self._claims = claims
+        self._node = node
+        self._pools = pools
+        self._in_use = in_use
+        self._is_late = is_late
+        self._candidates = [
+            _Candidate(pool, found)
+            for pool in pools
+            if not pool.is_broken
+            for found in pool.devices
+        ]
+        self._selected: dict[tuple[int, DeviceId], bool] = {}
+        self._holders: defaultdict[DeviceId, set[int]] = defaultdict(set)
+        """For each device picked, which claims have it alone."""
+        self._consumed: dict[DeviceId, dict[str, int]] = {}
+        self._counters: defaultdict[PoolId, dict[CounterName, int]] = defaultdict(dict)
+        self._left: dict[PoolId, dict[CounterName, int]] = {}
+        self._picks: list[list[Pick]] = [[] for _ in claims]
+        self._chosen: list[list[int]] = [[0] * len(claim.requests) for claim in claims]
+        self._wanted: list[list[list[_Wanted]]] = []
+        self._constraints: list[list[Constraint]] = []
+        self._has_counted = False
+
+    def run(self) -> bool:
+        try:
+            return self._run()
+        except _NotEnoughError:
+            return False
+
+    def _run(self) -> bool:
+        for claim in self._claims:
+            wanted = [[self._want(claim, one) for one in choice] for choice in claim.requests]
+            least = sum(min(one.count for one in choice) for choice in wanted)
+            if least > MAX_DEVICES:
+                raise AllocationError(
+                    f"claim {claim.key}: number of requested devices {least} exceeds the claim"
+                    f" limit of {MAX_DEVICES}"
+                )
+            self._wanted.append(wanted)
+            self._constraints.append(list(_constraints_of(claim)))
+        return self._claim(0) is _Outcome.FOUND
+
+    def found(self) -> Iterator[ClaimPicks]:
+        for picks, chosen in zip(self._picks, self._chosen, strict=True):
+            yield ClaimPicks(tuple(picks), tuple(chosen))
+
+    # Before the search: how much is wanted.
+
+    def _want(self, claim: ClaimRequests, request: Request) -> _Wanted:
+        if not request.takes_all:
+            return _Wanted(request, request.written.count)
+        wanted = _Wanted(request, 0)
+        for pool in self._pools:
+            if pool.is_broken:
+                state = "being updated" if pool.is_incomplete else "invalid"
+                raise AllocationError(
+                    f"claim {claim.key}, request {request.short_name}: asks for all devices, but"
+                    f" resource pool {pool.id} is currently {state}"
+                )
+            for found in pool.devices:
+                self._check_time()
+                if self._selects(request, found) and self._share(request, found) is not None:
+                    wanted.all_of.append(_Candidate(pool, found))
+        wanted.count = len(wanted.all_of)
+        return wanted
+
+    # The search: claims, their requests, alternatives, devices.
+
+    def _claim(self, c: int) -> _Outcome:
+        if c == len(self._claims):
+            return _Outcome.FOUND
+        return self._request(c, 0)
+
+    def _request(self, c: int, r: int) -> _Outcome:
+        choices = self._wanted[c]
+        if r == len(choices):
+            outcome = self._claim(c + 1)
+            return _Outcome.NOT_FOUND if outcome is _Outcome.TOO_MANY else outcome
+        outcome = _Outcome.TOO_MANY
+        for index, wanted in enumerate(choices[r]):
+            match self._devices(c, r, wanted, 0, 0):
+                case _Outcome.FOUND:
+                    self._chosen[c][r] = index
+                    return _Outcome.FOUND
+                case _Outcome.NOT_FOUND:
+                    outcome = _Outcome.NOT_FOUND
+        return outcome
+
+    def _devices(self, c: int, r: int, wanted: _Wanted, number: int, start: int) -> _Outcome:
+        """Find device *number* and what comes after; candidates before *start* were tried."""
+        self._check_time()
+        if wanted.request.takes_all and not wanted.all_of:
+            return _Outcome.NOT_FOUND
+        if number >= wanted.count:
+            return self._request(c, r + 1)
+        if len(self._picks[c]) + wanted.count - number > MAX_DEVICES:
+            return _Outcome.TOO_MANY
+        if wanted.request.takes_all:
+            return self._this_device(c, r, wanted, number)
+        for position in range(start, len(self._candidates)):
+            self._check_time()
+            candidate = self._candidates[position]
+            if not self._is_eligible(c, wanted.request, candidate.found):
+                continue
+            undo = self._take(c, wanted.request, candidate, must=False)
+            if undo is None:
+                continue
+            outcome = self._devices(c, r, wanted, number + 1, position + 1)
+            if outcome is _Outcome.FOUND:
+                return outcome
+            undo()
+            if outcome is _Outcome.TOO_MANY:
+                return outcome
+        self._count_devices()
+        return _Outcome.NOT_FOUND
+
+    def _count_devices(self) -> None:
+        """Give up at the first dead end if there are not devices enough.
+
+        Without it the search tries every combination of those that there are. What it decides is
+        left alone: where an expression fails or counters stay set aside, the order of the search
+        matters, and it goes on.
+        """
+        if self._has_counted:
+            return
+        self._has_counted = True
+        if any(candidate.found.consumes for candidate in self._candidates):
+            return
+        choices = [choice for claim in self._wanted for choice in claim]
+        if any(wanted.request.takes_all for choice in choices for wanted in choice):
+            return
+        try:
+            demands = [
+                self._demand(choice) for choice in choices if not choice[0].request.has_admin_access
+            ]
+        except AllocationError:
+            return
+        if not are_enough(demands, on_step=self._check_time):
+            raise _NotEnoughError
+
+    def _demand(self, choice: Sequence[_Wanted]) -> Demand:
+        """Return what a request needs at least; devices that others share serve every request."""
+        count = min(wanted.count for wanted in choice)
+        found = set()
+        for candidate in self._candidates:
+            self._check_time()
+            if not any(self._may_serve(wanted.request, candidate.found) for wanted in choice):
+                continue
+            if candidate.found.device.allow_multiple_allocations:
+                count -= 1
+            else:
+                found.add(candidate.found.id)
+        return Demand(max(count, 0), frozenset(found))
+
+    def _may_serve(self, request: Request, found: PoolDevice) -> bool:
+        return (
+            not self._in_use.is_dedicated(found.id)
+            and self._selects(request, found)
+            and not _is_tainted(request, found)
+        )
+
+    def _check_time(self) -> None:
+        if self._is_late():
+            raise SearchTimeoutError
+
+    def _this_device(self, c: int, r: int, wanted: _Wanted, number: int) -> _Outcome:
+        """In mode All it is known which devices it must be."""
+        undo = self._take(c, wanted.request, wanted.all_of[number], must=True)
+        if undo is None:
+            return _Outcome.NOT_FOUND
+        outcome = self._devices(c, r, wanted, number + 1, 0)
+        if outcome is not _Outcome.FOUND:
+            undo()
+        return outcome
+
+    # One device.
+
+    def _is_eligible(self, c: int, request: Request, found: PoolDevice) -> bool:
+        return (
+            self._is_free(c, request, found.id)
+            and self._selects(request, found)
+            and self._share(request, found) is not None
+        )
+
+    def _is_free(self, c: int, request: Request, id_: DeviceId) -> bool:
+        """Admin access may have what others have, but not twice in one claim."""
+        if request.has_admin_access:
+            return c not in self._holders[id_]
+        return not self._in_use.is_dedicated(id_) and not self._holders[id_]
+
+    def _selects(self, request: Request, found: PoolDevice) -> bool:
+        key = (id(request), found.id)
+        answer = self._selected.get(key)
+        if answer is None:
+            answer = request.selects(found, self._check_time) and found.is_for(self._node)
+            self._selected[key] = answer
+        return answer
+
+    def _share(self, request: Request, found: PoolDevice) -> Quantities | None:
+        """Return what the request would get of the device's capacity, None if that is not left."""
+        device = found.device
+        capacity = request.written.capacity
+        if not device.capacity:
+            return None if capacity and capacity.requests else {}
+        taken = dict(self._in_use.consumed(found.id))
+        for name, amount in self._consumed.get(found.id, {}).items():
+            taken[name] = taken.get(name, 0) + amount
+        return share_of(
+            device.capacity, requested=capacity.requests if capacity else {}, taken=taken
+        )
+
+    def _take(
+        self, c: int, request: Request, candidate: _Candidate, *, must: bool
+    ) -> Callable[[], None] | None:
+        """Pick a device that is selected; return the undo, or None if it cannot be had.
+
+        QUIRK, as in 1.36 (kubernetes/kubernetes#140436): counters that were set aside for a device
+        stay so, for the rest of the search on this node, when it then turns out to be tainted or
+        against a constraint, and also when a device that others share is put back.
+        """
+        found = candidate.found
+        id_, device = found.id, found.device
+        is_shared = device.allow_multiple_allocations
+        if not (is_shared and request.has_admin_access) and not self._is_free(c, request, id_):
+            return None
+        counts = bool(found.consumes) and not (is_shared and self._is_shared_already(id_))
+        if counts and not self._set_counters_aside(candidate):
+            return None
+        if _is_tainted(request, found):
+            return None
+        if not self._satisfies(c, request, found, must=must):
+            return None
+        share = self._share(request, found)
+        if share is None:  # only in mode All; else it was asked before
+            self._release(c, request)
+            return None
+        if is_shared:
+            self._consume(id_, share, 1)
+        else:
+            self._holders[id_].add(c)
+        self._picks[c].append(Pick(request, found, share if is_shared else None))
+
+        def undo() -> None:
+            self._picks[c].pop()
+            self._release(c, request)
+            if is_shared:
+                self._consume(id_, share, -1)
+                return
+            self._holders[id_].discard(c)
+            if counts:
+                self._count(candidate, -1)
+
+        return undo
+
+    def _satisfies(self, c: int, request: Request, found: PoolDevice, *, must: bool) -> bool:
+        """Add the device to the claim's constraints, to all or to none."""
+        constraints = self._constraints[c]
+        for i, constraint in enumerate(constraints):
+            if constraint.add(request.name, found.id, found.device):
+                continue
+            for added in constraints[:i]:
+                added.remove(request.name)
+            if must:
+                # A claim that wants all devices and constrains them makes no sense.
+                raise AllocationError(
+                    f"claim {self._claims[c].key}, request {request.short_name}: cannot add device"
+                    f" {found.id} because a claim constraint would not be satisfied"
+                )
+            return False
+        return True
+
+    def _release(self, c: int, request: Request) -> None:
+        for constraint in self._constraints[c]:
+            constraint.remove(request.name)
+
+    # Shares and counters.
+
+    def _is_shared_already(self, id_: DeviceId) -> bool:
+        return self._in_use.is_consumed(id_) or id_ in self._consumed
+
+    def _consume(self, id_: DeviceId, share: Quantities, sign: int) -> None:
+        consumed = self._consumed.setdefault(id_, {})
+        for name, amount in share.items():
+            consumed[name] = consumed.get(name, 0) + sign * parse(amount)
+        if not any(consumed.values()):
+            del self._consumed[id_]
+
+    def _set_counters_aside(self, candidate: _Candidate) -> bool:
+        """Count what the device takes from its pool's counters; False if that is not left."""
+        pool = candidate.pool
+        left = self._left.get(pool.id)
+        if left is None:
+            left = self._left[pool.id] = dict(pool.counters)
+            for other in pool.consumers:
+                if self._in_use.is_allocated(other.id):
+                    for name, amount in other.consumes.items():
+                        left[name] -= amount
+        taken = self._counters[pool.id]
+        for name, amount in left.items():
+            if taken.get(name, 0) + candidate.found.consumes.get(name, 0) > amount:
+                return False
+        self._count(candidate, 1)
+        return True
+
+    def _count(self, candidate: _Candidate, sign: int) -> None:
+        taken = self._counters[candidate.pool.id]
+        for name, amount in candidate.found.consumes.items():
+            taken[name] = taken.get(name, 0) + sign * amount
+
+
+def _is_tainted(request: Request, found: PoolDevice) -> bool:
+    tolerations, taints = request.written.tolerations, found.device.taints
+    return bool(untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)))
+
+
+def _constraints_of(claim: ClaimRequests) -> Iterator[Constraint]:
+    for i, written in enumerate(claim.claim.spec.devices.constraints):
+        constraint = constraint_of(written)
+        if constraint is None:
+            raise AllocationError(
+                f"claim {claim.key}, constraint #{i}: empty constraint"
+                f" (unsupported constraint type?)"
+            )
+        yield constraint

@@ -1,0 +1,194 @@
+"""Looks for a pod's devices on one node after the other."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+
+from berth.clock import Clock
+from berth.objects.devices import (
+    EXTENDED_RESOURCE_CLAIM,
+    DeviceClaim,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
+from berth.objects.meta import ObjectMeta, OwnerReference
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth_plugins.dynamic_resources.allocator import ClaimPicks, SearchTimeoutError, allocate
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
+from berth_plugins.dynamic_resources.extended_resources import RequestMapping, device_requests
+from berth_plugins.dynamic_resources.pools import Pool, ResourcePools
+from berth_plugins.dynamic_resources.requests import IN_MEMORY, ClaimRequests, requests_of
+from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResources, NodeFind
+from berth_plugins.shared.device_classes import DeviceClassResolver
+
+Answers = dict[str, "_Answer"]
+"""Node name to the last answer to one question."""
+
+QUESTIONS_KEPT: Final = 16
+
+
+MAX_TIME: Final = 1.0
+"""Seconds that the searches of one attempt may take, on all nodes together.
+
+The search runs on the event loop, where leases are renewed and watches are read. What has been
+found on other nodes is remembered, so the next attempt comes further.
+"""
+
+LEAST_TIME: Final = 0.02
+"""What an attempt has in any case, in seconds."""
+
+SHARE: Final = 0.1
+"""Attempts that run out of time may take this much of the loop's in the long run, however many."""
+
+
+class AttemptTimeoutError(SearchTimeoutError):
+    """The time for the attempt is over: not for this node in particular."""
+
+
+class _Answer(NamedTuple):
+    """What was found, and what that follows from beside the question."""
+
+    pools: tuple[Pool, ...]
+    in_use_version: int
+    picks: tuple[ClaimPicks, ...] | None
+    timeout: type[SearchTimeoutError] | None = None
+    """When this node alone takes too long: it would again."""
+
+
+class NodeSearch:
+    """The search of :mod:`~berth_plugins.dynamic_resources.allocator`, with what it needs to know.
+
+    Pods from one template ask the same question, and between two of them little changes: an answer
+    is kept for as long as the node sees the same pools and their devices have the same users.
+    """
+
+    def __init__(
+        self,
+        claims: ResourceClaimTracker,
+        classes: DeviceClassResolver,
+        pools: ResourcePools,
+        *,
+        clock: Clock,
+        timeout: float,
+    ) -> None:
+        """*timeout* is in seconds of searching on one node; 0 is none but that of the attempt."""
+        self._claims = claims
+        self._classes = classes
+        self._pools = pools
+        self._clock = clock
+        self._timeout = timeout
+        self._answers: OrderedDict[tuple[object, ...], Answers] = OrderedDict()
+        self._wasted = 0.0
+        """Seconds that attempts took in vain and that :data:`SHARE` does not cover yet."""
+        self._wasted_at = 0.0
+
+    def on_node(
+        self, devices: DevicesOfPod, pod: Pod, node: Node, lacking: frozenset[str]
+    ) -> NodeFind | None:
+        """Find devices on *node* for all claims of *pod*, None if there are none.
+
+        *lacking* are the extended resources that the node does not offer by other means. Raises as
+        :func:`allocate` does, and AttemptTimeoutError when the time for all nodes is over.
+        """
+        claims, mappings = self.claims_for(devices, pod, lacking)
+        if not claims:
+            return NodeFind()
+        pools, in_use = self._pools.pools_of(node), self._claims.in_use
+        version = max((in_use.pool_versions.get(pool.id, 0) for pool in pools), default=0)
+        answers = self._answers_to(claims)
+        known = answers.get(node.name)
+        if known is None or known.pools is not pools or known.in_use_version != version:
+            search = partial(allocate, claims, node, pools, in_use)
+            picks, timeout = self._within_time(devices, search)
+            known = answers[node.name] = _Answer(pools, version, picks, timeout)
+        if known.timeout is not None:
+            raise known.timeout()
+        return None if known.picks is None else NodeFind(claims, known.picks, mappings)
+
+    def claims_for(
+        self, devices: DevicesOfPod, pod: Pod, lacking: frozenset[str]
+    ) -> tuple[tuple[ClaimRequests, ...], tuple[RequestMapping, ...]]:
+        """Return what is to be found for *pod* on a node that lacks *lacking*."""
+        claims = devices.to_allocate
+        if devices.extended is None or not lacking:
+            return claims, ()
+        claim, mappings = self._claim_for(devices.extended, pod, lacking)
+        return (claims if claim is None else (*claims, claim)), mappings
+
+    def _answers_to(self, claims: Sequence[ClaimRequests]) -> Answers:
+        question = (self._classes.version, *(claim.question for claim in claims))
+        answers = self._answers.get(question)
+        if answers is None:
+            answers = self._answers[question] = {}
+            if len(self._answers) > QUESTIONS_KEPT:
+                self._answers.popitem(last=False)
+        else:
+            self._answers.move_to_end(question)
+        return answers
+
+    def _claim_for(
+        self, extended: ExtendedResources, pod: Pod, lacking: frozenset[str]
+    ) -> tuple[ClaimRequests | None, tuple[RequestMapping, ...]]:
+        if lacking not in extended.variants:
+            requests, mappings = device_requests(pod, lacking, self._classes)
+            spec = ResourceClaimSpec(devices=DeviceClaim(requests=requests))
+            claim = msgspec.structs.replace(extended.claim, spec=spec)
+            ready = requests_of(claim, self._classes) if requests else None
+            extended.variants[lacking] = ready, mappings
+        return extended.variants[lacking]
+
+    def _within_time(
+        self, devices: DevicesOfPod, search: "Callable[..., tuple[ClaimPicks, ...] | None]"
+    ) -> tuple[tuple[ClaimPicks, ...] | None, type[SearchTimeoutError] | None]:
+        """Search for as long as the node and the attempt have; the second is of this node alone.
+
+        Raises AttemptTimeoutError when others have taken most of the time.
+        """
+        monotonic = self._clock.monotonic
+        start = monotonic()
+        if devices.search_time is None:
+            devices.search_time = self._time_for_attempt(start)
+        left, own = devices.search_time - devices.searched, self._timeout or math.inf
+        if left <= 0:
+            raise AttemptTimeoutError
+        end = start + min(left, own)
+        try:
+            return search(is_late=lambda: monotonic() > end), None
+        except SearchTimeoutError as exc:
+            taken = monotonic() - start
+            self._wasted += devices.searched + taken
+            if own <= left:
+                return None, SearchTimeoutError
+            if taken >= MAX_TIME / 2:
+                return None, AttemptTimeoutError
+            raise AttemptTimeoutError from exc
+        finally:
+            devices.searched += monotonic() - start
+
+    def _time_for_attempt(self, now: float) -> float:
+        """Return less after attempts that ran out of time, until their share covers it."""
+        self._wasted = max(0.0, self._wasted - SHARE * (now - self._wasted_at))
+        self._wasted_at = now
+        return max(MAX_TIME - self._wasted, LEAST_TIME)
+
+
+def claim_in_memory(pod: Pod) -> ResourceClaim:
+    """Make the claim for extended resources that is created once the pod has a node."""
+    meta = pod.metadata
+    owner = OwnerReference(
+        api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True
+    )
+    return ResourceClaim(
+        metadata=ObjectMeta(
+            name=IN_MEMORY,
+            namespace=meta.namespace,
+            uid=f"{meta.uid}{IN_MEMORY}",
+            annotations={EXTENDED_RESOURCE_CLAIM: "true"},
+            owner_references=(owner,),
+        )
+    )

@@ -1,0 +1,491 @@
+"""DynamicResources: a pod goes where the devices that its claims ask for can be had."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from pydantic import field_validator
+
+from berth.duration import Duration
+from berth.framework.cycle_state import CycleState
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    Hint,
+)
+from berth.framework.explanation import Detail, Explains, Records, SummingUp, SumsUp
+from berth.framework.handle import Handle
+from berth.framework.interface import (
+    EnqueueExtensions,
+    FilterPlugin,
+    FilterRunner,
+    PluginArgs,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    Scores,
+)
+from berth.framework.node_info import NodeInfo
+from berth.framework.node_rows import rows_of_any_term
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.scoring import default_normalize
+from berth.framework.status import SKIP, Code, Status
+from berth.framework.verdict import Mask, Verdict, everywhere
+from berth.objects.devices import ResourceClaim
+from berth.objects.pod import Pod
+from berth.objects.selectors import compile_node_selector
+from berth_plugins.dynamic_resources.allocator import InvalidPoolsError, SearchTimeoutError
+from berth_plugins.dynamic_resources.binding import ClaimBinding
+from berth_plugins.dynamic_resources.binding_conditions import is_lost
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
+from berth_plugins.dynamic_resources.claim_writes import may_be_deallocated
+from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
+from berth_plugins.dynamic_resources.judged_rows import JudgedRows
+from berth_plugins.dynamic_resources.node_search import (
+    AttemptTimeoutError,
+    NodeSearch,
+    claim_in_memory,
+)
+from berth_plugins.dynamic_resources.pools import ResourcePools
+from berth_plugins.dynamic_resources.record import recorded
+from berth_plugins.dynamic_resources.requests import (
+    AllocationError,
+    NoSuchClassError,
+    UnknownRequestError,
+    requests_of,
+)
+from berth_plugins.dynamic_resources.resolution import UnresolvedError, claims_of
+from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
+from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+
+CANNOT_ALLOCATE: Final = "cannot allocate all claims"
+CANNOT_FIT: Final = "cannot fit resource"
+INVALID_POOLS: Final = "invalid resource pools were encountered"
+LEFT_OVER: Final = "cannot schedule extended resource claim"
+STOPPED: Final = "asked by caller to stop allocating devices: the time for one attempt is over"
+NOT_AVAILABLE: Final = "resourceclaim not available on the node"
+
+NO_STATE: Final = Status.error("not found")
+NO_CLAIMS: Final = Status.unschedulable("no new claims to deallocate")
+DEALLOCATED: Final = Status.unschedulable("deallocation of ResourceClaim completed")
+DELETED: Final = Status.unschedulable("deletion of ResourceClaim completed")
+STILL_NOT: Final = Status.unschedulable("still not schedulable")
+
+MAX_ALTERNATIVES: Final = 8
+"""How many alternatives a ``firstAvailable`` may have; the first one scores as much."""
+
+_HOLDERS: Final = f"{KEY}.holders"
+"""Where who has which device stands in the state of a question."""
+
+
+class DynamicResourcesArgs(PluginArgs):
+    """How long to search on one node, and to wait for devices to get ready.
+
+    Beside it all searches of one attempt have a second together, see
+    :data:`~berth_plugins.dynamic_resources.node_search.MAX_TIME`.
+    """
+
+    filter_timeout: Duration = Duration.of(10)
+    binding_timeout: Duration = Duration.of(600)
+
+    @field_validator("filter_timeout")
+    @classmethod
+    def _check_filter_timeout(cls, timeout: Duration) -> Duration:
+        if timeout.nanoseconds < 0:
+            raise ValueError(f"filterTimeout: Invalid value: {timeout}: must be zero or positive")
+        return timeout
+
+    @field_validator("binding_timeout")
+    @classmethod
+    def _check_binding_timeout(cls, timeout: Duration) -> Duration:
+        if timeout < Duration.of(1):
+            raise ValueError(f"bindingTimeout: Invalid value: {timeout}: must be at least 1 second")
+        return timeout
+
+
+class DynamicResources(
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    FilterPlugin,
+    PostFilterPlugin,
+    ScorePlugin,
+    ReservePlugin,
+    PreBindPlugin,
+    EnqueueExtensions,
+    Explains,
+    Records,
+    SumsUp,
+):
+    """Allocates ResourceClaims, and reserves them for the pod (spec §5.17).
+
+    The devices are found by Filter on every node, claimed in memory by Reserve, and written to the
+    claims by PreBind.
+    """
+
+    NAME = KEY
+    DECIDES_BY_SIGNATURE = True
+    ALLOW_PARALLEL = True
+    ARGS = DynamicResourcesArgs
+
+    def __init__(
+        self, args: DynamicResourcesArgs | None = None, handle: Handle | None = None
+    ) -> None:
+        super().__init__(args, handle)
+        if handle is None:
+            raise TypeError("DynamicResources: needs a handle to look claims up")
+        args = args or DynamicResourcesArgs()
+        self._handle = handle
+        self._clock = handle.clock
+        self._claims = handle.listers.shared(ResourceClaimTracker)
+        self._classes = handle.listers.shared(DeviceClassResolver)
+        self._pools = handle.listers.shared(ResourcePools)
+        self._search = NodeSearch(
+            self._claims,
+            self._classes,
+            self._pools,
+            clock=handle.clock,
+            timeout=args.filter_timeout.seconds,
+        )
+        self._binding_timeout = args.binding_timeout.seconds
+        self._binding = ClaimBinding(handle, timeout=self._binding_timeout)
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Gate a pod until its claims are there."""
+        try:
+            claims_of(pod.pod, self._claims)
+        except UnresolvedError as exc:
+            return Status.unresolvable(str(exc))
+        return None
+
+    # Filter.
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        devices = DevicesOfPod()
+        state.write(KEY, devices)
+        try:
+            claims = claims_of(pod.pod, self._claims)
+        except UnresolvedError as exc:
+            return Status.unresolvable(str(exc))
+        extended = self._extended_resources(pod)
+        if not claims and extended is None:
+            return SKIP
+        refusal = self._prepare(devices, claims)
+        if refusal is None:
+            devices.claims, devices.extended = list(claims), extended
+        return refusal
+
+    def _prepare(self, devices: DevicesOfPod, claims: Sequence[ResourceClaim]) -> Status | None:
+        """Note which claims are allocated where, and which are to be; or say why they cannot."""
+        bound_to, lost, to_allocate = [], set(), []
+        now, timeout = self._clock.now(), self._binding_timeout
+        for index, claim in enumerate(claims):
+            allocation = claim.status.allocation
+            if allocation is not None:
+                if allocation.node_selector is not None:
+                    bound_to.append((index, compile_node_selector(allocation.node_selector)))
+                if is_lost(claim, timeout=timeout, now=now):
+                    lost.add(index)
+                continue
+            if self._claims.claim_has_pending_allocation(claim.metadata.uid):
+                return Status.unresolvable(
+                    f"resource claim {claim.metadata.key} is in the process of being allocated"
+                )
+            try:
+                to_allocate.append(requests_of(claim, self._classes))
+            except (NoSuchClassError, UnknownRequestError) as exc:
+                return Status.unresolvable(str(exc))
+            except AllocationError as exc:
+                return Status.error(str(exc))
+        devices.bound_to, devices.lost = tuple(bound_to), frozenset(lost)
+        devices.to_allocate = tuple(to_allocate)
+        return None
+
+    def _extended_resources(self, pod: PodInfo) -> ExtendedResources | None:
+        """Return the claim for the extended resources of *pod*, if a class stands for any."""
+        amounts = {
+            name: amount
+            for name, amount in pod.template.incoming_requested.scalars.items()
+            if amount and may_be_device(name)
+        }
+        if not any(self._classes.get_device_class(name) for name in amounts):
+            return None
+        left_over = self._claims.for_extended_resources(pod.uid)
+        if left_over is not None:
+            return ExtendedResources(left_over, amounts, is_left_over=True)
+        return ExtendedResources(claim_in_memory(pod.pod), amounts)
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
+        """Search on the rows that are left, then see where claims are that have devices already.
+
+        In this order, as kube-scheduler does: where nothing is found, it does not count that a
+        claim is elsewhere, and PostFilter leaves the claim alone.
+        """
+        devices: DevicesOfPod = state.read(KEY)
+        judged = JudgedRows(nodes, state.feasible & nodes.exists)
+        if devices.extended is not None:
+            self._judge_extended_resources(devices.extended, judged)
+        if devices.to_allocate or devices.extended is not None:
+            self._search_rows(devices, pod, judged)
+        elsewhere = nodes.no_rows()
+        for index, where in self._not_there(devices, nodes):
+            held_back = judged.left & where
+            if held_back.any():
+                devices.unavailable.add(index)
+                elsewhere |= held_back
+        judged.reject(NOT_AVAILABLE, elsewhere)
+        return judged.verdict()
+
+    def _judge_extended_resources(self, extended: ExtendedResources, judged: JudgedRows) -> None:
+        if extended.is_left_over:
+            judged.reject(LEFT_OVER, judged.left)
+            return
+        for name in extended.amounts:
+            if self._classes.get_device_class(name) is None:
+                judged.reject(CANNOT_FIT, judged.left & ~_offers(judged.nodes, name))
+
+    def _search_rows(self, devices: DevicesOfPod, pod: PodInfo, judged: JudgedRows) -> None:
+        """Look for devices on every node that is left; remember what was found."""
+        nodes = judged.nodes
+        rows = np.flatnonzero(judged.left).tolist()
+        late: list[int] = []
+        for row in rows:
+            node = nodes.nodes[row]
+            assert node is not None, f"row {row} is empty"
+            lacking = _lacking(devices.extended, nodes, row)
+            try:
+                found = self._search.on_node(devices, pod.pod, node, lacking)
+            except AllocationError as exc:
+                judged.reject_row(row, str(exc), Code.ERROR)
+            except InvalidPoolsError:
+                judged.reject_row(row, INVALID_POOLS)
+            except AttemptTimeoutError:
+                late.append(row)  # what is known of others takes no time
+            except SearchTimeoutError:
+                # The attempt has failed; other nodes would only take as long.
+                judged.reject_row(row, _timed_out(node.name), Code.ERROR)
+                return
+            else:
+                if found is None:
+                    judged.reject_row(row, CANNOT_ALLOCATE)
+                else:
+                    devices.found[node.name] = found
+        self._judge_late_rows(late, rows, judged)
+
+    def _judge_late_rows(self, late: list[int], rows: list[int], judged: JudgedRows) -> None:
+        """Make do with the nodes that were found in time, or fail the attempt."""
+        if not late:
+            return
+        if judged.left[rows].sum() > len(late):
+            for row in late:
+                judged.reject_row(row, STOPPED)
+        else:
+            first = late[0]
+            judged.reject_row(first, _timed_out(judged.nodes.name(first)), Code.ERROR)
+
+    def _not_there(self, devices: DevicesOfPod, nodes: NodeTable) -> list[tuple[int, Mask]]:
+        """Return which allocated claims cannot be used on which rows."""
+        return [
+            *((index, ~rows_of_any_term(nodes, matcher)) for index, matcher in devices.bound_to),
+            *((index, np.ones(nodes.size, bool)) for index in devices.lost),
+        ]
+
+    # Explaining.
+
+    def explain(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
+    ) -> Iterator[Detail]:
+        devices: DevicesOfPod = state.read(KEY)
+        node = nodes.nodes[row]
+        assert node is not None, f"row {row} is empty"
+        is_searched = bool(devices.to_allocate or devices.extended)
+        if not is_searched or node.name in devices.found:
+            for index, where in self._not_there(devices, nodes):
+                if where[row]:
+                    key = devices.claims[index].metadata.key
+                    yield Detail(f"claim {key} has its devices on other nodes")
+            return
+        if devices.extended is not None and devices.extended.is_left_over:
+            return
+        claims, _ = self._search.claims_for(
+            devices, pod.pod, _lacking(devices.extended, nodes, row)
+        )
+        counts = counts_for(claims)
+        for count in counts:
+            count.add(node, self._pools.pools_of(node), self._claims.in_use)
+        holders: Holders | None = state.get(_HOLDERS)
+        if holders is None:
+            state.write(_HOLDERS, holders := self._claims.holders())
+        yield from on_node(counts, holders) if counts else ()
+
+    def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
+        """Tell how many devices match in the whole cluster, how many are free, who has the rest."""
+        devices: DevicesOfPod = state.read(KEY)
+        every = frozenset(devices.extended.amounts if devices.extended else ())
+        counts = counts_for(self._search.claims_for(devices, pod.pod, every)[0])
+        if not counts:
+            return ""
+        for node in nodes.nodes:
+            if node is not None:
+                for count in counts:
+                    count.add(node, self._pools.pools_of(node), self._claims.in_use)
+                yield
+        return over_all(counts, self._claims)
+
+    def record(self, state: CycleState, nodes: NodeTable, rows: Mask) -> Mapping[str, Any]:
+        """Return the devices that each node would give, if claims are to be allocated."""
+        devices: DevicesOfPod | None = state.get(KEY)
+        if devices is None or not devices.found:
+            return {}
+        found = {
+            name: recorded(find)
+            for name in nodes.names(np.flatnonzero(rows))
+            if (find := devices.found.get(name)) is not None and find.claims
+        }
+        return {"devices": found} if found else {}
+
+    # PostFilter.
+
+    def post_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        diagnosis: Diagnosis,
+        filters: FilterRunner,
+    ) -> PostFilterResult:
+        """Free a claim that keeps the pod off other nodes, if nobody else uses it."""
+        devices: DevicesOfPod | None = state.get(KEY)
+        if devices is None:  # a plugin before this one has ended PreFilter (spec §2.8)
+            return PostFilterResult(NO_STATE)
+        if devices.is_empty:
+            return PostFilterResult(NO_CLAIMS)
+        for index in sorted(devices.unavailable):
+            claim = devices.claims[index]
+            if may_be_deallocated(claim, pod.pod):
+                self._binding.deallocate(claim, pod.pod)
+                return PostFilterResult(DEALLOCATED)
+        extended = devices.extended
+        if extended is not None and extended.is_left_over:
+            self._binding.delete(extended.claim)
+            return PostFilterResult(DELETED)
+        return PostFilterResult(STILL_NOT)
+
+    # Score.
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
+        """Prefer nodes that have what comes earlier in ``firstAvailable``."""
+        devices: DevicesOfPod | None = state.get(KEY)
+        if devices is None or not any(claim.has_alternatives for claim in devices.to_allocate):
+            return everywhere(0, nodes.size)
+        scores = np.zeros(nodes.size, np.int64)
+        for row in np.flatnonzero(state.feasible).tolist():
+            found = devices.found.get(nodes.name(row))
+            if found is not None:
+                scores[row] = _score_of(found)
+        return scores
+
+    def normalize(self, _state: CycleState, _pod: PodInfo, scores: Scores) -> Scores:
+        return default_normalize(scores)
+
+    # Reserve and PreBind.
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        devices: DevicesOfPod | None = state.get(KEY)
+        if devices is not None and node_name in devices.found:
+            self._binding.take(devices, node_name)
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        devices: DevicesOfPod | None = state.get(KEY)
+        if devices is not None:
+            self._binding.give_back(devices, pod.pod)
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        devices: DevicesOfPod | None = state.get(KEY)
+        if devices is None or devices.is_empty:
+            return SKIP
+        return None
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        devices: DevicesOfPod = state.read(KEY)
+        try:
+            await self._binding.write(devices, pod.pod, node_name)
+        except Exception as exc:  # noqa: BLE001 - however it fails, the attempt has failed
+            return Status.error(str(exc))
+        return None
+
+    # Queueing.
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        changed = ActionType.ADD | ActionType.UPDATE
+        node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+        generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        return [
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, node)),
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.RESOURCE_CLAIM, changed), self.after_claim_change
+            ),
+            ClusterEventWithHint(ClusterEvent(EventResource.POD, generated), self.after_pod_change),
+            ClusterEventWithHint(ClusterEvent(EventResource.DEVICE_CLASS, changed)),
+            ClusterEventWithHint(ClusterEvent(EventResource.RESOURCE_SLICE, changed)),
+        ]
+
+    def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> Hint:
+        """Queue if devices became free, or a claim of the pod is new or has another status.
+
+        Only once all claims of the pod are there.
+        """
+        try:
+            claims = claims_of(pod, self._claims)
+        except UnresolvedError:
+            return Hint.SKIP
+        if old is not None and old.status.allocation is not None and new.status.allocation is None:
+            return Hint.QUEUE
+        if all(claim.metadata.uid != new.metadata.uid for claim in claims):
+            return Hint.SKIP
+        return Hint.SKIP if old is not None and old.status == new.status else Hint.QUEUE
+
+    def after_pod_change(self, pod: Pod, _old: Pod, new: Pod) -> Hint:
+        """Queue if it is this pod, and now all its claims are there."""
+        if pod.metadata.uid != new.metadata.uid:
+            return Hint.SKIP
+        try:
+            claims_of(new, self._claims)
+        except UnresolvedError:
+            return Hint.SKIP
+        return Hint.QUEUE
+
+
+def _lacking(extended: ExtendedResources | None, nodes: NodeTable, row: int) -> frozenset[str]:
+    """Return the extended resources that the node does not offer by other means than devices."""
+    if extended is None:
+        return frozenset()
+    node = NodeInfo(nodes, row)
+    return frozenset(name for name in extended.amounts if not node.allocatable(name))
+
+
+def _timed_out(node_name: str) -> str:
+    return f"node {node_name}: timed out trying to allocate devices"
+
+
+def _offers(nodes: NodeTable, resource: str) -> Mask:
+    """Return the rows whose allocatable names *resource*, be it 0."""
+    has = (node is not None and resource in node.status.allocatable for node in nodes.nodes)
+    return np.fromiter(has, bool, nodes.size)
+
+
+def _score_of(find: NodeFind) -> int:
+    return sum(
+        MAX_ALTERNATIVES - index
+        for claim, picks in zip(find.claims, find.picks, strict=True)
+        for alternatives, index in zip(claim.requests, picks.chosen, strict=True)
+        if alternatives[0].is_alternative
+    )

@@ -1,0 +1,311 @@
+"""Resource pools: what drivers publish in ResourceSlices, as one node sees it (spec §5.17)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from berth.cel.selector_error import SelectorError
+from berth.framework.listers import Listers
+from berth.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
+from berth.objects.node import Node
+from berth.objects.pod import NodeSelector
+from berth.objects.selectors import NodeSelectorMatcher, compile_node_selector
+from berth_plugins.dynamic_resources.counters import Counters, counters_in, counters_of
+
+if TYPE_CHECKING:
+    from berth.cel.selectors import DeviceView, Expression
+
+
+class PoolId(NamedTuple):
+    driver: str
+    name: str
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
+ANSWERS_KEPT: Final = 64
+"""To so many expressions a device remembers what they said of it; the oldest is forgotten."""
+
+
+class PoolDevice:
+    """A device as published; remembers what selectors said of it."""
+
+    __slots__ = ("_answers", "_view", "consumes", "device", "id", "slice")
+
+    def __init__(self, slice_: ResourceSlice, device: Device) -> None:
+        spec = slice_.spec
+        self.id = DeviceId(spec.driver, spec.pool.name, device.name)
+        self.device = device
+        self.slice = slice_
+        self.consumes = counters_of(device)
+        """What it takes from its pool's counters while it is allocated, in nano units."""
+        self._view: DeviceView | None = None
+        self._answers: dict[str, bool | SelectorError] = {}
+
+    def matches(self, expression: "Expression") -> bool:
+        """Raises SelectorError when *expression* fails on this device."""
+        answer = self._answers.get(expression.source)
+        if answer is None:
+            if len(self._answers) >= ANSWERS_KEPT:
+                del self._answers[next(iter(self._answers))]
+            answer = self._answers[expression.source] = self._ask(expression)
+        if isinstance(answer, SelectorError):
+            raise answer
+        return answer
+
+    def _ask(self, expression: "Expression") -> bool | SelectorError:
+        from berth.cel.selectors import DeviceView  # takes long to load
+
+        try:
+            if self._view is None:
+                self._view = DeviceView.of(self.id.driver, self.device)
+            return expression.matches(self._view)
+        except SelectorError as exc:
+            return exc
+
+    def is_for(self, node: Node) -> bool:
+        """Whether *node* may use the device, if its slice leaves that to each device."""
+        if not self.slice.spec.per_device_node_selection:
+            return True
+        return is_node_chosen(node, self.device)
+
+    def __repr__(self) -> str:
+        return f"PoolDevice({self.id})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """A pool's newest generation as a node sees it. Broken ones have no devices to give."""
+
+    id: PoolId
+    is_incomplete: bool = False
+    """Not all of its slices are there yet."""
+    is_invalid: bool = False
+    """Its slices contradict each other."""
+    devices: tuple[PoolDevice, ...] = ()
+    """Those of the slices that reach the node, in the order in which they are tried."""
+    counters: Counters = field(default_factory=dict)
+    """What its devices share when none is allocated."""
+    consumers: tuple[PoolDevice, ...] = ()
+    """All devices of the pool, for this node or not, that take from the counters."""
+
+    @property
+    def is_broken(self) -> bool:
+        return self.is_incomplete or self.is_invalid
+
+    @property
+    def order(self) -> tuple[bool, PoolId]:
+        """Pools are tried by driver and name, those that have to be waited for at the end."""
+        return any(found.device.binding_conditions for found in self.devices), self.id
+
+
+class _Slice(NamedTuple):
+    """A slice with its devices."""
+
+    slice: ResourceSlice
+    devices: tuple[PoolDevice, ...]
+
+    @property
+    def generation(self) -> int:
+        return self.slice.spec.pool.generation
+
+    @property
+    def has_counters(self) -> bool:
+        return bool(self.slice.spec.shared_counters)
+
+    def reaches(self, node: Node) -> bool:
+        """Whether the slice matters for *node*; those with counters matter everywhere."""
+        spec = self.slice.spec
+        if self.has_counters:
+            return True
+        if spec.node_name or spec.all_nodes or spec.node_selector is not None:
+            return is_node_chosen(node, spec)
+        if spec.per_device_node_selection:
+            return any(is_node_chosen(node, found.device) for found in self.devices)
+        return False  # a way of choosing nodes that we do not know
+
+
+class _Seen(NamedTuple):
+    """What a node saw, and what else that depends on."""
+
+    node: Node
+    shared_version: int
+    elsewhere: tuple[Pool, ...]
+    pools: tuple[Pool, ...]
+
+
+class ResourcePools:
+    """All ResourceSlices, by pool and by node. All profiles share them, in ``Listers.shared``."""
+
+    def __init__(self, listers: Listers) -> None:
+        self.version = 0
+        """Changes with every change."""
+        self._pools: dict[PoolId, dict[str, _Slice]] = {}
+        self._local: dict[str, dict[PoolId, int]] = {}
+        """Node name to the pools with slices for that node alone, and how many slices."""
+        self._shared: dict[PoolId, int] = {}
+        """Pools with slices for more than one node, and how many slices."""
+        self._with_counters: dict[PoolId, int] = {}
+        self._shared_version = 0
+        self._elsewhere: tuple[Pool, ...] | None = ()
+        self._seen: dict[str, _Seen] = {}
+        listers.resource_slices.follow(self._on_change)
+
+    # Changes.
+
+    def _on_change(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        if old is not None and (new is None or _pool_id(old) != _pool_id(new)):
+            self._remove(old)
+        if new is not None:
+            self._add(new)
+
+    def _add(self, slice_: ResourceSlice) -> None:
+        id_ = _pool_id(slice_)
+        slices = self._pools.setdefault(id_, {})
+        before = slices.get(slice_.metadata.name)
+        if before is not None:
+            self._forget(id_, before)
+        devices = tuple(PoolDevice(slice_, device) for device in slice_.spec.devices)
+        found = slices[slice_.metadata.name] = _Slice(slice_, devices)
+        self._count(id_, found, 1)
+        self._touch(id_, found)
+
+    def _remove(self, slice_: ResourceSlice) -> None:
+        id_ = _pool_id(slice_)
+        found = self._pools.get(id_, {}).pop(slice_.metadata.name, None)
+        if found is None:
+            return
+        self._forget(id_, found)
+        if not self._pools[id_]:
+            del self._pools[id_]
+
+    def _forget(self, id_: PoolId, found: _Slice) -> None:
+        self._touch(id_, found)
+        self._count(id_, found, -1)
+
+    def _count(self, id_: PoolId, found: _Slice, sign: int) -> None:
+        node_name = found.slice.spec.node_name
+        counts = [self._local.setdefault(node_name, {}) if node_name else self._shared]
+        if found.has_counters:
+            counts.append(self._with_counters)
+        for count in counts:
+            count[id_] = count.get(id_, 0) + sign
+            if not count[id_]:
+                del count[id_]
+        if node_name and not self._local[node_name]:
+            del self._local[node_name]
+
+    def _touch(self, id_: PoolId, changed: _Slice) -> None:
+        """Forget what those saw who saw the pool."""
+        self.version += 1
+        if id_ in self._shared:
+            self._shared_version += 1
+        if id_ in self._with_counters:
+            self._elsewhere = None
+        for found in (changed, *self._pools[id_].values()):
+            self._seen.pop(found.slice.spec.node_name or "", None)
+
+    # Views.
+
+    def pools_of(self, node: Node) -> tuple[Pool, ...]:
+        """Return the pools that *node* sees, in the order in which they are tried.
+
+        The same tuple as long as neither the node nor what it sees changes.
+        """
+        name = node.metadata.name
+        elsewhere = self._broken_pools_elsewhere()
+        seen = self._seen.get(name)
+        if (
+            seen is not None
+            and seen.node is node
+            and seen.shared_version == self._shared_version
+            and seen.elsewhere is elsewhere
+        ):
+            return seen.pools
+        near = self._local.get(name, {}).keys() | self._shared.keys()
+        pools = [pool for id_ in near if (pool := self._view(id_, node)) is not None]
+        pools += [pool for pool in elsewhere if pool.id not in near]
+        pools.sort(key=lambda pool: pool.order)
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.clear()
+        seen = self._seen[name] = _Seen(node, self._shared_version, elsewhere, tuple(pools))
+        return seen.pools
+
+    def _broken_pools_elsewhere(self) -> tuple[Pool, ...]:
+        """Return the broken pools that even nodes without devices in them see.
+
+        Slices with counters matter everywhere, so that a request for all devices finds its answer
+        put off while such a pool is being updated, wherever it is.
+        """
+        if self._elsewhere is None:
+            nowhere = Node()
+            views = (self._view(id_, nowhere) for id_ in self._with_counters)
+            self._elsewhere = tuple(pool for pool in views if pool is not None and pool.is_broken)
+        return self._elsewhere
+
+    def _view(self, id_: PoolId, node: Node) -> Pool | None:
+        """Return the pool as *node* sees it, None if nothing of it, or nothing new, reaches it."""
+        slices = [found for _, found in sorted(self._pools[id_].items())]
+        reaching = [found for found in slices if found.reaches(node)]
+        if not reaching:
+            return None
+        generation = max(found.generation for found in reaching)
+        reaching = [found for found in reaching if found.generation == generation]
+        wanted = reaching[0].slice.spec.pool.resource_slice_count
+        everywhere = reaching
+        if len(reaching) != wanted:
+            if any(found.generation > generation for found in slices):
+                return None  # the driver is replacing what this node sees
+            everywhere = [found for found in slices if found.generation == generation]
+            if len(everywhere) != wanted:
+                return Pool(id_, is_incomplete=True)
+        return _complete(id_, reaching, everywhere)
+
+
+_MOST_SEEN: Final = 100_000
+"""So many nodes are remembered; names of deleted ones must not pile up for ever."""
+
+
+def _pool_id(slice_: ResourceSlice) -> PoolId:
+    return PoolId(slice_.spec.driver, slice_.spec.pool.name)
+
+
+def _complete(id_: PoolId, reaching: Sequence[_Slice], everywhere: Sequence[_Slice]) -> Pool:
+    """Return a pool of which all slices are there; contradictions make it invalid."""
+    devices = tuple(_devices(reaching))
+    counters = counters_in(
+        counter_set for found in reaching for counter_set in found.slice.spec.shared_counters
+    )
+    consumers = tuple(found for found in _devices(everywhere) if found.consumes)
+    if (
+        len({found.id for found in devices}) < len(devices)
+        or counters is None
+        or any(found.consumes.keys() - counters.keys() for found in consumers)
+    ):
+        return Pool(id_, is_invalid=True)
+    return Pool(id_, devices=devices, counters=counters, consumers=consumers)
+
+
+def _devices(slices: Iterable[_Slice]) -> Iterator[PoolDevice]:
+    """Yield devices; slices with counters have none to allocate."""
+    for found in slices:
+        if not found.has_counters:
+            yield from found.devices
+
+
+def is_node_chosen(node: Node, by: Device | ResourceSliceSpec) -> bool:
+    """Whether a device or slice is for *node*, by name, as all are, or by a selector."""
+    if by.node_name:
+        return by.node_name == node.metadata.name
+    if by.all_nodes:
+        return True
+    if by.node_selector is None:
+        return False
+    return _matcher(by.node_selector).matches(node.metadata.labels, node.metadata.name)
+
+
+@lru_cache(maxsize=4096)
+def _matcher(selector: NodeSelector) -> NodeSelectorMatcher:
+    return compile_node_selector(selector)

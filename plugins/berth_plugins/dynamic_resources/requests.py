@@ -1,0 +1,186 @@
+"""Requests of claims, made ready for the search."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from berth.cel.selector_error import SelectorError
+from berth.objects.devices import (
+    ALL,
+    EXACT_COUNT,
+    DeviceClass,
+    DeviceRequest,
+    DeviceSelector,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
+from berth_plugins.dynamic_resources.constraints import RequestName
+from berth_plugins.dynamic_resources.pools import PoolDevice
+from berth_plugins.shared.device_classes import DeviceClassResolver
+
+MAX_DEVICES: Final = 32
+"""How many devices an allocation may have."""
+
+
+IN_MEMORY: Final = "<extended-resources>"
+"""The name of the claim for a pod's extended resources until it is created."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class AllocationError(Exception):
+    """The search cannot go on, on any node; the text is for people."""
+
+
+class NoSuchClassError(Exception):
+    """A request is for a device class that does not exist."""
+
+
+class UnknownRequestError(Exception):
+    """A request is of a form that we do not know."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Selector:
+    """A selector, and whose it is, for error messages."""
+
+    written: DeviceSelector
+    owner: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """One request, or one alternative of a ``firstAvailable``."""
+
+    name: RequestName
+    written: ExactDeviceRequest
+    device_class: DeviceClass
+    selectors: tuple[_Selector, ...]
+
+    @property
+    def short_name(self) -> str:
+        """The name of the alternative, if it is one, else of the request."""
+        return self.name[1] or self.name[0]
+
+    @property
+    def is_alternative(self) -> bool:
+        """Whether it is one of a ``firstAvailable``."""
+        return bool(self.name[1])
+
+    @property
+    def takes_all(self) -> bool:
+        return self.written.allocation_mode == ALL
+
+    @property
+    def has_admin_access(self) -> bool:
+        """Whether devices may be had that are in use; alternatives never may."""
+        return bool(self.written.admin_access) and not self.is_alternative
+
+    def selects(self, candidate: PoolDevice, check_time: Callable[[], None]) -> bool:
+        """Ask the selectors of the class, then those of the request; AllocationError if one fails.
+
+        The first one that says no ends it. *check_time* is called before each and may raise: a new
+        expression takes long to compile.
+        """
+        from berth.cel.selectors import compile_expression  # takes long to load
+
+        for selector in self.selectors:
+            assert selector.written.cel is not None
+            check_time()
+            expression = compile_expression(selector.written.cel.expression)
+            try:
+                if isinstance(expression, SelectorError):
+                    raise expression
+                if not candidate.matches(expression):
+                    return False
+            except SelectorError as exc:
+                text = f"{selector.owner}: selector #{selector.index}: {exc}"
+                raise AllocationError(text) from exc
+        return True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimRequests:
+    """A claim to be allocated. Each request has its alternatives, most have one."""
+
+    claim: ResourceClaim
+    requests: tuple[tuple[Request, ...], ...]
+    question: bytes
+    """The same for claims that ask for the same, such as those made from one template."""
+
+    @property
+    def key(self) -> str:
+        """How errors name the claim."""
+        return self.claim.metadata.key
+
+    @property
+    def has_alternatives(self) -> bool:
+        return any(alternatives[0].is_alternative for alternatives in self.requests)
+
+    @property
+    def name(self) -> str:
+        """``namespace/name``, or what a claim is called that is only in memory."""
+        meta = self.claim.metadata
+        return meta.name if meta.name == IN_MEMORY else meta.key
+
+
+def requests_of(claim: ResourceClaim, classes: DeviceClassResolver) -> ClaimRequests:
+    """Make the requests of *claim* ready.
+
+    Raises NoSuchClassError or UnknownRequestError; that is for the caller to word, as the cluster
+    may change. Raises AllocationError for what only a newer API server could have let in.
+    """
+    requests = []
+    for request in claim.spec.devices.requests:
+        alternatives = tuple(
+            _request(claim, RequestName((request.name, sub)), written, classes)
+            for sub, written in _alternatives(request)
+        )
+        if not alternatives:
+            raise UnknownRequestError(f"request {request.name}: unsupported request type")
+        requests.append(alternatives)
+    return ClaimRequests(claim, tuple(requests), _encode(claim.spec))
+
+
+def _alternatives(request: DeviceRequest) -> Iterator[tuple[str, ExactDeviceRequest]]:
+    if request.exactly is not None:
+        yield "", request.exactly
+        return
+    for alternative in request.first_available:
+        yield alternative.name, alternative
+
+
+def _request(
+    claim: ResourceClaim,
+    name: RequestName,
+    written: ExactDeviceRequest,
+    classes: DeviceClassResolver,
+) -> Request:
+    device_class = classes.get(written.device_class_name)
+    if device_class is None:
+        raise NoSuchClassError(
+            f"request {name}: device class {written.device_class_name} does not exist"
+        )
+    whose = f"claim {claim.metadata.key}, request {name[1] or name[0]}"
+    if written.allocation_mode not in (EXACT_COUNT, ALL):
+        raise AllocationError(f"{whose}: unsupported count mode {written.allocation_mode}")
+    selectors = [
+        *_selectors(device_class.spec.selectors, f"class {device_class.metadata.name}"),
+        *_selectors(written.selectors, f"claim {claim.metadata.key}"),
+    ]
+    for selector in selectors:
+        if selector.written.cel is None:
+            raise AllocationError(
+                f"{whose}, selector #{selector.index}: CEL expression empty"
+                f" (unsupported selector type?)"
+            )
+    return Request(name, written, device_class, tuple(selectors))
+
+
+def _selectors(written: tuple[DeviceSelector, ...], owner: str) -> Iterator[_Selector]:
+    for index, selector in enumerate(written):
+        yield _Selector(selector, owner, index)

@@ -1,0 +1,58 @@
+"""Which ResourceClaims a pod means (spec §5.17)."""
+
+from collections.abc import Iterator
+
+from berth.objects.devices import ResourceClaim
+from berth.objects.pod import Pod, PodResourceClaim
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
+
+
+class UnresolvedError(Exception):
+    """A claim is not there, or not to be used; the text is for people."""
+
+
+def claims_of(pod: Pod, claims: ResourceClaimTracker) -> tuple[ResourceClaim, ...]:
+    """Return the claims of *pod*, in its order; UnresolvedError if one cannot be used.
+
+    What the pod turned out not to need is left out.
+    """
+    return tuple(_resolved(pod, claims))
+
+
+def _resolved(pod: Pod, claims: ResourceClaimTracker) -> Iterator[ResourceClaim]:
+    namespace = pod.metadata.namespace
+    for reference in pod.spec.resource_claims:
+        name = claim_name(pod, reference)
+        if name is None:
+            continue
+        claim = claims.get(namespace, name)
+        if claim is None:
+            raise UnresolvedError(f'could not find ResourceClaim "{namespace}/{name}"')
+        if claim.metadata.deletion_timestamp is not None:
+            raise UnresolvedError(f'resourceclaim "{name}" is being deleted')
+        if reference.resource_claim_name is None:
+            owner = claim.metadata.controller
+            if owner is None or owner.uid != pod.metadata.uid:
+                raise UnresolvedError(
+                    f"ResourceClaim {namespace}/{name} was not created for Pod"
+                    f" {namespace}/{pod.metadata.name} (Pod is not owner)"
+                )
+        yield claim
+
+
+def claim_name(pod: Pod, reference: PodResourceClaim) -> str | None:
+    """Return the name of the claim that *reference* means; None if the pod needs none.
+
+    UnresolvedError while it is not made from its template yet.
+    """
+    if reference.resource_claim_name is not None:
+        return reference.resource_claim_name
+    whose = f'pod "{pod.metadata.key}"'
+    if reference.resource_claim_template_name is None:
+        raise UnresolvedError(
+            f'{whose}, spec.resourceClaim "{reference.name}": none of the supported fields are set'
+        )
+    for status in pod.status.resource_claim_statuses:
+        if status.name == reference.name:
+            return status.resource_claim_name
+    raise UnresolvedError(f"{whose}: ResourceClaim not created yet")

@@ -1,0 +1,128 @@
+"""What was found, in the words of a claim's status."""
+
+import random
+import uuid
+from typing import Any, Final
+
+from berth.objects.devices import (
+    AllocationResult,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+)
+from berth.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from berth.objects.selectors import NAME_FIELD
+from berth_plugins.dynamic_resources.allocator import ClaimPicks, Pick
+from berth_plugins.dynamic_resources.capacity import canonical
+from berth_plugins.dynamic_resources.requests import ClaimRequests
+
+FROM_CLASS: Final = "FromClass"
+FROM_CLAIM: Final = "FromClaim"
+
+Config = dict[str, Any]
+
+
+def allocation_of(
+    claim: ClaimRequests,
+    found: ClaimPicks,
+    *,
+    node_name: str,
+    rng: random.Random,
+    timestamp: str | None,
+) -> AllocationResult:
+    """Return the allocation of *claim* to write; *rng* names the shares of devices."""
+    return AllocationResult(
+        devices=DeviceAllocationResult(
+            results=tuple(_result(pick, rng) for pick in found.picks),
+            config=tuple(_config(claim, found)),
+        ),
+        node_selector=_node_selector(found, node_name),
+        allocation_timestamp=timestamp,
+    )
+
+
+def _result(pick: Pick, rng: random.Random) -> DeviceRequestAllocationResult:
+    id_, device = pick.found.id, pick.found.device
+    return DeviceRequestAllocationResult(
+        request=str(pick.request.name),
+        driver=id_.driver,
+        pool=id_.pool,
+        device=id_.device,
+        admin_access=True if pick.request.has_admin_access else None,
+        tolerations=pick.request.written.tolerations,
+        binding_conditions=device.binding_conditions,
+        binding_failure_conditions=device.binding_failure_conditions,
+        share_id=None
+        if pick.share is None
+        else str(uuid.UUID(int=rng.getrandbits(128), version=4)),
+        consumed_capacity={
+            name: canonical(amount) for name, amount in sorted((pick.share or {}).items())
+        },
+    )
+
+
+def _config(claim: ClaimRequests, found: ClaimPicks) -> list[Config]:
+    """Collect the classes' parameters for drivers, each class once, then the claim's own.
+
+    ``requests`` says what they are for; without it they are for all.
+    """
+    requests = [
+        alternatives[index]
+        for alternatives, index in zip(claim.requests, found.chosen, strict=True)
+    ]
+    users: dict[str, list[str]] = {}
+    for request in requests:
+        users.setdefault(request.device_class.metadata.name, []).append(str(request.name))
+    classes = {request.device_class.metadata.name: request.device_class for request in requests}
+    config = [
+        {**written, "source": FROM_CLASS, "requests": list(users[name])}
+        for name, device_class in classes.items()
+        for written in device_class.spec.config
+    ]
+    for written in claim.claim.spec.devices.config:
+        names = written.get("requests") or []
+        if not names:
+            config.append({**written, "source": FROM_CLAIM})
+        config += [
+            {**written, "source": FROM_CLAIM}
+            for request in requests
+            if names and request.name.is_in(names)
+        ]
+    for one in config:
+        if len(one.get("requests") or ()) == len(requests):
+            one.pop("requests")
+    return config
+
+
+def _node_selector(found: ClaimPicks, node_name: str) -> NodeSelector | None:
+    """Return where the devices can be used; None is everywhere."""
+    fields: list[NodeSelectorRequirement] = []
+    labels: list[NodeSelectorRequirement] = []
+    for pick in found.picks:
+        device, spec = pick.found.device, pick.found.slice.spec
+        place = device if spec.per_device_node_selection else spec
+        if place.node_name or device.binds_to_node:
+            here = NodeSelectorRequirement(key=NAME_FIELD, operator="In", values=(node_name,))
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(here,)),))
+        for term in place.node_selector.node_selector_terms if place.node_selector else ():
+            _add_new(fields, term.match_fields)
+            _add_new(labels, term.match_expressions)
+    if not fields and not labels:
+        return None
+    merged = NodeSelectorTerm(match_expressions=tuple(labels), match_fields=tuple(fields))
+    return NodeSelector(node_selector_terms=(merged,))
+
+
+def _add_new(
+    known: list[NodeSelectorRequirement], more: tuple[NodeSelectorRequirement, ...]
+) -> None:
+    for requirement in more:
+        if not any(_is_same(requirement, other) for other in known):
+            known.append(requirement)
+
+
+def _is_same(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
+    return (
+        one.key == other.key
+        and one.operator == other.operator
+        and set(one.values) == set(other.values)
+    )

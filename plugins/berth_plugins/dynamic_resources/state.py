@@ -1,0 +1,70 @@
+"""What DynamicResources knows of a pod during one attempt."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from berth.objects.devices import AllocationResult, ResourceClaim
+from berth.objects.selectors import NodeSelectorMatcher
+from berth_plugins.dynamic_resources.allocator import ClaimPicks
+from berth_plugins.dynamic_resources.extended_resources import RequestMapping
+from berth_plugins.dynamic_resources.requests import ClaimRequests
+
+KEY: Final = "DynamicResources"
+"""Where it stands in the cycle state."""
+
+
+@dataclass(slots=True)
+class ExtendedResources:
+    """The claim for extended resources, and how much of them the pod needs."""
+
+    claim: ResourceClaim
+    """In memory at first, then as it was created."""
+    amounts: Mapping[str, int]
+    """By resource, all that may be devices; none is 0."""
+    is_left_over: bool = False
+    """Whether the claim is from an attempt that failed; then it has to go first."""
+    variants: dict[frozenset[str], tuple[ClaimRequests | None, tuple[RequestMapping, ...]]] = field(
+        default_factory=dict
+    )
+    """What is to be found, by the resources that a node does not offer by other means."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFind:
+    """Devices found on one node for all claims that need some."""
+
+    claims: tuple[ClaimRequests, ...] = ()
+    picks: tuple[ClaimPicks, ...] = ()
+    """One for each claim."""
+    mappings: tuple[RequestMapping, ...] = ()
+    """For the claim for extended resources, which is the last one if there is one."""
+
+
+@dataclass(slots=True)
+class DevicesOfPod:
+    """Written by PreFilter and, node by node, by Filter. Shared by copies of the cycle state."""
+
+    claims: list[ResourceClaim] = field(default_factory=list)
+    """Those that the pod names, in its order; replaced as they are written."""
+    extended: ExtendedResources | None = None
+    bound_to: tuple[tuple[int, NodeSelectorMatcher], ...] = ()
+    """Index into ``claims`` of those allocated for some nodes only, and for which."""
+    lost: frozenset[int] = frozenset()
+    """Indexes of claims allocated in vain: their devices do not get ready."""
+    to_allocate: tuple[ClaimRequests, ...] = ()
+    """What is to be found for ``claims``."""
+    unavailable: set[int] = field(default_factory=set)
+    """Indexes of claims that kept the pod off some node."""
+    found: dict[str, NodeFind] = field(default_factory=dict)
+    """By node name."""
+    search_time: float | None = None
+    """Seconds to search on all nodes of the attempt; None before the first search."""
+    searched: float = 0.0
+    """Seconds that it has taken."""
+    allocations: dict[str, AllocationResult] = field(default_factory=dict)
+    """By UID of the claim, what Reserve has decided."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.claims and self.extended is None

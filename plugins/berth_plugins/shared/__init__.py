@@ -1,0 +1,1 @@
+"""What several in-tree plugins share. Plugins import it; it imports no plugin."""

@@ -1,0 +1,59 @@
+"""DeviceClasses, also by the extended resources that they stand for (spec §5.17)."""
+
+from typing import Final
+
+from berth.framework.listers import Listers
+from berth.objects.devices import DeviceClass
+from berth.objects.resources import is_extended
+
+IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+"""Followed by the name of a class it is the name of an extended resource, too."""
+
+
+class DeviceClassResolver:
+    """DeviceClasses by name, and by the extended resources that they stand for.
+
+    All profiles share one, in ``Listers.shared``.
+    """
+
+    def __init__(self, listers: Listers) -> None:
+        self._classes = listers.device_classes
+        self._by_resource: dict[str, DeviceClass] = {}
+        self._classes.follow(self._on_change)
+
+    @property
+    def version(self) -> int:
+        """Changes with every change."""
+        return self._classes.version
+
+    def get(self, name: str) -> DeviceClass | None:
+        return self._classes.get("", name)
+
+    def get_device_class(self, resource_name: str) -> DeviceClass | None:
+        """Return the class that gives an extended resource.
+
+        Of several that claim it, the newest does; of equally old ones, the first by name.
+        """
+        return self._by_resource.get(resource_name)
+
+    def _on_change(self, _old: DeviceClass | None, _new: DeviceClass | None) -> None:
+        """Sort oldest first, so that the newest has the last word; there are few classes."""
+        by_name = sorted(self._classes, key=lambda found: found.metadata.name, reverse=True)
+        self._by_resource = {
+            name: found
+            for found in sorted(by_name, key=lambda f: f.metadata.creation_timestamp or "")
+            for name in resource_names(found)
+        }
+
+
+def resource_names(device_class: DeviceClass) -> list[str]:
+    """Return the extended resources that *device_class* stands for."""
+    names = [IMPLICIT_PREFIX + device_class.metadata.name]
+    if device_class.spec.extended_resource_name:
+        names.append(device_class.spec.extended_resource_name)
+    return names
+
+
+def may_be_device(resource: str) -> bool:
+    """Whether a device class may stand for the resource of this name."""
+    return is_extended(resource) or resource.startswith(IMPLICIT_PREFIX)

@@ -1,0 +1,56 @@
+"""Runs the search on one node and puts what was found into words."""
+
+from collections.abc import Callable, Sequence
+
+from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from berth.objects.node import Node
+from berth_plugins.dynamic_resources.allocator import ClaimPicks, allocate
+from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
+from berth_plugins.dynamic_resources.pools import ResourcePools
+from berth_plugins.dynamic_resources.requests import requests_of
+from berth_plugins.shared.device_classes import DeviceClassResolver
+from tests.builders import node
+from tests.device_builders import device_class, listers
+
+N1 = node("n1")
+
+
+def picks(
+    claims: Sequence[ResourceClaim],
+    slices: Sequence[ResourceSlice],
+    *,
+    classes: Sequence[DeviceClass] = (device_class(),),
+    others: Sequence[ResourceClaim] = (),
+    on: Node = N1,
+    is_late: Callable[[], bool] = lambda: False,
+) -> tuple[ClaimPicks, ...] | None:
+    """Search devices for *claims* while *others* have theirs."""
+    known = DeviceClassResolver(listers(*classes))
+    return allocate(
+        [requests_of(claim, known) for claim in claims],
+        on,
+        ResourcePools(listers(*slices)).pools_of(on),
+        ResourceClaimTracker(listers(*others)).in_use,
+        is_late=is_late,
+    )
+
+
+def found(
+    claims: ResourceClaim | Sequence[ResourceClaim],
+    slices: ResourceSlice | Sequence[ResourceSlice],
+    *,
+    classes: Sequence[DeviceClass] = (device_class(),),
+    others: Sequence[ResourceClaim] = (),
+    on: Node = N1,
+) -> list[str] | None:
+    """Tell what was found as ``request=device``, of all claims; None if nothing was."""
+    all_found = picks(
+        [claims] if isinstance(claims, ResourceClaim) else claims,
+        [slices] if isinstance(slices, ResourceSlice) else slices,
+        classes=classes,
+        others=others,
+        on=on,
+    )
+    if all_found is None:
+        return None
+    return [f"{pick.request.name}={pick.found.id.device}" for of in all_found for pick in of.picks]

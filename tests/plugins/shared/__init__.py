@@ -1,0 +1,1 @@
+"""Dynamic resources: pools, selectors, claims, and the search for devices."""
