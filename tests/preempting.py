@@ -7,7 +7,6 @@ from typing import Any
 
 from berth.cache.cache import Cache
 from berth.config.load import default_configuration, from_object
-from berth.framework.cycle_state import CycleState
 from berth.framework.handle import Handle
 from berth.framework.listers import Lister, Listers
 from berth.framework.pod_info import PodInfo
@@ -17,8 +16,10 @@ from berth.objects.pod import Pod
 from berth.objects.policy import PodDisruptionBudget
 from berth.offline.scenario import smallest_name
 from berth.profile.build import Registry, args_models, build_profiles
-from berth.scheduler.decision import Decision
-from berth.scheduler.find_node import NodeFinder
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.outcome import Unschedulable
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.schedule_pod import schedule_pod
 from berth_plugins.registry import IN_TREE
 
 
@@ -34,7 +35,7 @@ class World:
     config: dict[str, Any] | None = None
     seed: int = 1
 
-    def attempt(self, preemptor: Pod, *, is_known: bool = True) -> Decision:
+    def attempt(self, preemptor: Pod, *, is_known: bool = True) -> Unschedulable:
         """Look for a node for *preemptor*, then for victims."""
         cache = Cache()
         for node in self.nodes:
@@ -56,12 +57,11 @@ class World:
             else from_object(self.config, source="test", args_models=models)
         )
         (profile,) = build_profiles(config, self.registry, handle).values()
-        finder = NodeFinder(cache.table, select=smallest_name(cache.table))
-        state = CycleState()
         nominated = {name: list(map(PodInfo, pods)) for name, pods in self.nominated.items()}
-        decision = finder.find(profile, PodInfo(preemptor), state=state, nominated=nominated)
-        finder.run_post_filter_plugins(profile, decision, state=state, nominated=nominated)
-        return decision
+        cycle = Cycle(profile, PodInfo(preemptor), cache.table, nominated)
+        outcome = schedule_pod(cycle, select=smallest_name(cache.table))
+        assert isinstance(outcome, Unschedulable)
+        return run_post_filter_plugins(cycle, outcome)
 
 
 def candidates(found: Preemption | None) -> dict[str, tuple[list[str], int]]:

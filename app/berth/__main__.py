@@ -1,4 +1,4 @@
-"""``python -m berth`` and the ``berth`` command."""
+"""``python -m berth``, ``berth`` and ``kubectl berth``."""
 
 import sys
 

@@ -10,7 +10,7 @@ from typing import Final
 from berth.client.errors import ApiError
 from berth.errors import UserError
 from berth.printable import printable, printable_lines
-from berth.terminal import INTERRUPTED, CommandError, say_lines
+from berth.terminal import INTERRUPTED, CommandError, program, say_lines
 
 COMMANDS: Final = {
     "run": "schedule pods of a Kubernetes cluster",
@@ -31,9 +31,10 @@ HELP: Final = ("-h", "--help")
 
 
 def usage() -> str:
-    what = "\n".join(f"  {name:<10}{does}" for name, does in COMMANDS.items())
-    hint = "`berth COMMAND --help` tells the flags of a command, `berth --version` the version."
-    return f"usage: berth COMMAND [flags]\n\n{what}\n\n{hint}"
+    what = "\n".join(f"  {command:<10}{does}" for command, does in COMMANDS.items())
+    name = program()
+    hint = f"`{name} COMMAND --help` tells the flags of a command, `{name} --version` the version."
+    return f"usage: {name} COMMAND [flags]\n\n{what}\n\n{hint}"
 
 
 def run(argv: Sequence[str]) -> int:
@@ -51,11 +52,11 @@ def run(argv: Sequence[str]) -> int:
     try:
         status: int = import_module(f"berth.commands.{name}").main(rest)
     except UserError as exc:
-        return _complain(f"berth {name}: {exc}", status=2)
+        return _complain(f"{program(name)}: {exc}", status=2)
     except ApiError as exc:
-        return _complain(f"berth {name}: {printable(str(exc))}", status=1)
+        return _complain(f"{program(name)}: {printable(str(exc))}", status=1)
     except CommandError as exc:
-        return _complain(f"berth {name}: {exc}", status=1)
+        return _complain(f"{program(name)}: {exc}", status=1)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -67,8 +68,8 @@ def run(argv: Sequence[str]) -> int:
 def _unknown(name: str) -> str:
     """Say that *name* is no command; with the one that was meant, if that can be told."""
     near = get_close_matches(name, COMMANDS, n=1)
-    help_ = f"did you mean `berth {near[0]}`?" if near else usage()
-    return f"berth: {name!r} is not a command\n\n{help_}"
+    help_ = f"did you mean `{program(near[0])}`?" if near else usage()
+    return f"{program()}: {name!r} is not a command\n\n{help_}"
 
 
 def _complain(message: str, *, status: int) -> int:

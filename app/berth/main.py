@@ -143,6 +143,7 @@ class SchedulerService:
             client,
             core.handlers,
             known_pods=pods,
+            contact=client.contact,
             extenders=self.extenders,
             clock=clock,
             rng=rng,

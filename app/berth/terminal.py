@@ -2,8 +2,10 @@
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 import uvloop
@@ -15,6 +17,15 @@ from berth.printable import printable, printable_json, printable_lines
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C, as shells have it."""
+
+
+def program(command: str = "") -> str:
+    """Return how berth, or one of its commands, was called: ``berth run``, ``kubectl berth run``.
+
+    kubectl calls ``kubectl-berth`` when it is asked for ``kubectl berth``.
+    """
+    name = "kubectl berth" if Path(sys.argv[0]).stem == "kubectl-berth" else "berth"
+    return f"{name} {command}".rstrip()
 
 
 class UsageError(UserError):

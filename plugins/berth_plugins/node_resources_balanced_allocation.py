@@ -19,14 +19,14 @@ from berth.framework.interface import (
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.row_memo import Rows
-from berth.framework.scoring import (
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import Ints
+from berth_plugins.shared.resource_allocation import (
     DEFAULT_RESOURCES,
     ResourceSpec,
     ScoredResource,
     scored_resources,
 )
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Ints
 
 Floats = NDArray[np.float64]
 

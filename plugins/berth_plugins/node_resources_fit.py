@@ -40,7 +40,16 @@ from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.row_memo import Rows
-from berth.framework.scoring import (
+from berth.framework.status import Code, Status
+from berth.framework.verdict import Mask, Rejection, Verdict
+from berth.objects import resources
+from berth.objects.devices import DeviceClass
+from berth.objects.names import is_qualified_name
+from berth.objects.node import Node
+from berth.objects.pod import Pod
+from berth.objects.resources import Resources, is_extended
+from berth_plugins.shared.device_classes import DeviceClassResolver, resource_names
+from berth_plugins.shared.resource_allocation import (
     DEFAULT_RESOURCES,
     ResourceSpec,
     ResourceStrategy,
@@ -51,15 +60,6 @@ from berth.framework.scoring import (
     requested_to_capacity_ratio,
     scored_resources,
 )
-from berth.framework.status import Code, Status
-from berth.framework.verdict import Mask, Rejection, Verdict
-from berth.objects import resources
-from berth.objects.devices import DeviceClass
-from berth.objects.names import is_qualified_name
-from berth.objects.node import Node
-from berth.objects.pod import Pod
-from berth.objects.resources import Resources, is_extended
-from berth_plugins.shared.device_classes import DeviceClassResolver, resource_names
 
 TOO_MANY_PODS: Final = "Too many pods"
 _EVERYWHERE: Final = ("cpu", "memory", "ephemeral-storage")

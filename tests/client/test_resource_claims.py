@@ -16,7 +16,7 @@ from berth.framework.assume_cache import AssumeCache
 from berth.framework.listers import Lister
 from berth.framework.writes import ConflictError
 from berth.objects.devices import decode_claim
-from berth_plugins.dynamic_resources.claim_writes import ClaimCommitment
+from berth_plugins.dynamic_resources.claim_writes import ClaimWrites
 from tests.builders import pod
 from tests.client.fake_api import Answer, FakeApi, Request
 from tests.device_builders import allocation
@@ -60,7 +60,7 @@ def echo(request: Request) -> bytes:
 async def test_a_claim_is_allocated_in_two_requests() -> None:
     claim = decode_claim(msgspec.json.encode(STORED))
     async with api_with_lanes(echo) as (api, writer):
-        commitment = ClaimCommitment(writer, FakeClock())
+        commitment = ClaimWrites(writer, FakeClock())
         written = await commitment.reserve(claim, pod("p", uid="62ec"), allocation("gpu-0"))
     protected = {
         **STORED["metadata"],

@@ -175,12 +175,11 @@ async def test_a_bind_that_fails_is_repeated_for_that_pod_alone(harness: Harness
     harness.cluster.bind_error = OSError("connection lost")
     queued = harness.queue.pop()
     assert queued is not None
-    reservation = await harness.scheduler.attempt(queued)
-    assert reservation is not None
-    await harness.scheduler.binding.run(reservation)
+    first, *others = await harness.scheduler.schedule_one(queued)
+    await harness.scheduler.binding_cycle.run(first)
     harness.cluster.bind_error = None
-    for companion in reservation.companions:
-        await harness.scheduler.binding.run(companion)
+    for binding in others:
+        await harness.scheduler.binding_cycle.run(binding)
     assert len(harness.placements()) == 2
 
     harness.clock.advance(60)
@@ -216,10 +215,10 @@ async def test_what_other_plugins_reserved_is_given_back() -> None:
     queued = harness.queue.pop()
     assert queued is not None
 
-    assert await harness.scheduler.attempt(queued) is None
+    assert not await harness.scheduler.schedule_one(queued)
     assert held == []
     assert harness.cache.table.pod_count.tolist() == [0]
-    assert len(harness.scheduler.reservations) == 0
+    assert len(harness.scheduler.bindings) == 0
 
 
 @given(

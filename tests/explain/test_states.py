@@ -110,8 +110,7 @@ async def test_a_pod_is_bound_after_it_is_being_bound(harness: Harness) -> None:
     queued = harness.queue.pop()
     assert queued is not None
     assert state(harness).words == "is being tried"
-    reservation = harness.scheduler.schedule_one(queued)
-    assert reservation is not None
+    (binding,) = harness.scheduler.scheduling_cycle(queued)
 
     assert state(harness) == PodState(
         where=Whereabouts.BINDING,
@@ -120,7 +119,7 @@ async def test_a_pod_is_bound_after_it_is_being_bound(harness: Harness) -> None:
         attempts=1,
         since=START,
     )
-    await harness.scheduler.binding.run(reservation)
+    await harness.scheduler.binding_cycle.run(binding)
     assert state(harness) == PodState(
         where=Whereabouts.BOUND, words="bound to n1 at attempt 1", node="n1", attempts=1
     )
@@ -166,7 +165,7 @@ def test_where_nothing_is_scheduled_no_pod_is_about_to_be_queued(harness: Harnes
 
 
 async def test_a_pod_that_waits_for_permit_is_told_for_whom_and_until_when() -> None:
-    harness, (reservation,) = permitted("p")
+    harness, (binding,) = permitted("p")
     told = PodState(
         where=Whereabouts.WAITING,
         words="has room on n1, and waits for Permit of Hesitant",
@@ -177,15 +176,15 @@ async def test_a_pod_that_waits_for_permit_is_told_for_whom_and_until_when() -> 
     )
     assert state(harness) == told
 
-    binding = asyncio.create_task(harness.scheduler.binding.run(reservation), name="bind p")
+    task = asyncio.create_task(harness.scheduler.binding_cycle.run(binding), name="bind p")
     await asyncio.sleep(0)
     until = "2001-09-09T01:47:40Z"
     assert state(harness) == told.model_copy(
         update={"until": until, "words": f"{told.words} until {until}"}
     )
-    assert reservation.waiting is not None
-    reservation.waiting.allow("Hesitant")
-    await binding
+    assert binding.waiting is not None
+    binding.waiting.allow("Hesitant")
+    await task
     assert state(harness).where is Whereabouts.BOUND
 
 

@@ -127,7 +127,7 @@ async def test_a_slow_server_is_not_sent_more_and_more_binds() -> None:
         def all_bound() -> bool:
             nonlocal most
             most = max(most, cluster.service.scheduler.binding_count)
-            return cluster.service.scheduler.binding.scheduled == len(names)
+            return cluster.service.scheduler.binding_cycle.scheduled == len(names)
 
         await cluster.until(all_bound)
         assert most == MOST_BINDS

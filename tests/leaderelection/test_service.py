@@ -108,11 +108,11 @@ async def test_a_standby_knows_everything_and_does_nothing(scene: Scene) -> None
 
         assert service.queue.pending_counts()["active"] == 1
         assert service.cache.counts()["nodes"] == 1
-        assert not service.scheduler.binding.scheduled
+        assert not service.scheduler.binding_cycle.scheduled
         assert await scene.node_of_pod() == ""
 
         await scene.hold_lease("")
-        await until(lambda: service.scheduler.binding.scheduled == 1)
+        await until(lambda: service.scheduler.binding_cycle.scheduled == 1)
         assert await scene.node_of_pod() == "n"
 
 
@@ -122,7 +122,7 @@ async def test_caches_may_be_filled_only_when_it_leads(scene: Scene) -> None:
         assert not service.pods.synced.is_set()
 
         await scene.hold_lease("")
-        await until(lambda: service.scheduler.binding.scheduled == 1)
+        await until(lambda: service.scheduler.binding_cycle.scheduled == 1)
         assert await scene.node_of_pod() == "n"
 
 
@@ -130,7 +130,7 @@ async def test_caches_may_be_filled_only_when_it_leads(scene: Scene) -> None:
 async def test_losing_the_lease_ends_everything(scene: Scene, *, delayed: bool) -> None:
     await scene.hold_lease("")
     async with replica(scene, delayCacheUntilActive=delayed) as (service, running):
-        await until(lambda: service.scheduler.binding.scheduled == 1)
+        await until(lambda: service.scheduler.binding_cycle.scheduled == 1)
         await scene.hold_lease("another")
         await until(running.done)
 
@@ -143,7 +143,7 @@ async def test_losing_the_lease_ends_everything(scene: Scene, *, delayed: bool) 
 async def test_stopping_gives_the_lease_back(scene: Scene) -> None:
     await scene.hold_lease("")
     async with replica(scene) as (service, _):
-        await until(lambda: service.scheduler.binding.scheduled == 1)
+        await until(lambda: service.scheduler.binding_cycle.scheduled == 1)
 
     lease = msgspec.json.decode(await scene.client.request("GET", LEASE))
     assert lease["spec"]["holderIdentity"] == ""
@@ -172,7 +172,7 @@ async def test_what_probes_are_told_of_a_replica(scene: Scene, *, delayed: bool)
         assert await probe("/livez") == (200, "ok")
 
         await scene.hold_lease("")
-        await until(lambda: service.scheduler.binding.scheduled == 1)
+        await until(lambda: service.scheduler.binding_cycle.scheduled == 1)
         assert await probe("/readyz") == ready
 
         service.begin_termination()

@@ -100,10 +100,9 @@ async def test_a_binding_that_fails(harness: Harness) -> None:
     harness.put(node("n1"), pod("p"))
     queued = harness.queue.pop()
     assert queued is not None
-    reservation = harness.scheduler.schedule_one(queued)
-    assert reservation is not None
+    (binding,) = harness.scheduler.scheduling_cycle(queued)
     harness.clock.advance(2)
-    await harness.scheduler.binding.run(reservation)
+    await harness.scheduler.binding_cycle.run(binding)
 
     assert attempts(harness) == {"error": 1}
     assert summed(harness.registry, ATTEMPT_DURATION) == {(PROFILE, "error"): 2}
@@ -157,7 +156,7 @@ async def test_a_preemption_that_fails(harness: Harness) -> None:
     harness.put(node("n1", cpu=1), pod("low", cpu=1, node="n1"), pod("high", cpu=1, priority=9))
     queued = harness.queue.pop()
     assert queued is not None
-    harness.scheduler.schedule_one(queued)
+    harness.scheduler.scheduling_cycle(queued)
     order = harness.preemptions.take()
     assert order is not None
     await harness.preemptions.carry_out(order)
@@ -253,12 +252,11 @@ async def test_a_pod_that_waits_on_permit() -> None:
     harness.put(node("n1"), pod("p"))
     queued = harness.queue.pop()
     assert queued is not None
-    reservation = harness.scheduler.schedule_one(queued)
-    assert reservation is not None
-    assert reservation.waiting is not None
+    (binding,) = harness.scheduler.scheduling_cycle(queued)
+    assert binding.waiting is not None
     harness.clock.advance(4)
-    reservation.waiting.reject(Hesitant.NAME, "changed its mind")
-    await harness.scheduler.binding.run(reservation)
+    binding.waiting.reject(Hesitant.NAME, "changed its mind")
+    await harness.scheduler.binding_cycle.run(binding)
 
     registry = harness.registry
     assert attempts(harness) == {"unschedulable": 1}

@@ -15,6 +15,7 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.scalar import ScalarFilter
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
+from berth.scheduler.outcome import CLEAR, KEEP, To
 from berth_plugins.default_preemption import (
     STILL_EVICTING,
     DefaultPreemption,
@@ -51,7 +52,7 @@ def test_the_fewest_and_least_pods_go() -> None:
     assert decision.post_filter is not None
     found = decision.post_filter.preemption
     assert candidates(found) == {"n1": (["a"], 0), "n2": (["d"], 0)}
-    assert (decision.nominated_node, decision.post_filter.status) == ("n1", None)
+    assert (decision.nomination, decision.post_filter.status) == (To("n1"), None)
     assert decision.message == "0/2 nodes are available: 2 Insufficient cpu."
 
 
@@ -155,8 +156,8 @@ def test_what_is_said_when_nothing_helps(preemptor: Pod, says: str) -> None:
 
 def test_an_ineligible_pod_keeps_its_nomination() -> None:
     world = World([node("n1", cpu=1)], [pod("low", cpu=1, node="n1")])
-    assert world.attempt(pod(cpu=1, priority=9, preemption_policy="Never")).nominated_node is None
-    assert world.attempt(pod(cpu=1)).nominated_node == ""
+    assert world.attempt(pod(cpu=1, priority=9, preemption_policy="Never")).nomination == KEEP
+    assert world.attempt(pod(cpu=1)).nomination == CLEAR
 
 
 def test_a_pod_that_is_gone_is_an_error() -> None:
@@ -165,7 +166,7 @@ def test_a_pod_that_is_gone_is_an_error() -> None:
 
     assert decision.post_filter is not None
     assert decision.post_filter.status == Status.error('preemption: pod "p" not found')
-    assert decision.nominated_node is None
+    assert decision.nomination == KEEP
 
 
 class Picky(ScalarFilter):
@@ -224,7 +225,7 @@ def test_errors_are_told_when_no_candidate_is_left(names: list[str], says: set[s
     assert status is not None
     assert status.code is Code.ERROR
     assert status.message.removeprefix("preemption: ") in says
-    assert decision.nominated_node is None
+    assert decision.nomination == KEEP
 
 
 def test_a_node_that_needs_no_victim_after_all_is_an_error() -> None:
@@ -278,7 +279,7 @@ def test_the_search_starts_anywhere() -> None:
     for seed in range(10):
         world = crowd(5, minCandidateNodesAbsolute=1)
         world.seed = seed
-        chosen.add(world.attempt(pod("new", cpu=1, priority=9)).nominated_node)
+        chosen.add(world.attempt(pod("new", cpu=1, priority=9)).nomination)
     assert len(chosen) > 1
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from berth.framework.cycle_state import CycleState
 from berth.framework.interface import ScorePlugin
 from berth.framework.pod_info import PodInfo
-from berth.framework.scoring import ResourceSpec
 from berth.framework.status import SKIP, Status
 from berth.objects.pod import Pod
 from berth_plugins.node_resources_balanced_allocation import (
@@ -22,6 +21,7 @@ from berth_plugins.node_resources_fit import (
     NodeResourcesFit,
     NodeResourcesFitArgs,
 )
+from berth_plugins.shared.resource_allocation import ResourceSpec
 from tests.builders import node, pod
 from tests.plugins.judging import raw_scores, table
 

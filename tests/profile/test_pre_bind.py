@@ -51,7 +51,7 @@ async def run(*steps: Step) -> tuple[Status | None, list[str]]:
     Step.log = []
     points = {"queue_sort": [PrioritySort()], "pre_bind": steps}
     profile = Profile("default-scheduler", points, weights={})
-    status = await profile.run_pre_binds(steps, CycleState(), POD, "n1", running=[])
+    status = await profile.run_pre_binds(steps, CycleState(), POD, "n1", entered=lambda _: None)
     return status, Step.log
 
 

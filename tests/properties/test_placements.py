@@ -14,7 +14,8 @@ from berth.framework.diagnosis import Diagnosis
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.scheduler.find_node import NodeFinder
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -197,13 +198,11 @@ async def test_a_row_is_judged_alone_as_it_is_in_the_table(
     table, state = harness.cache.table, CycleState()
     (profile,) = harness.scheduler.profiles.values()
     info = PodInfo(pending.object())
-    whole = NodeFinder(table, select=min).find(
-        profile, info, state=state, nominated={}, look_at_all=True
-    )
+    whole = evaluate_all_nodes(Cycle(profile, info, table, {}, state))
 
     for name, row in table.row_of.items():
         alone, part = state.clone(), table.take([row])
         alone.feasible = part.exists.copy()
         diagnosis = Diagnosis(1)
         profile.run_filters(alone, info, part, diagnosis)
-        assert diagnosis.status_of(0) == whole.verdict_on(table, row), name
+        assert diagnosis.status_of(0) == whole.status_of(row), name

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.framework.cycle_state import CycleState
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.scheduler.find_node import NodeFinder
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.outcome import CLEAR, Unschedulable
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.schedule_pod import schedule_pod
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -183,27 +185,24 @@ def outcome(harness: Harness) -> dict[str, object]:
 async def test_who_is_answered_for_would_have_found_nothing(history: list[Step]) -> None:
     harness = Harness(rng=NoDice())
     harness.put(node("n1", cpu=2, zone="a"), node("n2", cpu=2, zone="b"))
-    finder = NodeFinder(harness.cache.table, select=min)
     (profile,) = harness.scheduler.profiles.values()
 
     def check(key: str) -> None:
-        state = CycleState()
         info = PodInfo(harness.cluster.pods[key])
         harness.cache.refresh_order()
-        decision = finder.find(profile, info, state=state, nominated={})
-        assert decision.status is not None, key
-        finder.run_post_filter_plugins(profile, decision, state=state, nominated={})
-        assert not decision.nominated_node, key
+        cycle = Cycle(profile, info, harness.cache.table, {})
+        outcome = schedule_pod(cycle, select=min)
+        assert isinstance(outcome, Unschedulable), key
+        assert run_post_filter_plugins(cycle, outcome).nomination == CLEAR, key
 
     for step in history:
         step(harness)
         while (queued := harness.queue.pop()) is not None:
-            answered, key = harness.scheduler.answered, queued.key
-            reservation = await harness.scheduler.attempt(queued)
-            if harness.scheduler.answered > answered:
-                check(key)
-            if reservation is not None:
-                await harness.scheduler.binding.run(reservation)
+            if harness.scheduler.apply_known_failure(queued):
+                check(queued.key)
+                continue
+            for binding in await harness.scheduler.schedule_one(queued):
+                await harness.scheduler.binding_cycle.run(binding)
         await harness.until_idle()
 
 
@@ -219,4 +218,4 @@ async def test_where_words_cannot_age_all_is_the_same(history: list[Step]) -> No
             step(harness)
             await harness.until_idle()
         assert outcome(once) == outcome(each)
-    assert each.scheduler.answered == 0
+    assert not any(record.answered_by for record in each.scheduler.decisions.all())

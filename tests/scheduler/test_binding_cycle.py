@@ -19,17 +19,16 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, WAIT, Code, Status
 from berth.framework.verdict import Verdict
-from berth.scheduler.reservation import Reservation
+from berth.scheduler.binding import Binding
 from tests.builders import node, pod
 from tests.harness import Harness, with_plugins
 
 
-def reserved(harness: Harness) -> Reservation:
+def reserved(harness: Harness) -> Binding:
     queued = harness.queue.pop()
     assert queued is not None
-    reservation = harness.scheduler.schedule_one(queued)
-    assert reservation is not None
-    return reservation
+    (binding,) = harness.scheduler.scheduling_cycle(queued)
+    return binding
 
 
 def nominated(harness: Harness) -> str:
@@ -68,15 +67,15 @@ class Preparing(PreBindPlugin):
 async def test_a_pod_that_waits_on_permit_tells_its_node_and_takes_it_back_on_failure() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1"), pod("p"))
-    reservation = reserved(harness)
-    assert reservation.waiting is not None
-    binding = asyncio.create_task(harness.scheduler.binding.run(reservation))
+    binding = reserved(harness)
+    assert binding.waiting is not None
+    task = asyncio.create_task(harness.scheduler.binding_cycle.run(binding))
     for _ in range(5):
         await asyncio.sleep(0)
     assert nominated(harness) == "n1"
 
-    reservation.waiting.reject("Hesitant", "no")
-    await binding
+    binding.waiting.reject("Hesitant", "no")
+    await task
     assert nominated(harness) == ""
 
 

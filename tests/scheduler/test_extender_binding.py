@@ -52,7 +52,7 @@ async def test_it_binds_in_place_of_the_plugins_and_the_rest_is_as_ever() -> Non
         )
     ]
     assert events(world.harness) == [("Scheduled", "Successfully assigned default/p to a")]
-    assert world.harness.scheduler.binding.scheduled == 1
+    assert world.harness.scheduler.binding_cycle.scheduled == 1
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ async def test_an_eviction_that_fails_is_tried_again(harness: Harness) -> None:
     harness.cluster.evict_error = UnavailableError("connection refused", sent=False)
     queued = harness.queue.pop()
     assert queued is not None
-    assert harness.scheduler.schedule_one(queued) is None
+    assert not harness.scheduler.scheduling_cycle(queued)
     order = harness.preemptions.take()
     assert order is not None
     carrying = asyncio.create_task(harness.preemptions.carry_out(order), name="carry out")

@@ -16,8 +16,8 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.binding import Bindings
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
-from berth.scheduler.reservation import Reservations
 from berth_plugins.priority_sort import PrioritySort
 from tests.builders import pod
 
@@ -56,7 +56,7 @@ class World:
         self.preemptions = Preemptions(
             under_way=self.under_way,
             queue=self.queue,
-            reservations=InMemory(self),
+            bindings=InMemory(self),
             reporter=self,
             evictor=self,
             metrics=SchedulerMetrics(self.registry),
@@ -134,8 +134,8 @@ class World:
         return self.registry.get_sample_value("berth_preemption_surplus_victims_total")
 
 
-class InMemory(Reservations):
-    """Reservations that some pods give up."""
+class InMemory(Bindings):
+    """Bindings that some pods give up."""
 
     def __init__(self, world: World) -> None:
         super().__init__()

@@ -123,9 +123,8 @@ async def test_a_failed_bind_gives_the_room_back_and_retries(harness: Harness) -
     harness.cluster.bind_error = OSError("connection refused")
     queued = harness.queue.pop()
     assert queued is not None
-    reservation = harness.scheduler.schedule_one(queued)
-    assert reservation is not None
-    await harness.scheduler.binding.run(reservation)
+    (binding,) = harness.scheduler.scheduling_cycle(queued)
+    await harness.scheduler.binding_cycle.run(binding)
 
     assert harness.cache.counts()["assumed_pods"] == 0
     condition = harness.cluster.conditions["default/p"]
@@ -145,14 +144,13 @@ async def test_a_failed_bind_wakes_who_waits_for_the_room(harness: Harness) -> N
     harness.put(node("n1", cpu=1), pod("p", cpu=1))
     queued = harness.queue.pop()
     assert queued is not None
-    reservation = harness.scheduler.schedule_one(queued)
-    assert reservation is not None
+    (binding,) = harness.scheduler.scheduling_cycle(queued)
     harness.put(pod("waiting", cpu=1))
     await harness.until_idle()
     assert harness.placements() == {}
 
     harness.cluster.bind_error = OSError("connection refused")
-    await harness.scheduler.binding.run(reservation)
+    await harness.scheduler.binding_cycle.run(binding)
     harness.cluster.bind_error = None
     await harness.until_idle()
 
@@ -186,7 +184,7 @@ async def test_a_pod_deleted_while_being_bound_frees_its_room(harness: Harness) 
     harness.put(node("n1", cpu=1), pod("p", cpu=1))
     queued = harness.queue.pop()
     assert queued is not None
-    assert harness.scheduler.schedule_one(queued) is not None
+    assert harness.scheduler.scheduling_cycle(queued)
     assert harness.cache.counts()["assumed_pods"] == 1
     harness.put(pod("waiting", cpu=1))
     await harness.until_idle()
@@ -274,7 +272,7 @@ async def test_nothing_is_decided_far_ahead_of_what_is_written(harness: Harness)
     running = asyncio.create_task(harness.scheduler.run(), name="scheduling")
     for _ in range(20):
         await asyncio.sleep(0)
-    assert len(harness.scheduler.reservations) == 0
+    assert len(harness.scheduler.bindings) == 0
     assert harness.queue.pending_counts()["active"] == 2
 
     harness.cluster.room.set()

@@ -8,7 +8,6 @@ from typing import Any
 from hypothesis import assume, given
 
 from berth.config.load import default_configuration
-from berth.framework.cycle_state import CycleState
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
@@ -18,7 +17,8 @@ from berth.offline.explain import describe
 from berth.offline.scenario import smallest_name
 from berth.profile.build import args_models, build_profiles
 from berth.profile.profile import Profile
-from berth.scheduler.find_node import NodeFinder
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.schedule_pod import evaluate_pod
 from berth.whatif.live import LiveSnapshots
 from berth.whatif.snapshot import Snapshot
 from berth_plugins.registry import IN_TREE
@@ -79,10 +79,8 @@ async def test_pods_are_placed_as_the_scheduler_places_them(
 
 
 def decided(profile: Profile, nodes: NodeTable, pending: Pod) -> dict[str, Any]:
-    finder = NodeFinder(nodes, select=smallest_name(nodes))
-    state = CycleState()
-    decision = finder.find(profile, PodInfo(pending), state=state, nominated={}, look_at_all=True)
-    return describe(decision, nodes)
+    cycle = Cycle(profile, PodInfo(pending), nodes, {})
+    return describe(evaluate_pod(cycle, select=smallest_name(nodes)), nodes)
 
 
 @given(clusters, wants)

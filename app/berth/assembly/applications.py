@@ -121,7 +121,7 @@ def _probes(service: SchedulerService) -> Probes:
             is_busy=lambda: (
                 service.is_synced
                 and service.is_leading
-                and service.scheduler.binding.has_room
+                and service.scheduler.binding_cycle.has_room
                 and service.queue.pending_counts()["active"] > 0
             ),
             mark=lambda: service.scheduler.decisions.made,

@@ -12,7 +12,6 @@ from berth.bench.workloads import WORKLOADS, Workload, nodes, pod, running_pods
 from berth.cache.cache import Cache
 from berth.clock import Clock
 from berth.config.load import default_configuration
-from berth.framework.cycle_state import CycleState
 from berth.framework.handle import Handle
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
@@ -21,7 +20,9 @@ from berth.objects.meta import ObjectMeta
 from berth.objects.pod import Pod
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.profile.profile import Profile
-from berth.scheduler.find_node import NodeFinder
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.outcome import Placed
+from berth.scheduler.schedule_pod import schedule_pod
 
 NO_OBJECTS = Listers()
 NO_PODS: Mapping[str, Pod] = {}
@@ -63,7 +64,7 @@ def run(
     cache.refresh_order()
     listers = Listers()
     listers.namespaces.on_add(Namespace(ObjectMeta(name="default", labels={"team": "a"})))
-    profile, finder = decider(cache, registry, listers=listers)
+    profile, select = default_profile(cache, registry, listers=listers), random.Random(0).choice
     for workload in workloads:
         took, placed = [], 0
         for n in range(-WARM_UP, repetitions):
@@ -71,33 +72,32 @@ def run(
             gc.disable()
             started = clock.monotonic()
             info = PodInfo(pending)
-            decision = finder.find(profile, info, state=CycleState(), nominated={})
-            if decision.node_name:
-                cache.assume_pod(info.on_node(decision.node_name))
+            outcome = schedule_pod(Cycle(profile, info, cache.table, {}), select=select)
+            if isinstance(outcome, Placed):
+                cache.assume_pod(info.on_node(outcome.node_name))
             ended = clock.monotonic()
             gc.enable()
             if n >= 0:
                 took.append((ended - started) * 1e6)
-                placed += bool(decision.node_name)
-            if decision.node_name:
-                cache.forget_pod(info.on_node(decision.node_name))
+                placed += isinstance(outcome, Placed)
+            if isinstance(outcome, Placed):
+                cache.forget_pod(info.on_node(outcome.node_name))
         mean, median = statistics.mean(took), statistics.median(took)
         yield Result(workload.name, mean, median, max(took), placed)
 
 
-def decider(
+def default_profile(
     cache: Cache,
     registry: Registry,
     *,
     listers: Listers = NO_OBJECTS,
     pods: Mapping[str, Pod] = NO_PODS,
-) -> tuple[Profile, NodeFinder]:
-    """Return the default profile, and what finds nodes in *cache*; *pods* are those that wait."""
-    table = cache.table
-    handle = Handle(table, listers=listers, pod=pods.get)
+) -> Profile:
+    """Make the default profile on the nodes of *cache*; *pods* are those that wait."""
+    handle = Handle(cache.table, listers=listers, pod=pods.get)
     profiles = build_profiles(default_configuration(args_models(registry)), registry, handle)
     (profile,) = profiles.values()
-    return profile, NodeFinder(table, select=random.Random(0).choice)
+    return profile
 
 
 def machine() -> str:

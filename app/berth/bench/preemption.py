@@ -4,19 +4,23 @@ import gc
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from random import Random
 from typing import Any, Final
 
 import msgspec
 
-from berth.bench.engine import WARM_UP, Result, decider
+from berth.bench.engine import WARM_UP, Result, default_profile
 from berth.bench.workloads import APPS, ZONE, nodes, pod, requests
 from berth.cache.cache import Cache
 from berth.clock import Clock, rfc3339
-from berth.framework.cycle_state import CycleState
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
 from berth.objects.resources import node_allocatable
 from berth.profile.build import Registry
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.outcome import Outcome, Unschedulable
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.schedule_pod import schedule_pod
 
 Spec = dict[str, Any]
 
@@ -65,7 +69,7 @@ def run(
     """
     cache = _full(num_nodes)
     pods: dict[str, Pod] = {}
-    profile, finder = decider(cache, registry, pods=pods)
+    profile, select = default_profile(cache, registry, pods=pods), Random(0).choice
     for workload in WORKLOADS:
         took, helped = [], 0
         nominated: dict[str, list[PodInfo]] = {}
@@ -75,18 +79,24 @@ def run(
             pods[pending.key] = pending
             gc.disable()
             started = clock.monotonic()
-            info, state = PodInfo(pending), CycleState()
-            decision = finder.find(profile, info, state=state, nominated=nominated)
-            finder.run_post_filter_plugins(profile, decision, state=state, nominated=nominated)
+            info = PodInfo(pending)
+            cycle = Cycle(profile, info, cache.table, nominated)
+            outcome = schedule_pod(cycle, select=select)
+            if isinstance(outcome, Unschedulable):
+                outcome = run_post_filter_plugins(cycle, outcome)
             ended = clock.monotonic()
             gc.enable()
             if n >= 0:
                 took.append((ended - started) * 1e6)
-                helped += bool(decision.nominated_node)
-            if decision.nominated_node and workload.keeps_nominations:
-                nominated.setdefault(decision.nominated_node, []).append(info)
+                helped += bool(_nominated_node(outcome))
+            if workload.keeps_nominations and (node := _nominated_node(outcome)):
+                nominated.setdefault(node, []).append(info)
         mean, median = statistics.mean(took), statistics.median(took)
         yield Result(workload.name, mean, median, max(took), helped)
+
+
+def _nominated_node(outcome: Outcome) -> str:
+    return outcome.nomination.override or "" if isinstance(outcome, Unschedulable) else ""
 
 
 def _full(num_nodes: int) -> Cache:

@@ -11,12 +11,12 @@ from berth.bench import crowded, engine, extender, preemption, throughput
 from berth.bench.process import BenchError
 from berth.clock import RealClock
 from berth.memory import keep_heap
-from berth.terminal import CommandError, in_loop, positive, say
+from berth.terminal import CommandError, in_loop, positive, program, say
 from berth_plugins.registry import IN_TREE
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="berth bench", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=program("bench"), allow_abbrev=False)
     kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     one = kinds.add_parser("engine", allow_abbrev=False, help="decisions, in this process")
     one.add_argument("--nodes", type=positive, default=5_000)

@@ -9,11 +9,11 @@ from pathlib import Path
 from berth import log
 from berth.addresses import LOOPBACK
 from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster
-from berth.terminal import UsageError, in_loop, naming_port, say
+from berth.terminal import UsageError, in_loop, naming_port, program, say
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="berth cluster", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=program("cluster"), allow_abbrev=False)
     add_cluster_flags(parser)
     parser.add_argument(
         "--bind-address", type=_address, default=LOOPBACK, metavar="IP",

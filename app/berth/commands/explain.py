@@ -22,7 +22,7 @@ from berth.offline.reasons import reasons
 from berth.offline.scenario import ScenarioError
 from berth.scheduler_client import ask_about_pod, ask_about_workload
 from berth.tables import show
-from berth.terminal import say, say_json
+from berth.terminal import program, say, say_json
 from berth.whatif.reasons import explain_pod
 from berth.whatif.snapshot import load
 
@@ -81,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="berth explain", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=program("explain"), allow_abbrev=False)
     parser.add_argument(
         "pod", nargs="?", metavar="[NAMESPACE/]POD|KIND/NAME",
         help="a pod that a running scheduler knows; or pod/NAME, deployment/NAME and the like:"

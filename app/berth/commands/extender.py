@@ -7,12 +7,12 @@ from berth import log
 from berth.assembly.extender_port import DEFAULT_PORT
 from berth.assembly.extender_process import run_extender
 from berth.flags import configuration, extender_port
-from berth.terminal import in_loop
+from berth.terminal import in_loop, program
 
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="berth extender",
+        prog=program("extender"),
         allow_abbrev=False,
         description="Answer kube-scheduler as its extender: filter, prioritize, preempt and bind at"
         " /extender/VERB by the first profile of the configuration, at /extender/PROFILE/VERB by"

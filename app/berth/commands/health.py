@@ -7,7 +7,7 @@ from typing import Final
 import httpx
 
 from berth.addresses import LOOPBACK, THIS_MACHINE
-from berth.terminal import CommandError, say_lines
+from berth.terminal import CommandError, program, say_lines
 
 READY: Final = f"https://{LOOPBACK}:10259/readyz"
 """Where `berth run` says whether it is ready, unless --secure-port moves it."""
@@ -17,7 +17,7 @@ TIMEOUT_SECONDS: Final = 3.0
 
 def main(argv: Sequence[str]) -> int:
     """Return 0 when the probe says 2xx; CommandError with the reason when it does not."""
-    parser = argparse.ArgumentParser(prog="berth health", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=program("health"), allow_abbrev=False)
     parser.add_argument(
         "--url", type=_url, default=READY,
         help="what to ask; certificates of this machine are not verified; default %(default)s",

@@ -10,11 +10,11 @@ from berth.client.connect import connect
 from berth.clock import RealClock
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.flags.embedded_cluster import add_node_flags, node_template
-from berth.terminal import in_loop
+from berth.terminal import in_loop, program
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="berth kubelets", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=program("kubelets"), allow_abbrev=False)
     add_node_flags(parser, nodes=1)
     parser.add_argument("--kubeconfig", help="how to reach the API server")
     parser.add_argument("--master", help="the API server's address; wins over the kubeconfig's")

@@ -10,14 +10,14 @@ from berth.flags import configuration
 from berth.plugin_scaffold import write_package
 from berth.plugin_sources import KnownPlugins, points_of
 from berth.tables import Table, show
-from berth.terminal import say
+from berth.terminal import program, say
 
 PIPE_WIDTH: Final = 1_000
 """Columns of a table that goes to no terminal: nothing is wrapped there."""
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="berth plugin", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=program("plugin"), allow_abbrev=False)
     kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     new = kinds.add_parser(
         "new", allow_abbrev=False, help="write a package with a plugin that works, and its test"

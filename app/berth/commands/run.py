@@ -12,7 +12,7 @@ from berth.commands import version
 from berth.config.configz import to_yaml
 from berth.files import write_file
 from berth.flags import configuration, extender_port, kube_scheduler
-from berth.terminal import in_loop, naming_file
+from berth.terminal import in_loop, naming_file, program
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ EXTENDER: Final = "extender-"
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = kube_scheduler.make_parser("berth run")
+    parser = kube_scheduler.make_parser(program("run"))
     extender_port.add_flags(parser, prefix=EXTENDER, default=None)
     configuration.add_plugin_flags(parser)
     configuration.add_preset_flag(parser)

@@ -18,7 +18,7 @@ from berth.flags.configuration import add_plugin_flags, known_plugins
 from berth.offline.files import answer_all
 from berth.offline.simulate import simulate
 from berth.plugin_sources import KnownPlugins
-from berth.terminal import UsageError, positive, say_json
+from berth.terminal import UsageError, positive, program, say_json
 from berth.whatif.answer import Answer
 from berth.whatif.engine import answer
 from berth.whatif.question import Question
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="berth simulate",
+        prog=program("simulate"),
         allow_abbrev=False,
         description="What if: exit status 0, all pods have a node; 1, some have not; 2, an error."
         " TYPE is a file with a Node, or the name of a node to copy.",

@@ -20,14 +20,14 @@ from berth.flags.embedded_cluster import (
     node_template,
 )
 from berth.main import SchedulerService
-from berth.terminal import in_loop, naming_port, port, say
+from berth.terminal import in_loop, naming_port, port, program, say
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
 """Modules that say what whoever changes a file or sends a signal waits for."""
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="berth up", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=program("up"), allow_abbrev=False)
     add_node_flags(parser, nodes=SAMPLE_NODES)
     parser.add_argument(
         "--load", type=Path, nargs="+", action="extend", default=[], metavar="FILE",

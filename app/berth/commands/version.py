@@ -5,12 +5,12 @@ import platform
 from collections.abc import Sequence
 
 from berth.release import RELEASE, version
-from berth.terminal import say
+from berth.terminal import program, say
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the version; with ``--raw`` also what it is like and what it runs on."""
-    parser = argparse.ArgumentParser(prog="berth version", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=program("version"), allow_abbrev=False)
     parser.add_argument(
         "--raw", action="store_true",
         help="also the release of kube-scheduler that it decides like, and what it runs on",

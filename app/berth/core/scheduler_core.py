@@ -6,7 +6,7 @@
                             |          |
                           queue      cache
                             |          |
-    run() or step()  -->  scheduler.attempt  --> reservation --> binding.run --> outside.api
+    run() or step()  -->  schedule_one  -->  binding_cycle  -->  outside.api
                             |
                             +--> failure --> queue, failure reports
                             +--> preemptions --> outside.api
@@ -29,15 +29,16 @@ from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.profile.build import Registry
 from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.binding import Bindings
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
 from berth.scheduler.event_handlers import EventTimer, event_handlers
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
-from berth.scheduler.find_node import NodeFinder, Select
 from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
-from berth.scheduler.reservation import Reservations
-from berth.scheduler.scheduler import Scheduler
+from berth.scheduler.sampling import Sampling
+from berth.scheduler.schedule_one import Scheduler
+from berth.scheduler.score_nodes import Select
 from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.with_extenders import ExtenderRound
 from berth.tasks import forever
@@ -115,12 +116,12 @@ class SchedulerCore:
             observers=self.live.observers,
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
         )
-        reservations = Reservations()
+        bindings = Bindings()
         self.handlers = event_handlers(
             outside.listers,
             queue=self.queue,
             cache=self.cache,
-            reservations=reservations,
+            bindings=bindings,
             scheduler_names=profiles if options.schedules else (),
             timer=EventTimer(clock.monotonic, metrics.handled_event),
         )
@@ -128,7 +129,7 @@ class SchedulerCore:
         self.preemptions = Preemptions(
             under_way=self.preemptions_under_way,
             queue=self.queue,
-            reservations=reservations,
+            bindings=bindings,
             reporter=api,
             evictor=api,
             metrics=metrics,
@@ -145,29 +146,29 @@ class SchedulerCore:
             clock=clock,
         )
         select = options.select(self.cache.table) if options.select else outside.rng.ties.choice
-        finder = NodeFinder(
-            self.cache.table, select=select, extenders_decide=outside.extenders.decide
-        )
+        sampling = Sampling(extenders_decide=outside.extenders.decide)
         self.scheduler = Scheduler(
             profiles=profiles,
             queue=self.queue,
             cache=self.cache,
-            finder=finder,
+            select=select,
+            sampling=sampling,
             extender_round=ExtenderRound(
                 outside.extenders,
-                finder=finder,
+                select=select,
+                sampling=sampling,
                 cache=self.cache,
                 nominator=self.queue.nominator,
                 pods=pods,
                 rng=outside.rng.extenders,
             ),
             decisions=Decisions(capacity=DECISIONS_KEPT, monotonic=clock.monotonic),
-            reservations=reservations,
+            bindings=bindings,
             preemptions=self.preemptions,
-            binding=BindingCycle(
+            binding_cycle=BindingCycle(
                 extenders=outside.extenders,
                 queue=self.queue,
-                reservations=reservations,
+                bindings=bindings,
                 reporter=api,
                 failures=failures,
                 metrics=metrics,
@@ -212,9 +213,9 @@ class SchedulerCore:
         failure is reported. Whatever waits for the clock waits.
         """
         if (queued := self.queue.pop()) is not None:
-            reservation = await self.scheduler.attempt(queued)
-            for each in () if reservation is None else (reservation, *reservation.companions):
-                await self.scheduler.binding.run(each)
+            if not self.scheduler.apply_known_failure(queued):
+                for binding in await self.scheduler.schedule_one(queued):
+                    await self.scheduler.binding_cycle.run(binding)
         elif order := self.preemptions.take():
             await self.preemptions.carry_out(order)
         elif job := self.outside.api.background.take():

@@ -235,7 +235,7 @@ class Up:
                         reasons[queued.key] = condition.message
         return observer.look(
             service.pods.store,
-            scheduled=service.scheduler.binding.scheduled,
+            scheduled=service.scheduler.binding_cycle.scheduled,
             reasons=reasons,
             most_nodes=nodes,
             now=self._clock.monotonic(),
@@ -244,7 +244,7 @@ class Up:
     def _summary(
         self, service: SchedulerService, refused: Refused, verification: Verification
     ) -> None:
-        binding = service.scheduler.binding
+        binding = service.scheduler.binding_cycle
         took = binding.last_bound_at - binding.first_bound_at
         rate = f"{(binding.scheduled - 1) / took:.0f} pods/s" if took > 0 else "at once"
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -5,6 +5,7 @@ from typing import Final
 
 from berth.clock import Clock, rfc3339
 from berth.explain.choice import choose, node_score
+from berth.explain.evaluation import evaluate_in_steps
 from berth.explain.explanation import (
     Explanation,
     Judgement,
@@ -12,7 +13,6 @@ from berth.explain.explanation import (
     Whereabouts,
     WorkloadExplanation,
 )
-from berth.explain.judge import judging
 from berth.explain.pod_state import age_of, pod_state, rejectors_of
 from berth.explain.summary import Subject, summarize
 from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
@@ -22,7 +22,7 @@ from berth.framework.pod_signature import signature_of
 from berth.objects.pod import Pod
 from berth.profile.profile import Profile
 from berth.scheduler.decisions import DecisionRecord
-from berth.scheduler.scheduler import Scheduler
+from berth.scheduler.schedule_one import Scheduler
 from berth.tasks import Steps, at_once, in_turns, step_by_step
 
 HISTORY_TOLD: Final = 10
@@ -161,7 +161,7 @@ class Explainer:
             notes.append(AS_IF_UNGATED)
         if self._scheduler.asks_extenders_about(asked):
             notes.append(WITHOUT_EXTENDERS)
-        return judging(
+        return evaluate_in_steps(
             profile,
             asked,
             nodes,

@@ -17,9 +17,10 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Verdict
-from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
+from berth.profile.nominated_pods import FiltersWithNominatedPods
 from berth.profile.profile import Profile
-from berth.scheduler.decision import Decision
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.tasks import Steps
 
 log = logging.getLogger(__name__)
@@ -50,37 +51,30 @@ class Obstacles:
     A plugin that cannot answer after others have said no is left out.
     """
 
-    def __init__(
-        self,
-        decision: Decision,
-        profile: Profile,
-        *,
-        state: CycleState,
-        nodes: NodeTable,
-        nominated: NominatedPods,
-    ) -> None:
-        """*decision* was made on *nodes* with *state*, looking at all."""
-        self._decision = decision
-        self._profile = profile
-        self._nodes = nodes
-        self._nominated = nominated
-        self._filters = {plugin.NAME: plugin for plugin in profile.filters}
-        self._state = state.clone()
-        self._were_filtered = decision.pre_filter.status is None and len(nodes) > 0
+    def __init__(self, cycle: Cycle, found: FeasibleNodes) -> None:
+        """*found* is about all nodes of *cycle*."""
+        self._found = found
+        self._pod = cycle.pod
+        self._profile = cycle.profile
+        self._nodes = nodes = cycle.nodes
+        self._nominated = cycle.nominated_pods
+        self._filters = {plugin.NAME: plugin for plugin in cycle.profile.filters}
+        self._state = cycle.state.clone()
+        self._were_filtered = found.pre_filter.status is None and len(nodes) > 0
         self._verdicts: list[PluginVerdict] = []
         if self._were_filtered:
             self._state.feasible = nodes.exists.copy()
-            self._verdicts = list(_all_verdicts(profile, self._state, decision.pod, nodes))
+            self._verdicts = list(_all_verdicts(cycle.profile, self._state, cycle.pod, nodes))
 
     def charged(self, row: int) -> Status | None:
         """Return what the node in *row* is charged to; None if it was not judged.
 
         An error that ends the attempt is told of a node only where the plugin failed on it.
         """
-        charged = self._decision.verdict_on(self._nodes, row)
+        charged = self._found.status_of(row)
         if charged is None or charged.code is not Code.ERROR:
             return charged
-        of_columns = (verdict.status_of(row) for _, verdict in self._decision.diagnosis.verdicts)
+        of_columns = (verdict.status_of(row) for _, verdict in self._found.diagnosis.verdicts)
         return charged if any(of_columns) or self.beside(row) else None
 
     def of(self, row: int) -> tuple[Obstacle, ...]:
@@ -88,7 +82,7 @@ class Obstacles:
         charged = self.charged(row)
         if charged is None:
             return ()
-        if row in self._decision.diagnosis.statuses:
+        if row in self._found.diagnosis.statuses:
             found = list(self._beside_nominated(row))
         else:
             found = list(self._on_row(self._verdicts, self._state, self._nodes, row))
@@ -105,8 +99,8 @@ class Obstacles:
         A step for each row whose details are asked for: only where they can matter, which may be
         everywhere. Rows with few reasons come first, until enough are found that could be changed.
         """
-        nodes, decision = self._nodes, self._decision
-        rejected = np.flatnonzero(nodes.exists & ~decision.feasible)
+        nodes = self._nodes
+        rejected = np.flatnonzero(nodes.exists & ~self._found.feasible)
         if not len(rejected) or count < 1:
             return []
         ranks = yield from self._coarse_ranks()
@@ -127,7 +121,7 @@ class Obstacles:
 
     def miss(self, row: int, obstacles: tuple[Obstacle, ...]) -> NearestMiss | None:
         """Say what the nearest node would need; None if nobody could change it."""
-        if not self._were_filtered or self._decision.diagnosis.error() is not None:
+        if not self._were_filtered or self._found.diagnosis.error() is not None:
             return None
         if _distance(obstacles).hold is Hold.FIXED:
             return None
@@ -138,13 +132,9 @@ class Obstacles:
 
         Obstacles and what would help count them as if they were there.
         """
-        if row not in self._decision.diagnosis.statuses:
+        if row not in self._found.diagnosis.statuses:
             return ()
         return tuple(other.key for other in self._nominated_to(self._nodes.name(row)))
-
-    @property
-    def _pod(self) -> PodInfo:
-        return self._decision.pod
 
     def _coarse_ranks(self) -> Steps[Ints]:
         """Return, by row, twice the number of reasons, one more if some are unresolvable.
@@ -152,7 +142,7 @@ class Obstacles:
         The order of :class:`Distance` among rows of which all could be changed, up to its details,
         without a word being said.
         """
-        nodes, diagnosis = self._nodes, self._decision.diagnosis
+        nodes, diagnosis = self._nodes, self._found.diagnosis
         reasons = np.zeros(nodes.size, np.int64)
         unresolvable = nodes.no_rows()
         for _, verdict in self._verdicts:
@@ -161,7 +151,7 @@ class Obstacles:
                 if rejection.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                     unresolvable |= rejection.where
         ranks = 2 * reasons + unresolvable
-        absent = nodes.exists & ~self._decision.feasible & ~diagnosis.rejected(nodes)
+        absent = nodes.exists & ~self._found.feasible & ~diagnosis.rejected(nodes)
         for row in (*diagnosis.statuses, *np.flatnonzero(absent).tolist()):
             distance = _distance(self.of(row))
             ranks[row] = 2 * distance.reasons + distance.is_unresolvable

@@ -9,9 +9,10 @@ from berth.explain.wakers import woken_by
 from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import QueuedPodInfo
 from berth.objects.pod import Pod
+from berth.profile.waiting_pod import WaitingPod
 from berth.queue.sub_queues import SubQueue
-from berth.scheduler.reservation import Reservation, Stage
-from berth.scheduler.scheduler import Scheduler
+from berth.scheduler.reservation import Reservation
+from berth.scheduler.schedule_one import Scheduler
 
 
 def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock, schedules: bool = True) -> PodState:
@@ -70,14 +71,12 @@ def _placed(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
             attempts=attempts,
             since=since.last_transition_time if since and since.status == "True" else None,
         )
-    reservation = scheduler.reservations.get(pod.metadata.uid)
-    if (
-        reservation is not None
-        and reservation.waiting is not None
-        and reservation.stage is Stage.PERMIT
-    ):
-        return _permitted(reservation, clock)
-    began = None if reservation is None else clock.now() - (clock.monotonic() - reservation.started)
+    binding = scheduler.bindings.get(pod.metadata.uid)
+    if binding is not None and binding.waiting is not None:
+        return _permitted(binding.reservation, binding.waiting, clock)
+    began = None
+    if binding is not None:
+        began = clock.now() - (clock.monotonic() - binding.reservation.started)
     return PodState(
         where=Whereabouts.BINDING,
         words=f"being bound to {node}{tried}",
@@ -87,9 +86,8 @@ def _placed(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
     )
 
 
-def _permitted(reservation: Reservation, clock: Clock) -> PodState:
-    assert reservation.waiting is not None
-    node, deadlines = reservation.assumed.node_name, reservation.waiting.deadlines
+def _permitted(reservation: Reservation, waiting: WaitingPod, clock: Clock) -> PodState:
+    node, deadlines = reservation.node_name, waiting.deadlines
     times = [deadline for deadline in deadlines.values() if deadline is not None]
     until = rfc3339(min(times)) if times else None
     limit = f" until {until}" if until else ""

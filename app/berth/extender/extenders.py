@@ -89,23 +89,23 @@ class Extenders:
     async def filter(self, pod: PodInfo, nodes: Sequence[Node]) -> ExtenderResult:
         """Ask one after the other which of *nodes* may take *pod*, while there are any left."""
         by_name = {node.metadata.name: node for node in nodes}
-        result = ExtenderResult(frozenset(by_name), list(by_name))
+        left, statuses, error = list(by_name), dict[str, Status](), None
         for extender in self._all:
-            if not result.nodes:
+            if not left:
                 break
             if not extender.config.filter_verb or not extender.is_interested(pod.pod):
                 continue
             try:
-                answer = await extender.filter(pod, [by_name[name] for name in result.nodes])
+                answer = await extender.filter(pod, [by_name[name] for name in left])
             except ExtenderError as exc:
                 if not extender.is_ignorable:
-                    result.error, result.nodes = Status.error(str(exc)), []
+                    left, error = [], Status.error(str(exc))
                     break
                 _log_ignored(extender, "filter", pod, exc)
                 continue
-            result.nodes = answer.nodes
-            result.statuses |= answer.statuses
-        return result
+            left = answer.nodes
+            statuses |= answer.statuses
+        return ExtenderResult(frozenset(by_name), left, statuses, error=error)
 
     async def prioritize(self, pod: PodInfo, nodes: Sequence[Node]) -> dict[str, int]:
         """Ask all at once for scores; return what they add to the totals of nodes, by name.

@@ -9,7 +9,7 @@ EXTENDER: Final = "Extender"
 """Whom a rejection by any extender is charged to."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ExtenderResult:
     """What extenders said about the nodes that plugins left for a pod."""
 

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from berth.framework.affinity_terms import HeldTerm, TermKind, terms_of
-from berth.framework.pod_groups import Column, PodGroup, PodGroups
 from berth.framework.pod_info import PodInfo
+from berth.framework.replicas import Column, ReplicaIndex, Replicas
 from berth.framework.selector_index import SelectorIndex
 from berth.framework.verdict import Ints
 from berth.objects.selectors import Selector
@@ -57,9 +57,9 @@ Counted = PodMatcher | HeldTerm
 class PodCounters:
     """Counts per row of the pods that somebody asks about, kept up to date from then on.
 
-    A column is made on first use from the groups it concerns; of *limit* columns the one unused
-    for longest makes room for another. A pod that comes or goes changes its group and the columns
-    that count it, so a question costs the same however many pods run.
+    A column is made on first use from the replicas it concerns; of *limit* columns the one unused
+    for longest makes room for another. A pod that comes or goes changes the count of its replicas
+    and the columns that count them, so a question costs the same however many pods run.
 
     An index over rows that have pods already does nothing until the first question, for most
     tables that are made for a "what if" are never asked.
@@ -70,7 +70,7 @@ class PodCounters:
         self._pods = pods
         self._limit = limit
         self._is_built = not pods
-        self._groups = PodGroups()
+        self._replicas = ReplicaIndex()
         self._columns: OrderedDict[Counted, Column] = OrderedDict()
         self._matchers: SelectorIndex[PodMatcher] = SelectorIndex()
         self._holders: dict[HeldTerm, int] = {}
@@ -121,17 +121,17 @@ class PodCounters:
         """Count a pod that left *row*; it must have been counted there."""
         if not self._is_built:
             return
-        group = self._groups.get(pod)
-        assert group is not None, f"pod {pod.key} was never counted"
-        group.change(row, -1)
-        if not group.rows:
-            self._close(group)
+        replicas = self._replicas.get(pod)
+        assert replicas is not None, f"pod {pod.key} was never counted"
+        replicas.change(row, -1)
+        if not replicas.rows:
+            self._close(replicas)
 
     def _add(self, row: int, pod: PodInfo) -> None:
-        group = self._groups.get(pod)
-        if group is None:
-            group = self._open(pod)
-        group.change(row, 1)
+        replicas = self._replicas.get(pod)
+        if replicas is None:
+            replicas = self._open(pod)
+        replicas.change(row, 1)
 
     def _build(self) -> None:
         if not self._is_built:
@@ -140,24 +140,23 @@ class PodCounters:
                 for pod in pods.values():
                     self._add(row, pod)
 
-    def _open(self, pod: PodInfo) -> PodGroup:
-        """Make the group of *pod* and find the columns that it belongs to."""
-        group = self._groups.open(pod)
-        traits = group.traits
-        for matcher in self._matchers.candidates(traits.labels):
-            if matcher.matches(traits.namespace, traits.labels, terminating=group.terminating):
-                group.columns.append(self._columns[matcher])
-        for held in traits.held:
+    def _open(self, pod: PodInfo) -> Replicas:
+        """Make the replicas of *pod* and find the columns that they belong to."""
+        opened = self._replicas.open(pod)
+        for matcher in self._matchers.candidates(opened.labels):
+            if matcher.matches(opened.namespace, opened.labels, terminating=opened.terminating):
+                opened.columns.append(self._columns[matcher])
+        for held in opened.held:
             holders = self._holders[held] = self._holders.get(held, 0) + 1
             if holders == 1:
                 self._terms[held.kind].add(held, held.term.selector)
             if held in self._columns:
-                group.columns.append(self._columns[held])
-        return group
+                opened.columns.append(self._columns[held])
+        return opened
 
-    def _close(self, group: PodGroup) -> None:
-        self._groups.close(group)
-        for held in group.traits.held:
+    def _close(self, replicas: Replicas) -> None:
+        self._replicas.close(replicas)
+        for held in replicas.held:
             self._holders[held] -= 1
             if not self._holders[held]:
                 del self._holders[held]
@@ -172,36 +171,36 @@ class PodCounters:
             held = {held for on in self._pods for pod in on.values() for held in _held(pod)}
             assert self._holders.keys() == held
         kept = set(self._columns.values())
-        for group in self._groups:
-            assert group.rows, group.traits.labels
-            assert kept.issuperset(group.columns), group.traits.labels
-        self._groups.check_invariants()
+        for replicas in self._replicas:
+            assert replicas.rows, replicas.labels
+            assert kept.issuperset(replicas.columns), replicas.labels
+        self._replicas.check_invariants()
 
     # Columns.
 
-    def _concerned(self, counted: Counted) -> Iterable[PodGroup]:
+    def _concerned(self, counted: Counted) -> Iterable[Replicas]:
         if isinstance(counted, HeldTerm):
-            return self._groups.holding(counted)
+            return self._replicas.holding(counted)
         return self._matched(counted)
 
-    def _matched(self, matcher: PodMatcher) -> Iterator[PodGroup]:
-        for group in self._groups.selected(matcher.selector, namespaces=matcher.namespaces):
-            if not (group.terminating and matcher.skip_terminating):
-                yield group
+    def _matched(self, matcher: PodMatcher) -> Iterator[Replicas]:
+        for replicas in self._replicas.selected(matcher.selector, namespaces=matcher.namespaces):
+            if not (replicas.terminating and matcher.skip_terminating):
+                yield replicas
 
     def _make(self, counted: Counted) -> Column:
         self._build()
-        groups = list(self._concerned(counted))
+        found = list(self._concerned(counted))
         rows: list[int] = []
         amounts: list[int] = []
-        for group in groups:
-            rows.extend(group.rows)
-            amounts.extend(group.rows.values())
+        for replicas in found:
+            rows.extend(replicas.rows)
+            amounts.extend(replicas.rows.values())
         counts = np.zeros(len(self._pods), np.int64)
         np.add.at(counts, rows, amounts)
         column = Column(counts)
-        for group in groups:
-            group.columns.append(column)
+        for replicas in found:
+            replicas.columns.append(column)
         if len(self._columns) >= self._limit:
             self._drop_oldest()
         self._columns[counted] = column
@@ -211,8 +210,8 @@ class PodCounters:
 
     def _drop_oldest(self) -> None:
         counted, column = self._columns.popitem(last=False)
-        for group in self._concerned(counted):
-            group.columns.remove(column)
+        for replicas in self._concerned(counted):
+            replicas.columns.remove(column)
         if isinstance(counted, PodMatcher):
             self._matchers.remove(counted)
 

@@ -9,7 +9,6 @@ import numpy as np
 from berth.config.defaults import DEFAULT_SCHEDULER_NAME
 from berth.config.load import default_configuration, from_object
 from berth.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile, PluginConfig
-from berth.framework.cycle_state import CycleState
 from berth.framework.explanation import Records
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
@@ -19,9 +18,12 @@ from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
 from berth.offline.scenario import Scenario, ScenarioError, read, smallest_name
 from berth.profile.build import Registry, args_models, build_profiles
-from berth.profile.profile import Profile
-from berth.scheduler.decision import Decision
-from berth.scheduler.find_node import NodeFinder
+from berth.profile.profile import Profile, ScoreTable
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.schedule_pod import evaluate_pod
 
 ALL_NODES = 100
 """Recordings look at all nodes, whatever percentageOfNodesToScore says."""
@@ -38,19 +40,12 @@ def explain(scenario: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
     asked = question(scenario, registry)
     if isinstance(asked, str):
         return {"id": identity, "unsupported": asked}
-    nodes, nominated = asked.nodes, asked.nominated
-    finder = NodeFinder(nodes, select=smallest_name(nodes))
-    state = CycleState()
-    decision = finder.find(
-        asked.profile, asked.pod, state=state, nominated=nominated, look_at_all=True
-    )
-    if decision.status is not None:
-        finder.run_post_filter_plugins(asked.profile, decision, state=state, nominated=nominated)
-    return (
-        {"id": identity}
-        | describe(decision, nodes)
-        | findings(asked.profile, state, decision, nodes)
-    )
+    nodes = asked.nodes
+    cycle = Cycle(asked.profile, asked.pod, nodes, asked.nominated)
+    outcome = evaluate_pod(cycle, select=smallest_name(nodes))
+    if isinstance(outcome, Unschedulable):
+        outcome = run_post_filter_plugins(cycle, outcome)
+    return {"id": identity} | describe(outcome, nodes) | findings(cycle, outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,34 +105,35 @@ def _looking_at_all(profile: KubeSchedulerProfile) -> KubeSchedulerProfile:
     )
 
 
-def describe(decision: Decision, nodes: NodeTable) -> dict[str, Any]:
-    """Put a decision into the words of the recordings (conformance/FORMAT.md)."""
-    outcome = decision.pre_filter
-    refused = outcome.status
-    rejected = decision.status is not None and decision.status.is_rejected
-    error = decision.status if decision.status and decision.status.code is Code.ERROR else None
+def describe(outcome: Outcome, nodes: NodeTable) -> dict[str, Any]:
+    """Put an outcome into the words of the recordings (conformance/FORMAT.md)."""
+    found, placed = outcome.found, outcome if isinstance(outcome, Placed) else None
+    scores = placed.scores if placed else None
+    pre_filter, refused = found.pre_filter, found.pre_filter.status
     answer: dict[str, Any] = {
         "prefilter": {
             "code": (refused.code if refused else Code.SUCCESS).label,
             "plugin": refused.plugin if refused else "",
             "reasons": list(refused.reasons) if refused else [],
-            "nodes": None if outcome.node_names is None or refused else sorted(outcome.node_names),
+            "nodes": None
+            if pre_filter.node_names is None or refused
+            else sorted(pre_filter.node_names),
         },
-        "nodes": {} if refused else _verdicts(decision, nodes),
-        "scores": _scores(decision, nodes),
-        "best": sorted(nodes.names(decision.best)) if decision.scores else [],
-        "fitError": decision.message if rejected else "",
-        "preemption": _preemption(decision, nodes),
+        "nodes": {} if refused else _verdicts(found, nodes),
+        "scores": _scores(scores, nodes) if scores else {},
+        "best": sorted(nodes.names(scores.rows[placed.best])) if placed and scores else [],
+        "fitError": outcome.message if isinstance(outcome, Unschedulable) else "",
+        "preemption": _preemption(outcome, nodes) if isinstance(outcome, Unschedulable) else None,
     }
-    if decision.nominated_used:
+    if found.is_nominated:
         answer["nominatedUsed"] = True
-    if error is not None:
-        answer["error"] = error.message
+    if isinstance(outcome, Failed):
+        answer["error"] = outcome.message
     return answer
 
 
-def _verdicts(decision: Decision, nodes: NodeTable) -> dict[str, Any]:
-    return {name: _verdict(decision.verdict_on(nodes, row)) for name, row in nodes.row_of.items()}
+def _verdicts(found: FeasibleNodes, nodes: NodeTable) -> dict[str, Any]:
+    return {name: _verdict(found.status_of(row)) for name, row in nodes.row_of.items()}
 
 
 def _verdict(status: Status | None) -> dict[str, Any]:
@@ -149,9 +145,9 @@ def _verdict(status: Status | None) -> dict[str, Any]:
     return verdict | {"reasons": sorted(status.reasons)}
 
 
-def _preemption(decision: Decision, nodes: NodeTable) -> dict[str, Any] | None:
+def _preemption(outcome: Unschedulable, nodes: NodeTable) -> dict[str, Any] | None:
     """Tell what PostFilter found; of nodes that are equally good the recordings name the first."""
-    result = decision.post_filter
+    result = outcome.post_filter
     if result is None:
         return None
     found = result.preemption
@@ -162,7 +158,7 @@ def _preemption(decision: Decision, nodes: NodeTable) -> dict[str, Any] | None:
         "nominatedNode": best.node if best else result.nominated_node or "",
         "victims": _keys(best) if best else [],
         "pdbViolations": best.pdb_violations if best else 0,
-        "message": decision.post_filter_message,
+        "message": outcome.post_filter_message,
     }
     if len(equals) > 1:
         answer["ties"] = [candidate.node for candidate in equals]
@@ -186,23 +182,18 @@ def _keys(candidate: Candidate) -> list[str]:
     return sorted(victim.key for victim in candidate.victims)
 
 
-def findings(
-    profile: Profile, state: CycleState, decision: Decision, nodes: NodeTable
-) -> dict[str, Any]:
+def findings(cycle: Cycle, outcome: Outcome) -> dict[str, Any]:
     """Return what plugins record of nodes that fit, such as devices on offer."""
-    if decision.status is not None:
+    if not isinstance(outcome, Placed):
         return {}
     found: dict[str, Any] = {}
-    for plugin in profile.plugins:
+    for plugin in cycle.profile.plugins:
         if isinstance(plugin, Records):
-            found |= plugin.record(state, nodes, decision.feasible)
+            found |= plugin.record(cycle.state, cycle.nodes, outcome.found.feasible)
     return found
 
 
-def _scores(decision: Decision, nodes: NodeTable) -> dict[str, Any]:
-    scores = decision.scores
-    if scores is None:
-        return {}
+def _scores(scores: ScoreTable, nodes: NodeTable) -> dict[str, Any]:
     columns = {plugin: np.asarray(column).tolist() for plugin, column in scores.weighted.items()}
     return {
         nodes.name(int(row)): {

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from berth.explain.evaluation import evaluate
 from berth.explain.explanation import Explanation
-from berth.explain.judge import judge
 from berth.explain.summary import Subject, summarize
 from berth.offline.explain import question
 from berth.profile.build import Registry
@@ -20,7 +20,9 @@ def reasons(
     asked = question(scenario, registry)
     if isinstance(asked, str):
         return asked
-    judgement = judge(asked.profile, asked.pod, asked.nodes, nominated=asked.nominated, limit=limit)
+    judgement = evaluate(
+        asked.profile, asked.pod, asked.nodes, nominated=asked.nominated, limit=limit
+    )
     return Explanation(
         pod=asked.pod.key,
         uid=asked.pod.uid,

@@ -2,25 +2,28 @@
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-from berth.cache.cache import CacheError
 from berth.config.defaults import DEFAULT_SCHEDULER_NAME
-from berth.framework.cycle_state import CycleState, Gang
+from berth.framework.cycle_state import Gang
 from berth.framework.handle import Handle
 from berth.framework.interface import PreEnqueuePlugin
-from berth.framework.pod_info import PodInfo
-from berth.framework.status import Code
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.objects.pod import Pod
 from berth.offline.explain import configuration
 from berth.offline.scenario import Scenario, ScenarioError, read, smallest_name
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
-from berth.scheduler.decision import Decision
-from berth.scheduler.failure import refused_late
-from berth.scheduler.find_node import NodeFinder, Select
-from berth.scheduler.gang import Member, try_together
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.gang import Member, schedule_gang
+from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable, refused
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.reservation import Reservation, assume, reserve
+from berth.scheduler.schedule_pod import evaluate_pod
+from berth.scheduler.score_nodes import Select
 
 
 def simulate(
@@ -58,25 +61,21 @@ def simulate(
             gate.pre_enqueue(pod)
     waiting = {pod.key: pod for pod in pods}
     assignments: dict[str, str | None] = {}
-    refused: dict[str, dict[str, str]] = {"fitErrors": {}, "errors": {}}
+    unplaced: dict[str, dict[str, str]] = {"fitErrors": {}, "errors": {}}
     for pod in pods:
         if pod.key in assignments:  # with its gang
             continue
-        for decision in simulation.place(pod, others=waiting):
-            key = decision.pod.key
+        for outcome in simulation.place(pod, others=waiting):
+            key = outcome.pod.key
             del waiting[key]
-            assignments[key] = decision.node_name or None
-            if decision.status is not None:
-                kind = "errors" if decision.status.code is Code.ERROR else "fitErrors"
-                refused[kind][key] = decision.message
-    found = {kind: texts for kind, texts in refused.items() if texts}
+            if isinstance(outcome, Placed):
+                assignments[key] = outcome.node_name
+                continue
+            assignments[key] = None
+            kind = "errors" if isinstance(outcome, Failed) else "fitErrors"
+            unplaced[kind][key] = outcome.message
+    found = {kind: texts for kind, texts in unplaced.items() if texts}
     return {"id": identity, "assignments": assignments} | found
-
-
-class _Reservation(NamedTuple):
-    profile: Profile
-    state: CycleState
-    pod: PodInfo
 
 
 class Simulation:
@@ -93,8 +92,8 @@ class Simulation:
         """*pods* are those that will be placed; others leave room to the nominated ones."""
         self._cluster = cluster
         self._profiles = profiles
-        self._finder = NodeFinder(cluster.cache.table, select=select)
-        self._reservations: list[_Reservation] = []
+        self._select = select
+        self._reservations: list[Reservation] = []
         for pod in pods:
             cluster.nominate(pod)
 
@@ -104,30 +103,26 @@ class Simulation:
         *,
         preempting: bool = False,
         others: Mapping[str, PodInfo] = MappingProxyType({}),
-    ) -> list[Decision]:
+    ) -> list[Outcome]:
         """Decide for one pod and, if it fits somewhere, count it there from now on.
 
         A pod of a gang brings those of *others* along, which wait as it does, by namespace/name:
-        all are counted, or none is, and nobody's eviction is considered. Returns the decision on
+        all are counted, or none is, and nobody's eviction is considered. Returns the outcome for
         *pod*, and then theirs.
 
-        With *preempting*, the decision on a pod that fits nowhere says whose eviction would help;
+        With *preempting*, the outcome for a pod that fits nowhere says whose eviction would help;
         nobody is evicted. Raises ScenarioError for a pod that no profile is for.
         """
         name = _scheduler_name(pod)
         if name not in self._profiles:
             raise ScenarioError(f"pod {pod.key}: spec.schedulerName: no profile {name!r}")
         tried = self._tried(pod)
-        if tried.state.gang is not None:
-            return self._place_gang(tried, tried.state.gang, others)
-        is_refused = not tried.decision.node_name
-        self._assume_and_reserve(tried)
-        if is_refused and preempting:
-            nominated = self._cluster.nominated
-            self._finder.run_post_filter_plugins(
-                tried.profile, tried.decision, state=tried.state, nominated=nominated
-            )
-        return [tried.decision]
+        if tried.cycle.state.gang is not None:
+            return self._place_gang(tried, tried.cycle.state.gang, others)
+        outcome = tried.outcome
+        if isinstance(outcome, Unschedulable) and preempting:
+            return [run_post_filter_plugins(tried.cycle, outcome)]
+        return [self._reserve(tried).outcome]
 
     def gates(self, pod: PodInfo) -> Sequence[PreEnqueuePlugin]:
         """Return who may hold *pod* back."""
@@ -137,68 +132,52 @@ class Simulation:
     def take_back(self) -> None:
         """Undo all placements, the last one first, so that the cluster is as it was before."""
         while self._reservations:
-            self._give_back(self._reservations[-1])
+            self._reservations.pop().undo.close()
 
     def keep(self) -> None:
         """Let all placements be; :meth:`take_back` undoes later ones only."""
         self._reservations.clear()
 
     def _place_gang(
-        self, leader: Member[_Reservation], gang: Gang, others: Mapping[str, PodInfo]
-    ) -> list[Decision]:
-        def take(key: str) -> Member[_Reservation] | None:
+        self, leader: Member, gang: Gang, others: Mapping[str, PodInfo]
+    ) -> list[Outcome]:
+        def try_member(key: str) -> Member | None:
             pod = others.get(key)
             is_ours = pod is not None and _scheduler_name(pod) in self._profiles
             return self._tried(pod) if pod is not None and is_ours else None
 
-        def give_back(member: Member[_Reservation]) -> None:
-            if member.room is not None:
-                self._give_back(member.room)
+        before = len(self._reservations)
+        attempt = schedule_gang(leader, gang, try_member=try_member, reserve=self._reserve)
+        if attempt.is_complete:
+            return [member.outcome for member in attempt.members]
+        del self._reservations[before:]
+        return [outcome for _, _, outcome in attempt.undo()]
 
-        attempt = try_together(leader, gang, take=take, reserve=self._assume_and_reserve)
-        if not attempt.is_complete:
-            attempt.fail(give_back)
-        return [member.decision for member in attempt.members]
-
-    def _tried(self, pod: PodInfo) -> Member[_Reservation]:
+    def _tried(self, pod: PodInfo) -> Member:
         """Find a node for *pod*, changing nothing."""
-        profile, state = self._profiles[_scheduler_name(pod)], CycleState()
-        decision = self._finder.find(
-            profile, pod, state=state, nominated=self._cluster.nominated, look_at_all=True
-        )
-        return Member(pod, profile, state, decision)
+        profile = self._profiles[_scheduler_name(pod)]
+        cycle = Cycle(profile, pod, self._cluster.cache.table, self._cluster.nominated)
+        return Member(QueuedPodInfo(pod, 0.0), cycle, evaluate_pod(cycle, select=self._select))
 
-    def _assume_and_reserve(self, member: Member[_Reservation]) -> None:
+    def _reserve(self, member: Member) -> Member:
         """Count a pod on the node that was found for it, if there is one and nobody objects."""
-        decision, profile, state = member.decision, member.profile, member.state
-        if not decision.node_name:
-            return
-        cache, pod = self._cluster.cache, member.pod.on_node(decision.node_name)
-        try:
-            cache.assume_pod(pod)
-        except CacheError as exc:
-            raise ScenarioError(f"pod {pod.key}: metadata.uid: {exc}") from exc
-        refusal = profile.run_reserve(state, pod, pod.node_name)
-        if refusal is not None:
-            profile.run_unreserve(state, pod, pod.node_name)
-            cache.forget_pod(pod)
-            decision.node_name, decision.status = "", refusal
-            if refusal.is_rejected:
-                decision.diagnosis = refused_late(refusal)
-            return
-        self._cluster.end_nomination(pod)
-        member.room = _Reservation(profile, state, pod)
-        self._reservations.append(member.room)
-
-    def _give_back(self, reservation: _Reservation) -> None:
-        """Undo the last reservation."""
-        assert reservation is self._reservations[-1], reservation.pod.key
-        self._reservations.pop()
-        reservation.profile.run_unreserve(
-            reservation.state, reservation.pod, reservation.pod.node_name
-        )
-        self._cluster.cache.forget_pod(reservation.pod)
-        self._cluster.nominate(reservation.pod)
+        placed, cycle = member.outcome, member.cycle
+        if not isinstance(placed, Placed):
+            return member
+        pod = cycle.pod.on_node(placed.node_name)
+        with ExitStack() as undo:
+            error = assume(pod, self._cluster.cache, undo)
+            if error is not None:
+                raise ScenarioError(f"pod {pod.key}: metadata.uid: {error.message}")
+            status = reserve(pod, cycle.profile, cycle.state, undo)
+            if status is not None:
+                return replace(member, outcome=refused(placed, status))
+            self._cluster.end_nomination(pod)
+            kept = undo.pop_all()
+        kept.callback(self._cluster.nominate, pod)
+        held = Reservation(member.queued, cycle.profile, cycle.state, pod, 0.0, kept)
+        self._reservations.append(held)
+        return replace(member, reservation=held)
 
 
 def _scheduler_name(pod: PodInfo) -> str:

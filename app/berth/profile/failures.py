@@ -9,15 +9,6 @@ Run = Callable[[], Awaitable[Status | None]]
 
 
 async def first_failure(runs: Sequence[Run]) -> Status | None:
-    """Run one after the other, up to the first that fails; return how it did."""
-    for run in runs:
-        status = await run()
-        if status is not None:
-            return status
-    return None
-
-
-async def first_failure_together(runs: Sequence[Run]) -> Status | None:
     """Run all at the same time; the first that fails, or raises, cancels the others.
 
     Returns once all have ended.

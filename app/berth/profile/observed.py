@@ -1,7 +1,7 @@
 """A profile that somebody watches from outside; its plugins know nothing of it."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -111,10 +111,10 @@ class ObservedProfile(Profile):
         pod: PodInfo,
         node_name: str,
         *,
-        running: list[PreBindPlugin],
+        entered: Callable[[Sequence[PreBindPlugin]], None],
     ) -> Status | None:
         started = self._observer.now()
-        status = await super().run_pre_binds(plugins, state, pod, node_name, running=running)
+        status = await super().run_pre_binds(plugins, state, pod, node_name, entered=entered)
         self._observer.ran_point("PreBind", label_of(status), started)
         return status
 

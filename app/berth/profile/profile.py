@@ -1,7 +1,7 @@
 """One profile: its plugins by extension point, and what their answers mean together."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,7 +41,7 @@ from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict, everywhere, is_everywhere
-from berth.profile.failures import first_failure, first_failure_together
+from berth.profile.failures import first_failure
 from berth.profile.guard import is_in_tree
 from berth.profile.statuses import (
     bug_in,
@@ -71,20 +71,20 @@ class PreFilterOutcome:
     plugins_with_nodes: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ScoreTable:
     """Scores of the nodes that passed, one column per plugin that scored."""
 
     rows: NDArray[np.intp]
-    raw: dict[str, Ints] = field(default_factory=dict)
+    raw: Mapping[str, Ints]
     """As the plugin gave them."""
-    weighted: dict[str, Ints] = field(default_factory=dict)
+    weighted: Mapping[str, Ints]
     """Normalised to 0..100 and times the plugin's weight."""
-    total: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    weights: Mapping[str, int] = field(default_factory=dict)
+    total: Ints
+    weights: Mapping[str, int]
     """By plugin, those that applied."""
-    best: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
-    """Where in ``rows`` those with the highest total are, once a node is chosen."""
+    extenders: Ints | None = None
+    """What of the totals comes from extenders; None if none has scored."""
 
 
 class Profile:
@@ -324,8 +324,9 @@ class Profile:
     ) -> ScoreTable | Status:
         """Run those Score plugins whose PreScore did not say Skip."""
         evaluations = self.evaluations["Score"]
-        table = ScoreTable(rows, weights=self.weights)
-        table.total = np.zeros(len(rows), np.int64)
+        raw_scores: dict[str, Ints] = {}
+        weighted_scores: dict[str, Ints] = {}
+        total = np.zeros(len(rows), np.int64)
         of_all = 0 if self.scores else 1
         # Copying a whole column takes a fraction of the time of picking all its values.
         is_everybody = len(rows) == nodes.size and np.array_equal(rows, np.arange(nodes.size))
@@ -356,11 +357,11 @@ class Profile:
                 of_all += worst * weight
             else:
                 weighted = normal if weight == 1 else normal * weight
-                table.total += weighted
-            table.raw[plugin.NAME] = of_rows
-            table.weighted[plugin.NAME] = weighted
-        table.total += of_all
-        return table
+                total += weighted
+            raw_scores[plugin.NAME] = of_rows
+            weighted_scores[plugin.NAME] = weighted
+        total += of_all
+        return ScoreTable(rows, raw_scores, weighted_scores, total, self.weights)
 
     # Claiming.
 
@@ -425,23 +426,21 @@ class Profile:
         pod: PodInfo,
         node_name: str,
         *,
-        running: list[PreBindPlugin],
+        entered: Callable[[Sequence[PreBindPlugin]], None],
     ) -> Status | None:
         """Run *plugins*, which have work to do, in order; return the first failure.
 
         Neighbours that allow it run side by side; when one of them fails the others are cancelled.
-        *running* has those that run at the moment, or that a cancellation has met.
+        *entered* is told which plugins are about to run.
         """
 
         async def run(plugin: PreBindPlugin) -> Status | None:
-            running.append(plugin)
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
-            running.remove(plugin)
             return None if status is None else refused(status, "PreBind", plugin)
 
-        for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):
-            runs = [partial(run, plugin) for plugin in group]
-            status = await (first_failure_together if together else first_failure)(runs)
+        for group in _parallel_groups(plugins):
+            entered(group)
+            status = await first_failure([partial(run, plugin) for plugin in group])
             if status is not None:
                 return status
         return None
@@ -479,6 +478,15 @@ class Profile:
     ) -> T:
         """Call a plugin that waits; what it raises is for whoever runs the binding."""
         return await call(state, *args)
+
+
+def _parallel_groups(plugins: Iterable[PreBindPlugin]) -> Iterator[list[PreBindPlugin]]:
+    """Put those neighbours together that allow it."""
+    for together, group in groupby(plugins, key=lambda plugin: plugin.ALLOW_PARALLEL):
+        if together:
+            yield list(group)
+        else:
+            yield from ([plugin] for plugin in group)
 
 
 def eligible_rows(outcome: PreFilterOutcome, nodes: NodeTable) -> tuple[Mask, Status | None]:

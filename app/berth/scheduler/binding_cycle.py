@@ -8,15 +8,18 @@ from berth.clock import Clock
 from berth.extender.errors import ExtenderError
 from berth.extender.extenders import Extenders
 from berth.framework.diagnosis import Diagnosis
-from berth.framework.events import ASSIGNED_POD_DELETE
+from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.profile.statuses import refused
+from berth.profile.waiting_pod import WaitingPod
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.decision import Decision
-from berth.scheduler.failure import FailureHandler, refused_late
+from berth.scheduler.binding import PREEMPTED, Binding, Bindings, Stage
+from berth.scheduler.failure import FailureHandler
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.outcome import CLEAR, Failed, Unschedulable, rejected_on_node
 from berth.scheduler.reporter import BindingReporter
-from berth.scheduler.reservation import PREEMPTED, Reservation, Reservations, Stage
+from berth.scheduler.reservation import Reservation, wake_for_room_of
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +32,7 @@ class BindingCycle:
         *,
         extenders: Extenders,
         queue: SchedulingQueue,
-        reservations: Reservations,
+        bindings: Bindings,
         reporter: BindingReporter,
         failures: FailureHandler,
         metrics: SchedulerMetrics,
@@ -37,7 +40,7 @@ class BindingCycle:
     ) -> None:
         self._extenders = extenders
         self._queue = queue
-        self._reservations = reservations
+        self._bindings = bindings
         self._reporter = reporter
         self._failures = failures
         self._metrics = metrics
@@ -55,71 +58,75 @@ class BindingCycle:
         """Return when there is room; see :class:`~berth.scheduler.reporter.BindingReporter`."""
         await self._reporter.until_room()
 
-    async def run(self, reservation: Reservation) -> None:
-        """Carry a reservation out; whatever goes wrong, one pod must never stop the scheduler."""
-        pod, node_name = reservation.assumed, reservation.assumed.node_name
-        reservation.task = task = asyncio.current_task()
+    async def run(self, binding: Binding) -> None:
+        """Bind a pod; whatever goes wrong, one pod must never stop the scheduler."""
+        reservation, pod = binding.reservation, binding.pod
+        binding.task = task = asyncio.current_task()
         with reservation.undo:
             try:
-                status = await self._steps(reservation)
+                status = await self._steps(binding)
             except asyncio.CancelledError:
-                if not reservation.is_preempted or task is None or task.uncancel():
+                if not binding.is_preempted or task is None or task.uncancel():
                     raise
                 status = Status.error(PREEMPTED)
-                if reservation.running_pre_binds:
-                    status = refused(status, "PreBind", reservation.running_pre_binds[0])
+                if binding.pre_bind:
+                    status = refused(status, "PreBind", binding.pre_bind[0])
             except Exception as exc:  # noqa: BLE001 - one pod must never stop the scheduler
-                log_failure(log, "binding failed", exc, {"pod": pod.key, "node": node_name})
+                log_failure(log, "binding failed", exc, {"pod": pod.key, "node": pod.node_name})
                 status = Status.error(repr(exc))
             finally:
-                self._reservations.remove(reservation)
+                self._bindings.remove(binding)
             if status is None:
                 reservation.undo.pop_all()
         if status is not None:
-            self._failed(reservation, status)
+            self._failed(binding, status)
             return
         self._bound(reservation)
         self._queue.activate_all(reservation.state.pods_to_activate)
         try:
-            await reservation.profile.run_post_bind(reservation.state, pod, node_name)
-        except Exception:  # the pod is bound: whoever is only told cannot change that
-            log.exception("PostBind failed", extra={"pod": pod.key, "node": node_name})
+            await reservation.profile.run_post_bind(reservation.state, pod, pod.node_name)
+        except Exception:  # the pod is bound: PostBind cannot change that
+            log.exception("PostBind failed", extra={"pod": pod.key, "node": pod.node_name})
 
-    async def _steps(self, reservation: Reservation) -> Status | None:
-        pod, node_name = reservation.assumed, reservation.assumed.node_name
-        profile = reservation.profile
-        pre_binds = profile.run_pre_bind_pre_flight(reservation.state, pod, node_name)
+    async def _steps(self, binding: Binding) -> Status | None:
+        """Run the steps from Permit to Bind; return why one of them has failed."""
+        reservation, pod, node_name = binding.reservation, binding.pod, binding.pod.node_name
+        profile, state = reservation.profile, reservation.state
+        pre_binds = profile.run_pre_bind_pre_flight(state, pod, node_name)
         if isinstance(pre_binds, Status):
             return pre_binds
         if pre_binds or reservation.waiting is not None:
-            await self._announce(reservation)
+            await self._nominate(pod)
         if reservation.waiting is not None:
-            began = self._clock.monotonic()
-            status = await reservation.waiting.wait(self._clock)
-            code = Code.SUCCESS if status is None else status.code
-            self._metrics.waited_on_permit(code.label, seconds=self._clock.monotonic() - began)
+            status = await self._wait_on_permit(reservation.waiting)
             if status is not None:
                 return status
         self._queue.done(pod.uid)
-        reservation.stage = Stage.PRE_BIND
         status = await profile.run_pre_binds(
-            pre_binds, reservation.state, pod, node_name, running=reservation.running_pre_binds
+            pre_binds, state, pod, node_name, entered=binding.enter_pre_bind
         )
-        reservation.stage = Stage.BIND
+        binding.stage = Stage.BIND
         if status is None:
             status = await self._bind(reservation)
         return status
 
+    async def _wait_on_permit(self, waiting: WaitingPod) -> Status | None:
+        began = self._clock.monotonic()
+        status = await waiting.wait(self._clock)
+        code = Code.SUCCESS if status is None else status.code
+        self._metrics.waited_on_permit(code.label, seconds=self._clock.monotonic() - began)
+        return status
+
     async def _bind(self, reservation: Reservation) -> Status | None:
         """Have the pod bound: by the extender that does it, else by Bind plugins (spec §9.6)."""
-        pod, node_name = reservation.assumed, reservation.assumed.node_name
+        pod, node_name = reservation.assumed, reservation.node_name
         binder = self._extenders.binder(pod.pod)
         if binder is not None:
             try:
                 await binder.bind(pod, node_name)
                 return None
             except ExtenderError as exc:
-                if await self._was_bound(reservation, exc):
+                if await self._was_bound(pod, exc):
                     return None
                 if not binder.is_ignorable:
                     return Status.error(str(exc))
@@ -129,51 +136,48 @@ class BindingCycle:
                 )
         return await reservation.profile.run_bind(reservation.state, pod, node_name)
 
-    async def _was_bound(self, reservation: Reservation, error: ExtenderError) -> bool:
+    async def _was_bound(self, pod: PodInfo, error: ExtenderError) -> bool:
         """Look whether an extender that failed bound the pod nevertheless.
 
         Its room must not be given to another while it may be on the node.
         """
-        pod, node_name = reservation.assumed, reservation.assumed.node_name
-        if not error.may_have_acted or await self._reporter.bound_node(pod.pod) != node_name:
+        if not error.may_have_acted or await self._reporter.bound_node(pod.pod) != pod.node_name:
             return False
         log.info("extender had bound the pod", extra={"pod": pod.key, "error": str(error)})
         return True
 
-    async def _announce(self, reservation: Reservation) -> None:
-        """Tell others where the pod is bound for, since it may take long until it is (spec §2.9).
+    async def _nominate(self, pod: PodInfo) -> None:
+        """Write where the pod is to be bound, since it may take long until it is (spec §2.9).
 
         Waited for: a nomination that is written after the binding would stay for good.
         """
-        pod, node_name = reservation.assumed, reservation.assumed.node_name
-        if pod.pod.status.nominated_node_name == node_name:
+        if pod.pod.status.nominated_node_name == pod.node_name:
             return
         try:
-            await self._reporter.patch_pod_status(pod.pod, {"nominatedNodeName": node_name})
+            await self._reporter.patch_pod_status(pod.pod, {"nominatedNodeName": pod.node_name})
         except ApiError as exc:
             log.warning(
                 "could not nominate the node of a pod that is being bound",
-                extra={"pod": pod.key, "node": node_name, "error": str(exc)},
+                extra={"pod": pod.key, "node": pod.node_name, "error": str(exc)},
             )
 
     def _bound(self, reservation: Reservation) -> None:
-        pod, node_name = reservation.assumed, reservation.assumed.node_name
+        pod, queued = reservation.assumed, reservation.queued
         self.last_bound_at = self._clock.monotonic()
         if not self.scheduled:
             self.first_bound_at = self.last_bound_at
         self.scheduled += 1
-        queued, now = reservation.queued, self._clock.now()
         first_tried = queued.initial_attempt_timestamp
         self._metrics.scheduled(
             reservation.profile.name,
             seconds=self.last_bound_at - reservation.started,
             attempts=queued.attempts,
-            waited=0.0 if first_tried is None else now - first_tried,
+            waited=0.0 if first_tried is None else self._clock.now() - first_tried,
             after_flush=queued.was_flushed_from_unschedulable,
         )
         log.debug(
             "pod bound",
-            extra={"pod": pod.key, "node": node_name, "attempts": reservation.queued.attempts},
+            extra={"pod": pod.key, "node": pod.node_name, "attempts": queued.attempts},
         )
         self._reporter.event(
             pod.pod,
@@ -181,34 +185,35 @@ class BindingCycle:
             type="Normal",
             reason="Scheduled",
             action="Binding",
-            note=f"Successfully assigned {pod.key} to {node_name}",
+            note=f"Successfully assigned {pod.key} to {pod.node_name}",
         )
 
-    def _failed(self, reservation: Reservation, status: Status) -> None:
-        """The room is given back already; wake who waits for it, and requeue the pod (§2.9)."""
-        pod = reservation.assumed
-        late = reservation.stage is not Stage.PERMIT
-        decision = Decision(
-            reservation.queued.pod_info,
-            reservation.profile.name,
-            Diagnosis(1) if late or not status.is_rejected else refused_late(status),
-            status=status,
-            nominated_node="",
-        )
-        left = pod.pod.assigned_to(pod.node_name)
+    def _failed(self, binding: Binding, status: Status) -> None:
+        """Requeue the pod, whose room is given back already, and wake who waits for it (§2.9)."""
+        reservation, pod = binding.reservation, binding.pod
         if not status.is_rejected:
-            self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=left)
-        self._failures.fail(
+            wake_for_room_of(pod, self._queue)
+        self._failures.handle_scheduling_failure(
             reservation.queued,
             reservation.profile,
-            decision,
+            _outcome(binding, status),
             started=reservation.started,
-            message=status.message if late else None,
         )
         if status.is_rejected:
-            uid = pod.uid
-            self._queue.move_all_to_active_or_backoff_queue(
-                ASSIGNED_POD_DELETE,
-                old=left,
-                pre_check=lambda waiting: waiting.metadata.uid != uid,
-            )
+            wake_for_room_of(pod, self._queue, but_not=pod.uid)
+
+
+def _outcome(binding: Binding, status: Status) -> Unschedulable | Failed:
+    """Return what an attempt came to whose binding ended with *status* (spec §2.9).
+
+    From PreBind on no plugin rejects the pod any more: it is tried again after its backoff.
+    """
+    reservation = binding.reservation
+    pod, profile = reservation.queued.pod_info, reservation.profile.name
+    if not status.is_rejected:
+        return Failed(pod, profile, FeasibleNodes.nowhere(Diagnosis(1)), status)
+    if binding.stage is Stage.PERMIT:
+        found = FeasibleNodes.nowhere(rejected_on_node(status))
+        return Unschedulable(pod, profile, found, CLEAR)
+    found = FeasibleNodes.nowhere(Diagnosis(1))
+    return Unschedulable(pod, profile, found, CLEAR, words=status.message)

@@ -9,12 +9,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.framework.diagnosis import Diagnosis
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.verdict import Ints
 from berth.profile.profile import ScoreTable
 from berth.queue.known_signatures import KnownFailure
-from berth.scheduler.decision import Decision
+from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
 
 TOP_NODES = 5
 """How many of the best nodes a record names."""
@@ -87,32 +88,35 @@ class Decisions:
         self._monotonic = monotonic
         self._added = 0
 
-    def add(
-        self, decision: Decision, *, nodes: NodeTable, attempt: int, at: float
-    ) -> DecisionRecord:
-        """Record a decision that was just made on *nodes*, and return the record."""
+    def add(self, outcome: Outcome, *, nodes: NodeTable, attempt: int, at: float) -> DecisionRecord:
+        """Record an outcome that was just found on *nodes*, and return the record."""
+        failure = None if isinstance(outcome, Placed) else outcome
+        placed = outcome if isinstance(outcome, Placed) else outcome.refused
+        node_name = outcome.node_name if isinstance(outcome, Placed) else ""
+        scores = placed.scores if placed else None
+        diagnosis = outcome.found.diagnosis
         self._added += 1
         self._records.append(
             DecisionRecord(
-                pod=decision.pod.key,
-                uid=decision.pod.uid,
-                profile=decision.profile,
+                pod=outcome.pod.key,
+                uid=outcome.pod.uid,
+                profile=outcome.profile,
                 attempt=attempt,
                 number=self._added,
-                result=_result(decision),
+                result=_RESULTS[type(outcome)],
                 at=at,
                 took=self._monotonic() - at,
-                node=decision.node_name,
-                message=decision.message,
-                num_nodes=decision.diagnosis.num_all_nodes,
-                num_feasible=int(decision.feasible.sum()),
-                reasons=dict(decision.diagnosis.reasons()) if decision.status else {},
-                plugins=tuple(sorted(_rejectors(decision))),
-                nominated_node=decision.nominated_node or "",
-                equals=max(len(decision.best) - 1, 0),
-                weights=decision.scores.weights if decision.scores else {},
-                top=_top(decision, nodes),
-                gang=decision.gang,
+                node=node_name,
+                message=failure.message if failure else "",
+                num_nodes=diagnosis.num_all_nodes,
+                num_feasible=int(outcome.found.feasible.sum()),
+                reasons=dict(diagnosis.reasons()) if failure else {},
+                plugins=_rejectors(diagnosis) if failure else (),
+                nominated_node=(failure.nomination.override or "") if failure else "",
+                equals=max(len(placed.best) - 1, 0) if placed else 0,
+                weights=scores.weights if scores else {},
+                top=_top(scores, placed.best, nodes, chosen=node_name) if scores and placed else [],
+                gang=outcome.gang,
             )
         )
         return self._records[-1]
@@ -160,39 +164,36 @@ class Decisions:
         return list(self._records)
 
 
-def _result(decision: Decision) -> Result:
-    if decision.status is None:
-        return Result.SCHEDULED
-    return Result.UNSCHEDULABLE if decision.status.is_rejected else Result.ERROR
+_RESULTS: Final = {
+    Placed: Result.SCHEDULED,
+    Unschedulable: Result.UNSCHEDULABLE,
+    Failed: Result.ERROR,
+}
 
 
-def _rejectors(decision: Decision) -> set[str]:
-    if decision.status is None:
-        return set()
-    return decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins
+def _rejectors(diagnosis: Diagnosis) -> tuple[str, ...]:
+    return tuple(sorted(diagnosis.unschedulable_plugins | diagnosis.pending_plugins))
 
 
-def _top(decision: Decision, nodes: NodeTable) -> list[RankedNode]:
-    scores, by_extenders = decision.scores, decision.extender_scores
-    if scores is None:
-        return []
-    best = _best(scores, nodes.row_of.get(decision.node_name, -1))
+def _top(
+    scores: ScoreTable, equals: NDArray[np.intp], nodes: NodeTable, *, chosen: str
+) -> list[RankedNode]:
+    best = _best(scores, equals, nodes.row_of.get(chosen, -1))
     return [
-        RankedNode(nodes.name(row), total, raw, weighted, of_extenders)
-        for row, total, raw, weighted, of_extenders in zip(
+        RankedNode(nodes.name(row), total, raw, weighted, extenders)
+        for row, total, raw, weighted, extenders in zip(
             scores.rows[best].tolist(),
             scores.total[best].tolist(),
             _per_node(scores.raw, best),
             _per_node(scores.weighted, best),
-            [0] * len(best) if by_extenders is None else by_extenders[best].tolist(),
+            [0] * len(best) if scores.extenders is None else scores.extenders[best].tolist(),
             strict=True,
         )
     ]
 
 
-def _best(scores: ScoreTable, chosen: int) -> NDArray[np.intp]:
-    """Return where in *scores* the best nodes are; row *chosen* before its equals."""
-    equals = scores.best
+def _best(scores: ScoreTable, equals: NDArray[np.intp], chosen: int) -> NDArray[np.intp]:
+    """Return where in *scores* the best nodes are; row *chosen* before its *equals*."""
     if len(equals) >= TOP_NODES:  # the common case, and the cheap one
         first = equals[scores.rows[equals] == chosen]
         others = equals[:TOP_NODES]

@@ -24,7 +24,7 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.queue.events_from_update import node_events, pod_events
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.reservation import Reservations
+from berth.scheduler.binding import Bindings
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def event_handlers(
     *,
     queue: SchedulingQueue,
     cache: Cache,
-    reservations: Reservations,
+    bindings: Bindings,
     scheduler_names: Container[str],
     timer: EventTimer,
 ) -> dict[Kind[Any], Handler[Any]]:
@@ -62,7 +62,7 @@ def event_handlers(
         PODS: PodHandler(
             queue=queue,
             cache=cache,
-            reservations=reservations,
+            bindings=bindings,
             scheduler_names=scheduler_names,
             timer=timer,
         ),
@@ -154,13 +154,13 @@ class PodHandler:
         *,
         queue: SchedulingQueue,
         cache: Cache,
-        reservations: Reservations,
+        bindings: Bindings,
         scheduler_names: Container[str],
         timer: EventTimer,
     ) -> None:
         self._queue = queue
         self._cache = cache
-        self._reservations = reservations
+        self._bindings = bindings
         self._scheduler_names = scheduler_names
         self._timer = timer
 
@@ -230,7 +230,7 @@ class PodHandler:
         """
         assumed = self._cache.pod(pod.metadata.uid)
         if assumed is not None:
-            if self._reservations.reject_waiting(pod.metadata.uid, "removed"):
+            if self._bindings.reject_waiting(pod.metadata.uid, "removed"):
                 return
             try:
                 self._cache.forget_pod(assumed)

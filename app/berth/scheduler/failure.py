@@ -4,16 +4,14 @@ import logging
 from collections.abc import Mapping
 
 from berth.clock import Clock
-from berth.framework.diagnosis import Diagnosis
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
-from berth.framework.status import Code, Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.profile.profile import Profile
 from berth.queue.known_signatures import KnownFailure
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.decision import Decision
 from berth.scheduler.failure_reporter import FailureReporter
+from berth.scheduler.outcome import Failed, Unschedulable
 
 log = logging.getLogger(__name__)
 
@@ -37,30 +35,27 @@ class FailureHandler:
         self._metrics = metrics
         self._clock = clock
 
-    def fail(
+    def handle_scheduling_failure(
         self,
         queued: QueuedPodInfo,
         profile: Profile,
-        decision: Decision,
+        outcome: Unschedulable | Failed,
         *,
         started: float,
-        message: str | None = None,
         known_failure: KnownFailure | None = None,
     ) -> None:
-        """Requeue the pod of an attempt begun at *started*, and tell why.
+        """Requeue the pod of an attempt begun at *started*, and report why.
 
-        The text is that of *decision* unless there is a *message*. To be called when all that the
-        attempt had taken is given back. *known_failure* is for pods of the same signature.
+        To be called when all that the attempt had reserved is given back. *known_failure* is for
+        pods of the same signature.
         """
-        status = decision.status
-        assert status is not None, queued.key
-        text = decision.message if message is None else message
-        rejected = status.code is not Code.ERROR
+        rejected = isinstance(outcome, Unschedulable)
+        text, diagnosis = outcome.message, outcome.diagnosis
         self._metrics.failed(
             profile.name,
             "unschedulable" if rejected else "error",
             seconds=self._clock.monotonic() - started,
-            plugins=decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins,
+            plugins=diagnosis.unschedulable_plugins | diagnosis.pending_plugins,
         )
         current = self._pods.get(queued.key)
         is_gone = current is None or current.metadata.uid != queued.uid
@@ -71,11 +66,12 @@ class FailureHandler:
             log.debug("attempt for a pod that is gone", extra={"pod": queued.key, "error": text})
         else:
             log.error("attempt broke", extra={"pod": queued.key, "error": text})
-        queued.unschedulable_plugins = set(decision.diagnosis.unschedulable_plugins)
-        queued.pending_plugins = set(decision.diagnosis.pending_plugins)
-        if decision.is_no_nodes or not rejected:
-            queued.unschedulable_plugins.clear()
-            queued.pending_plugins.clear()
+        has_rejectors = rejected and diagnosis.num_all_nodes > 0
+        queued.unschedulable_plugins = (
+            set(diagnosis.unschedulable_plugins) if has_rejectors else set()
+        )
+        queued.pending_plugins = set(diagnosis.pending_plugins) if has_rejectors else set()
+        nominated_node = outcome.nomination.override
         if current is None or current.spec.node_name:
             self._queue.done(queued.uid)
         elif current.metadata.uid != queued.uid:
@@ -85,20 +81,18 @@ class FailureHandler:
             if current is not queued.pod:
                 queued.pod_info, known_failure = PodInfo(current), None
             self._queue.add_unschedulable_if_not_present(queued, known_failure=known_failure)
-            self._queue.nominator.add_nominated_pod(
-                queued.pod_info, node_name=decision.nominated_node
-            )
+            self._queue.nominator.add_nominated_pod(queued.pod_info, node_name=nominated_node)
         pod, reason = queued.pod, "Unschedulable" if rejected else "SchedulerError"
         self._failure_reporter.record_event(pod, profile, text)
         if current is not None:
             self._failure_reporter.update_condition(
-                pod, reason, text, nominated_node_name=decision.nominated_node
+                pod, reason, text, nominated_node_name=nominated_node
             )
 
     def apply_known_failure(
         self, queued: QueuedPodInfo, profile: Profile, failure: KnownFailure, *, started: float
     ) -> bool:
-        """Do as :meth:`fail` does for a pod that *failure* holds for, but report it later.
+        """Do the same for a pod that *failure* holds for, but report it later.
 
         False, and nothing is done, if the pod is not any more what the queue took it for.
         """
@@ -115,10 +109,3 @@ class FailureHandler:
             plugins=failure.rejectors,
         )
         return True
-
-
-def refused_late(status: Status) -> Diagnosis:
-    """Tell a refusal by Reserve or Permit as if the cluster were one node (spec §2.7, §2.9)."""
-    diagnosis = Diagnosis(1, statuses={0: status})
-    diagnosis.unschedulable_plugins.add(status.plugin)
-    return diagnosis

@@ -32,8 +32,8 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.binding import Bindings
 from berth.scheduler.reporter import Reporter
-from berth.scheduler.reservation import Reservations
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class Preemptions:
         *,
         under_way: PreemptionsUnderWay,
         queue: SchedulingQueue,
-        reservations: Reservations,
+        bindings: Bindings,
         reporter: Reporter,
         evictor: Evictor,
         metrics: SchedulerMetrics,
@@ -136,7 +136,7 @@ class Preemptions:
     ) -> None:
         self._under_way = under_way
         self._queue = queue
-        self._reservations = reservations
+        self._bindings = bindings
         self._reporter = reporter
         self._evictor = evictor
         self._metrics = metrics
@@ -255,7 +255,7 @@ class Preemptions:
     async def _evict(self, order: Order, victim: PodInfo) -> bool:
         """Evict one pod and tell it why; False if it was gone already."""
         suffix = IN_MEMORY
-        if not self._reservations.preempt(victim.uid):
+        if not self._bindings.preempt(victim.uid):
             suffix = ""
             scheduler = order.preemptor.pod.spec.scheduler_name
             condition = Condition(

@@ -1,103 +1,75 @@
-"""Pods between having a node and being bound to it."""
+"""What a pod holds on its node from the decision until it is bound: Assume, Reserve (spec §2.7)."""
 
-import asyncio
-from collections.abc import Iterator
+import logging
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from enum import Enum, auto
-from typing import Final
+from dataclasses import dataclass
 
+from berth.cache.cache import Cache, CacheError
 from berth.framework.cycle_state import CycleState
-from berth.framework.interface import PreBindPlugin
+from berth.framework.events import ASSIGNED_POD_DELETE
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.status import Status
 from berth.profile.profile import Profile
 from berth.profile.waiting_pod import WaitingPod
+from berth.queue.scheduling_queue import SchedulingQueue
 
-PREEMPTED: Final = "preempted by DefaultPreemption"
-
-
-class Stage(Enum):
-    """How far a reservation has come; each stage is left for good."""
-
-    PERMIT = auto()
-    """Waiting for Permit plugins, if any of them wants that."""
-    PRE_BIND = auto()
-    BIND = auto()
-    """The API server is being told: nothing in memory can stop it any more."""
+log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reservation:
-    """A pod that has room on a node, and how to give the room back."""
+    """The room of an assumed pod, what Reserve plugins keep for it, and how to give both back."""
 
     queued: QueuedPodInfo
     profile: Profile
     state: CycleState
     assumed: PodInfo
-    undo: ExitStack
     started: float
+    """When the attempt began, in monotonic seconds."""
+    undo: ExitStack
+    """Unreserves, then forgets the pod."""
     waiting: WaitingPod | None = None
     """Set if Permit plugins want the pod to wait."""
-    stage: Stage = Stage.PERMIT
-    task: asyncio.Task[None] | None = None
-    """What carries the reservation out, once it does."""
-    companions: list["Reservation"] = field(default_factory=list)
-    """Those of the pod's gang, made in the same step; to be carried out as well."""
-    running_pre_binds: list[PreBindPlugin] = field(default_factory=list)
-    is_preempted: bool = False
-    """Whether ``task`` was cancelled to make room for another pod."""
+
+    @property
+    def node_name(self) -> str:
+        return self.assumed.node_name
 
 
-class Reservations:
-    """All reservations that are under way, by UID of the pod."""
+def assume(pod: PodInfo, cache: Cache, undo: ExitStack) -> Status | None:
+    """Count *pod* on its node until *undo* forgets it; an error if the cache has it already."""
+    try:
+        cache.assume_pod(pod)
+    except CacheError as exc:
+        return Status.error(str(exc))
+    undo.callback(_forget, pod, cache)
+    return None
 
-    def __init__(self) -> None:
-        self._by_uid: dict[str, Reservation] = {}
 
-    def add(self, reservation: Reservation) -> None:
-        self._by_uid[reservation.assumed.uid] = reservation
+def reserve(pod: PodInfo, profile: Profile, state: CycleState, undo: ExitStack) -> Status | None:
+    """Run Reserve for an assumed pod; *undo* unreserves, even where Reserve has failed."""
+    undo.callback(profile.run_unreserve, state, pod, pod.node_name)
+    return profile.run_reserve(state, pod, pod.node_name)
 
-    def remove(self, reservation: Reservation) -> None:
-        del self._by_uid[reservation.assumed.uid]
 
-    def get(self, uid: str) -> Reservation | None:
-        return self._by_uid.get(uid)
+def wake_for_room_of(pod: PodInfo, queue: SchedulingQueue, *, but_not: str = "") -> None:
+    """Move the pods that wait for what a forgotten *pod* held, as if it had been deleted (§2.9).
 
-    def __iter__(self) -> Iterator[Reservation]:
-        return iter(self._by_uid.values())
+    *but_not* is the UID of one that is not moved.
+    """
+    queue.move_all_to_active_or_backoff_queue(
+        ASSIGNED_POD_DELETE,
+        old=pod.pod.assigned_to(pod.node_name),
+        pre_check=(lambda waiting: waiting.metadata.uid != but_not) if but_not else None,
+    )
 
-    def __len__(self) -> int:
-        return len(self._by_uid)
 
-    def reject_waiting(self, uid: str, message: str) -> bool:
-        """Turn away a pod that waits for Permit plugins; False: it does not."""
-        reservation = self._by_uid.get(uid)
-        if (
-            reservation is None
-            or reservation.stage is not Stage.PERMIT
-            or reservation.waiting is None
-        ):
-            return False
-        reservation.waiting.reject("", message)
-        return True
+def _forget(pod: PodInfo, cache: Cache) -> None:
+    """Give the room of an assumed pod back, unless the watch said meanwhile that it is bound.
 
-    def preempt(self, uid: str) -> bool:
-        """Make a pod give way to a more important one, if that can be done in memory.
-
-        False: the pod has none, or its binding has come too far; it must be deleted (spec §6.7).
-        """
-        reservation = self._by_uid.get(uid)
-        if reservation is None:
-            return False
-        if reservation.stage is Stage.PERMIT and reservation.waiting is not None:
-            reservation.waiting.preempt("DefaultPreemption")
-            return True
-        if (
-            reservation.stage is Stage.PRE_BIND
-            and reservation.task is not None
-            and not reservation.is_preempted
-        ):
-            reservation.is_preempted = True
-            reservation.task.cancel(PREEMPTED)
-            return True
-        return reservation.is_preempted
+    That happens when a binding succeeds and says it did not.
+    """
+    try:
+        cache.forget_pod(pod)
+    except CacheError as exc:
+        log.warning("room is not given back", extra={"pod": pod.key, "error": str(exc)})

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from berth.framework.pod_signature import decide_by_signature
 from berth.profile.profile import Profile
 from berth.queue.known_signatures import KnownFailure
-from berth.scheduler.decision import Decision
 from berth.scheduler.decisions import DecisionRecord
+from berth.scheduler.outcome import Unschedulable
 
 
 def signature_profiles(profiles: Mapping[str, Profile]) -> frozenset[str]:
@@ -26,23 +26,23 @@ def signature_profiles(profiles: Mapping[str, Profile]) -> frozenset[str]:
 
 
 def known_failure_of(
-    decision: Decision, record: DecisionRecord, profile: Profile, *, has_nominations: bool
+    outcome: Unschedulable, record: DecisionRecord, profile: Profile, *, has_nominations: bool
 ) -> KnownFailure | None:
-    """Return what *decision* says about pods of the same signature; None if nothing for sure.
+    """Return what *outcome* says about pods of the same signature; None if nothing for sure.
 
     *has_nominations*: others were nominated to nodes, which they may give up without an event.
     """
-    status, helped, diagnosis = decision.status, decision.post_filter, decision.diagnosis
+    helped, diagnosis = outcome.post_filter, outcome.diagnosis
     if (
         has_nominations
-        or status is None
-        or not status.is_rejected
         or diagnosis.pending_plugins
         or diagnosis.statuses  # judged one by one, so not by plugins alone
         or not diagnosis.unschedulable_plugins <= {plugin.NAME for plugin in profile.plugins}
         or (helped is not None and (helped.status is None or not helped.status.is_rejected))
         # Such an attempt moves the rotation on, and the next would begin elsewhere (spec §2.5).
-        or (profile.percentage_of_nodes_to_score and decision.pre_filter.node_names is not None)
+        or (
+            profile.percentage_of_nodes_to_score and outcome.found.pre_filter.node_names is not None
+        )
     ):
         return None
     return KnownFailure(

@@ -1,12 +1,12 @@
-"""Attempts for pods that extenders have a say in: they are asked, and the cluster moves on.
+"""Scheduling cycles for pods that extenders have a say in: the cluster moves on while they answer.
 
-What the table said before a question may be wrong when the answer comes. So answers are kept by
-name, and all is judged again on the table as it is then; that and what follows from it (claiming
-the room, ordering evictions) happens without waiting. Attempts stay one at a time meanwhile::
+What the table said before a question may be wrong when the answer comes. So results are kept by
+name, and the filters run again on the table as it is then; that and what follows from it (reserving
+the node, ordering evictions) happens without waiting. Cycles stay one at a time meanwhile::
 
-    judge the table                        -> candidates
+    find the nodes that fit                -> candidates
     ask which of them, and their scores       ... watches, bindings, other pods' events ...
-    judge the table again, leave to them what extenders left, choose or make room
+    find the nodes that fit once more, leave to them what extenders left, select one or preempt
 """
 
 import random
@@ -14,11 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
 from berth.cache.cache import Cache
 from berth.extender.errors import ExtenderError
 from berth.extender.extenders import Extenders
-from berth.extender.result import ExtenderResult
-from berth.framework.cycle_state import CycleState
+from berth.extender.result import EXTENDER, ExtenderResult
 from berth.framework.interface import PostFilterResult
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Candidate
@@ -26,11 +27,15 @@ from berth.framework.preemption.pick_node import choose
 from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.profile.nominated_pods import NominatedPods
 from berth.profile.profile import Profile
 from berth.queue.nominator import Nominator
-from berth.scheduler.decision import Decision
-from berth.scheduler.find_node import NodeFinder
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes, find_nodes_that_fit_pod
+from berth.scheduler.outcome import KEEP, Failed, Outcome, To, Unschedulable
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.sampling import Sampling
+from berth.scheduler.schedule_pod import place_on_a_candidate
+from berth.scheduler.score_nodes import Select
 
 MOST_ROUNDS: Final = 3
 """So often extenders are asked in one attempt, if what they answer is out of date each time."""
@@ -39,25 +44,28 @@ OUT_OF_DATE: Final = Status.error("the nodes have changed each time that extende
 NO_CANDIDATE: Final = "preemption: no candidate node for preemption"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Attempt:
-    """A decision with what it was made from."""
+    """An outcome with the cycle that it was found in."""
 
-    decision: Decision
-    state: CycleState
-    nominated: NominatedPods
+    cycle: Cycle
+    outcome: Outcome
     is_out_of_date: bool = False
     """Whether the cluster has moved on too far to act on it."""
 
 
 class ExtenderRound:
-    """Decides with extenders, as :class:`NodeFinder` does without."""
+    """Schedules pods with extenders, as :func:`~berth.scheduler.schedule_pod.schedule_pod` without.
+
+    PostFilter included, since extenders have a say in preemption, too.
+    """
 
     def __init__(
         self,
         extenders: Extenders,
         *,
-        finder: NodeFinder,
+        sampling: Sampling,
+        select: Select,
         cache: Cache,
         nominator: Nominator,
         pods: Mapping[str, Pod],
@@ -65,7 +73,8 @@ class ExtenderRound:
     ) -> None:
         """*pods* is the informer's store, by namespace/name: what the API says now."""
         self._extenders = extenders
-        self._finder = finder
+        self._sampling = sampling
+        self._select = select
         self._cache = cache
         self._nominator = nominator
         self._pods = pods
@@ -75,95 +84,92 @@ class ExtenderRound:
         """Whether *pod* cannot be decided about without asking."""
         return self._extenders.have_a_say(pod.pod)
 
-    async def decide(self, profile: Profile, queued: QueuedPodInfo) -> Attempt | None:
+    async def schedule_pod(self, profile: Profile, queued: QueuedPodInfo) -> Attempt | None:
         """Decide about a pod, which may be another version of itself afterwards.
 
         None if it is not waiting for a node any more. To be acted on before anybody else runs.
         """
-        attempt = await self._decide(profile, queued)
+        attempt = await self._round(profile, queued)
         for _ in range(1, MOST_ROUNDS):
             if attempt is None or not attempt.is_out_of_date:
-                break
-            attempt = await self._decide(profile, queued)
-        if attempt is not None and attempt.is_out_of_date:
-            decision = attempt.decision
-            decision.status, decision.post_filter, decision.nominated_node = OUT_OF_DATE, None, None
-        return attempt
-
-    async def _decide(self, profile: Profile, queued: QueuedPodInfo) -> Attempt | None:
-        attempt = self._judge(profile, queued.pod_info)
-        if attempt.decision.status is None:
-            extender_result = await self._ask(profile, queued.pod_info, attempt.decision)
-            if not self._is_waiting(queued):
-                return None
-            attempt = self._find(profile, queued.pod_info, extender_result)
-            status = attempt.decision.status
-            if status is not None and status.is_rejected and extender_result.nodes:
-                attempt.is_out_of_date = True
                 return attempt
-        if attempt.decision.status is None:
+            attempt = await self._round(profile, queued)
+        if attempt is None or not attempt.is_out_of_date:
             return attempt
-        return await self._run_post_filter_plugins(profile, queued, attempt)
+        pod, found = attempt.cycle.pod, attempt.outcome.found
+        return replace(attempt, outcome=Failed(pod, profile.name, found, OUT_OF_DATE, KEEP))
 
-    def _judge(self, profile: Profile, pod: PodInfo, *, beyond_nominated: bool = False) -> Attempt:
-        state, nominated = CycleState(), self._nominated()
-        self._cache.refresh_order()
-        decision = self._finder.judge(
-            profile, pod, state=state, nominated=nominated, beyond_nominated=beyond_nominated
+    async def _round(self, profile: Profile, queued: QueuedPodInfo) -> Attempt | None:
+        """Make one attempt, asking each extender once about filters and scores."""
+        cycle = self._begin(profile, queued)
+        found = find_nodes_that_fit_pod(cycle, self._sampling)
+        if not len(found.candidates):
+            return await self._run_post_filter_plugins(queued, self._place(cycle, found))
+        result = await self._ask(cycle, found)
+        if not self._is_waiting(queued):
+            return None
+        cycle = self._begin(profile, queued)
+        # Not sampled: what they were asked about is the sample.
+        nominated_first = queued.pod.status.nominated_node_name in result.nodes
+        found = find_nodes_that_fit_pod(cycle, nominated_first=nominated_first)
+        found = apply_extender_result(cycle, found, result)
+        attempt = self._place(cycle, found, extender_scores=result.scores)
+        if isinstance(attempt.outcome, Unschedulable) and result.nodes:
+            return replace(attempt, is_out_of_date=True)
+        return await self._run_post_filter_plugins(queued, attempt)
+
+    def _begin(self, profile: Profile, queued: QueuedPodInfo) -> Cycle:
+        return Cycle.begin(profile, queued.pod_info, cache=self._cache, nominator=self._nominator)
+
+    def _place(
+        self,
+        cycle: Cycle,
+        found: FeasibleNodes,
+        *,
+        extender_scores: Mapping[str, int] | None = None,
+    ) -> Attempt:
+        outcome = place_on_a_candidate(
+            cycle, found, select=self._select, extender_scores=extender_scores
         )
-        return Attempt(decision, state, nominated)
+        return Attempt(cycle, outcome)
 
-    def _find(self, profile: Profile, pod: PodInfo, extender_result: ExtenderResult) -> Attempt:
-        state, nominated = CycleState(), self._nominated()
-        self._cache.refresh_order()
-        decision = self._finder.find(
-            profile, pod, state=state, nominated=nominated, extender_result=extender_result
-        )
-        return Attempt(decision, state, nominated)
-
-    def _nominated(self) -> NominatedPods:
-        nominator = self._nominator
-        return nominator.nominated_pods()
-
-    async def _ask(self, profile: Profile, pod: PodInfo, judged: Decision) -> ExtenderResult:
-        """Ask what extenders think of the candidates.
+    async def _ask(self, cycle: Cycle, found: FeasibleNodes) -> ExtenderResult:
+        """Ask which of the candidates may take the pod, and for their scores.
 
         If that was only the pod's nominated node, and they do not want it or fail, they are asked
         about all nodes (spec §2.4).
         """
-        nodes = self._candidates(judged)
-        extender_result = await self._extenders.filter(pod, nodes)
-        if judged.nominated_used and not extender_result.nodes:
-            judged = self._judge(profile, pod, beyond_nominated=True).decision
-            nodes = self._candidates(judged)
-            extender_result = await self._extenders.filter(pod, nodes)
-        if len(extender_result.nodes) > 1:
-            left = frozenset(extender_result.nodes)
-            extender_result.scores = await self._extenders.prioritize(
-                pod, [node for node in nodes if node.metadata.name in left]
-            )
-        return extender_result
-
-    def _candidates(self, judged: Decision) -> list[Node]:
-        nodes = self._finder.nodes.nodes
-        return [node for row in judged.candidates if (node := nodes[row]) is not None]
+        pod = cycle.pod
+        nodes = _candidates(cycle, found)
+        result = await self._extenders.filter(pod, nodes)
+        if found.is_nominated and not result.nodes:
+            cycle = Cycle.begin(cycle.profile, pod, cache=self._cache, nominator=self._nominator)
+            found = find_nodes_that_fit_pod(cycle, self._sampling, nominated_first=False)
+            nodes = _candidates(cycle, found)
+            result = await self._extenders.filter(pod, nodes)
+        if len(result.nodes) < 2:
+            return result
+        left = frozenset(result.nodes)
+        nodes = [node for node in nodes if node.metadata.name in left]
+        return replace(result, scores=await self._extenders.prioritize(pod, nodes))
 
     async def _run_post_filter_plugins(
-        self, profile: Profile, queued: QueuedPodInfo, attempt: Attempt
+        self, queued: QueuedPodInfo, attempt: Attempt
     ) -> Attempt | None:
-        """Let PostFilter help, and extenders judge whom it wants to evict (spec §6.5)."""
-        decision, nodes = attempt.decision, self._finder.nodes
-        self._finder.run_post_filter_plugins(
-            profile, decision, state=attempt.state, nominated=attempt.nominated
-        )
-        result = decision.post_filter
+        """Run PostFilter for a pod that fits nowhere; extenders say whom it may evict (§6.5)."""
+        if not isinstance(attempt.outcome, Unschedulable):
+            return attempt
+        outcome = run_post_filter_plugins(attempt.cycle, attempt.outcome)
+        attempt = replace(attempt, outcome=outcome)
+        result = outcome.post_filter
         if result is None or result.status is not None or result.preemption is None:
             return attempt
         if not self._extenders.preempting(queued.pod):
             return attempt
+        nodes = attempt.cycle.nodes
         asked_at = nodes.last_generation
-        refused: Status | None = None
         candidates: Sequence[Candidate] = ()
+        refused: Status | None = None
         try:
             candidates = await self._extenders.preempt(
                 queued.pod_info, result.preemption.candidates, nodes
@@ -176,18 +182,17 @@ class ExtenderRound:
         if not self._is_waiting(queued):
             return None
         if refused is not None:
-            decision.post_filter, decision.nominated_node = PostFilterResult(refused), None
-            return attempt
+            kept = replace(outcome, post_filter=PostFilterResult(refused), nomination=KEEP)
+            return replace(attempt, outcome=kept)
         # What was found out about a node holds as long as nothing on it changed.
         candidates = tuple(c for c in candidates if nodes.generation[c.row] <= asked_at)
         if not candidates:
-            attempt.is_out_of_date = True
-            return attempt
+            return replace(attempt, is_out_of_date=True)
         found = choose(replace(result.preemption, candidates=candidates), self._rng)
         assert found.chosen is not None
-        decision.post_filter = PostFilterResult(None, found.chosen.node, found)
-        decision.nominated_node = found.chosen.node
-        return attempt
+        helped = PostFilterResult(None, found.chosen.node, found)
+        nominated = replace(outcome, post_filter=helped, nomination=To(found.chosen.node))
+        return replace(attempt, outcome=nominated)
 
     def _is_waiting(self, queued: QueuedPodInfo) -> bool:
         """Whether the pod still is without a node; takes over what was changed of it meanwhile."""
@@ -202,3 +207,40 @@ class ExtenderRound:
         if current is not queued.pod:
             queued.pod_info = PodInfo(current)
         return True
+
+
+def apply_extender_result(
+    cycle: Cycle, found: FeasibleNodes, result: ExtenderResult
+) -> FeasibleNodes:
+    """Leave out the nodes that extenders do not want, and those that they were not asked about.
+
+    The latter fit only since the extenders were asked. They have no status: nothing is known
+    against them. Of a node that does not fit any more, our own filters say why. A nominated node
+    that is found to fit is one that they left.
+    """
+    nodes, diagnosis = cycle.nodes, found.diagnosis
+    if found.is_nominated or found.pre_filter.status is not None or not len(nodes):
+        return found
+    statuses = {
+        row: status
+        for name, status in result.statuses.items()
+        if (row := nodes.row_of.get(name)) is not None and found.feasible[row]
+    }
+    rejectors = {EXTENDER} if result.has_rejected or statuses else set()
+    feasible = cycle.state.feasible = found.feasible & nodes.rows_named(result.nodes)
+    error = found.error or result.error
+    return replace(
+        found,
+        diagnosis=replace(
+            diagnosis,
+            statuses=diagnosis.statuses | statuses,
+            unschedulable_plugins=diagnosis.unschedulable_plugins | rejectors,
+        ),
+        feasible=feasible,
+        candidates=np.flatnonzero(feasible) if error is None else NO_ROWS,
+        error=error,
+    )
+
+
+def _candidates(cycle: Cycle, found: FeasibleNodes) -> list[Node]:
+    return [node for row in found.candidates if (node := cycle.nodes.nodes[row]) is not None]

@@ -6,7 +6,8 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from berth.client.api_client import ApiClient
+from berth.client.api import Api
+from berth.client.contact import Contact
 from berth.client.discovery import Discovery
 from berth.client.errors import ApiError
 from berth.clock import Clock
@@ -29,17 +30,19 @@ class Watches:
 
     def __init__(
         self,
-        client: ApiClient,
+        client: Api,
         handlers: Mapping[Kind[Any], Handler[Any]],
         *,
         known_pods: dict[str, Pod],
+        contact: Contact,
         extenders: Extenders,
         clock: Clock,
         rng: random.Random,
     ) -> None:
         """Watch every kind of *handlers*, nodes and pods among them, and tell its handler.
 
-        Of nodes and pods all is kept that *extenders* are shown. *known_pods* is where the pods
+        Of nodes and pods all is kept that *extenders* are shown. *contact* ends pauses after an
+        outage. *known_pods* is where the pods
         are kept.
         """
         self.malformed = 0
@@ -58,7 +61,7 @@ class Watches:
                 clock=clock,
                 rng=rng,
                 on_malformed=self._on_malformed,
-                contact=client.contact,
+                contact=contact,
                 objects=known_pods if kind is PODS else None,
             )
             for kind, handler in handlers.items()

@@ -21,6 +21,8 @@ from berth.offline.scenario import Scenario, smallest_name
 from berth.offline.simulate import Simulation
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
+from berth.scheduler import outcome as scheduler_outcome
+from berth.scheduler.outcome import Unschedulable
 from berth.scheduler.signatures import signature_profiles
 from berth.whatif.answer import Victim
 
@@ -145,25 +147,25 @@ class Placing:
         if known is not None and known[0] == table.last_generation:
             placed.refusals[pod.key] = known[1]
             return [pod.key]
-        decisions = self.simulation.place(pod, preempting=preempting, others=waiting)
-        decision = decisions[0]
-        chosen = None
-        if preempting and decision.post_filter is not None and decision.post_filter.preemption:
-            chosen = decision.post_filter.preemption.chosen
+        outcomes = self.simulation.place(pod, preempting=preempting, others=waiting)
+        outcome, chosen = outcomes[0], None
+        result = outcome.post_filter if isinstance(outcome, Unschedulable) else None
+        if result is not None and result.preemption is not None:
+            chosen = result.preemption.chosen
         if chosen is not None:
             self._evict(chosen, placed, preemptor=pod)
-            decisions = self.simulation.place(self._nominated(pod, chosen.node))
-        for decision in decisions:
-            key = decision.pod.key
-            if decision.node_name:
-                placed.nodes[key] = decision.node_name
+            outcomes = self.simulation.place(self._nominated(pod, chosen.node))
+        for outcome in outcomes:
+            key = outcome.pod.key
+            if isinstance(outcome, scheduler_outcome.Placed):
+                placed.nodes[key] = outcome.node_name
                 placed.refusals.pop(key, None)
                 del waiting[key]
             else:
-                placed.refusals[key] = decision.message
-                if signature and not decision.gang:  # a gang's hope is in the others, too
-                    self.hopeless[signature] = (table.last_generation, decision.message)
-        return [decision.pod.key for decision in decisions]
+                placed.refusals[key] = outcome.message
+                if signature and not outcome.gang:  # a gang's hope is in the others, too
+                    self.hopeless[signature] = (table.last_generation, outcome.message)
+        return [outcome.pod.key for outcome in outcomes]
 
     # Preemption.
 

@@ -1,7 +1,7 @@
 """Why a pod of a snapshot fits, or does not."""
 
+from berth.explain.evaluation import evaluate
 from berth.explain.explanation import Explanation
-from berth.explain.judge import judge
 from berth.explain.summary import Subject, summarize
 from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
 from berth.framework.handle import Handle
@@ -34,7 +34,7 @@ def explain_pod(
         asked = as_if_unplaced(pod, placed, nodes)
     judgement = None
     if profile is not None:
-        judgement = judge(
+        judgement = evaluate(
             profile, asked, nodes, nominated=cluster.nominated, limit=limit, notes=notes
         )
     return Explanation(

@@ -20,7 +20,7 @@ from berth_plugins.dynamic_resources.binding_conditions import (
     is_ready,
 )
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
-from berth_plugins.dynamic_resources.claim_writes import ClaimCommitment, CommitmentError, doing
+from berth_plugins.dynamic_resources.claim_writes import ClaimWriteError, ClaimWrites, doing
 from berth_plugins.dynamic_resources.node_search import claim_in_memory
 from berth_plugins.dynamic_resources.requests import IN_MEMORY
 from berth_plugins.dynamic_resources.results import allocation_of
@@ -44,7 +44,7 @@ class ClaimBinding:
         """*timeout* is how many seconds after their allocation devices must be ready."""
         self._handle = handle
         self._writes = handle.writes
-        self._commitment = ClaimCommitment(handle.writes.resource_claims, handle.clock)
+        self._claim_writes = ClaimWrites(handle.writes.resource_claims, handle.clock)
         self._clock = handle.clock
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._timeout = timeout
@@ -81,7 +81,7 @@ class ClaimBinding:
 
     def _release(self, claim: ResourceClaim, pod: Pod) -> None:
         async def release() -> None:
-            await self._commitment.release(claim, pod)
+            await self._claim_writes.release(claim, pod)
 
         self._writes.start(f"release claim {claim.metadata.key}", release)
 
@@ -89,7 +89,7 @@ class ClaimBinding:
         """Take the devices away from a claim that nobody but *pod* uses."""
 
         async def deallocate() -> None:
-            await self._commitment.deallocate(claim, pod)
+            await self._claim_writes.deallocate(claim, pod)
 
         self._writes.start(f"deallocate claim {claim.metadata.key}", deallocate)
 
@@ -97,7 +97,7 @@ class ClaimBinding:
         """Delete a claim that was made for extended resources."""
 
         async def delete() -> None:
-            await self._commitment.delete(claim)
+            await self._claim_writes.delete(claim)
 
         self._writes.start(f"delete claim {claim.metadata.key}", delete)
 
@@ -106,7 +106,7 @@ class ClaimBinding:
     async def write(self, devices: DevicesOfPod, pod: Pod, node_name: str) -> None:
         """Allocate and reserve all claims, and wait until their devices are ready.
 
-        Raises CommitmentError, ConflictError and BindingFailedError.
+        Raises ClaimWriteError, ConflictError and BindingFailedError.
         """
         for index, claim in enumerate(devices.claims):
             if not claim.is_reserved_for(pod.metadata.uid):
@@ -121,7 +121,7 @@ class ClaimBinding:
     async def _reserve(
         self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None
     ) -> ResourceClaim:
-        written = await self._commitment.reserve(claim, pod, allocation)
+        written = await self._claim_writes.reserve(claim, pod, allocation)
         try:
             self._claims.assume_claim_after_api_call(written)
         except OutOfSyncError as exc:  # the watch was faster, or somebody else
@@ -137,9 +137,9 @@ class ClaimBinding:
         if extended is None or find is None or not find.mappings:
             return None
         in_memory = find.claims[-1].claim
-        extended.claim = await self._commitment.create(in_memory, pod)
+        extended.claim = await self._claim_writes.create(in_memory, pod)
         allocation = devices.allocations[in_memory.metadata.uid]
-        extended.claim = await self._commitment.reserve(extended.claim, pod, allocation)
+        extended.claim = await self._claim_writes.reserve(extended.claim, pod, allocation)
         written = extended.claim
 
         async def hand_over() -> None:
@@ -225,7 +225,7 @@ class ClaimBinding:
             meta = claim.metadata
             newest = self._claims.get(meta.namespace, meta.name)
             if newest is None:
-                raise CommitmentError(f'could not find ResourceClaim "{meta.key}"')
+                raise ClaimWriteError(f'could not find ResourceClaim "{meta.key}"')
             # A claim that lost its allocation, or its reservation, is waited for in vain: when the
             # time is up the pod is tried again.
             if not is_ready(newest) or not newest.is_reserved_for(pod.metadata.uid):

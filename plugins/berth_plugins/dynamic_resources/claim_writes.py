@@ -22,7 +22,7 @@ RETRY_DELAY: Final = 0.01
 """Seconds between tries when a claim was changed since it was read."""
 
 
-class CommitmentError(Exception):
+class ClaimWriteError(Exception):
     """A claim cannot be had any more, or not be written; the text is for people."""
 
 
@@ -34,10 +34,10 @@ def doing(what: str) -> Iterator[None]:
     except ConflictError as exc:
         raise ConflictError(f"{what}: {exc}") from exc
     except Exception as exc:
-        raise CommitmentError(f"{what}: {exc}") from exc
+        raise ClaimWriteError(f"{what}: {exc}") from exc
 
 
-class ClaimCommitment:
+class ClaimWrites:
     """Makes the writes for one claim at a time; a claim that was changed is read again."""
 
     def __init__(self, writer: ResourceClaimWrites, clock: Clock) -> None:
@@ -55,7 +55,7 @@ class ClaimCommitment:
     ) -> ResourceClaim:
         """Write *allocation*, if the claim has none yet, and that *pod* uses the claim.
 
-        Raises CommitmentError when the claim went away or elsewhere in the meantime, or cannot be
+        Raises ClaimWriteError when the claim went away or elsewhere in the meantime, or cannot be
         written; ConflictError when others keep changing it.
         """
         for tries_left in reversed(range(TRIES)):
@@ -72,11 +72,11 @@ class ClaimCommitment:
         self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None
     ) -> ResourceClaim:
         if claim.metadata.deletion_timestamp is not None:
-            raise CommitmentError(f"claim {claim.metadata.key} got deleted in the meantime")
+            raise ClaimWriteError(f"claim {claim.metadata.key} got deleted in the meantime")
         body = claim_body(claim)
         if allocation is not None:
             if claim.status.allocation is not None:
-                raise CommitmentError(
+                raise ClaimWriteError(
                     f"claim {claim.metadata.key} got allocated elsewhere in the meantime"
                 )
             finalizers = body["metadata"].setdefault("finalizers", [])

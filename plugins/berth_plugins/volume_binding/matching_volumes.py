@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 
 from berth.framework.assume_cache import AssumeCache
-from berth.framework.label_rows import Rows
 from berth.framework.listers import Lister
 from berth.framework.node_table import NodeTable
 from berth.framework.verdict import Mask
 from berth.objects.selectors import EVERYTHING, Selector, compile_selector
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
-from berth_plugins.volume_binding.reach import Reach, reach_of
+from berth_plugins.volume_binding.label_rows import Rows
+from berth_plugins.volume_binding.node_affinity import CompiledNodeAffinity, node_affinity_of
 
 AVAILABLE: Final = "Available"
 
@@ -25,7 +25,7 @@ _NOWHERE: Final = -2
 class Candidate:
     """A persistent volume, compiled."""
 
-    __slots__ = ("claim", "is_free", "kind", "modes", "name", "reach", "size", "volume")
+    __slots__ = ("claim", "is_free", "kind", "modes", "name", "node_affinity", "size", "volume")
 
     def __init__(self, volume: PersistentVolume) -> None:
         reference = volume.spec.claim_ref
@@ -35,7 +35,7 @@ class Candidate:
         """In nano bytes."""
         self.kind = _kind(volume)
         self.modes = frozenset(volume.spec.access_modes)
-        self.reach: Reach = reach_of(volume)
+        self.node_affinity: CompiledNodeAffinity = node_affinity_of(volume)
         self.claim = None if reference is None else (reference.namespace, reference.name)
         """Namespace and name of the claim that has it, or for which it is reserved."""
         self.is_free = (
@@ -131,7 +131,7 @@ class VolumeMatching:
         self._assumed = assumed
         self._volumes = FreeAndReserved(lister)
 
-    def match(
+    def find_matching_volumes(
         self, claims: Iterable[PersistentVolumeClaim], nodes: NodeTable, rows: Mask
     ) -> list[ClaimMatch]:
         """Find, for each of *rows*, volumes for *claims*; the smallest claim chooses first.
@@ -220,7 +220,7 @@ class _Choice:
         count = 0
         for candidate in candidates:
             batch.append(candidate)
-            count += len(candidate.reach.rows(self._nodes))
+            count += len(candidate.node_affinity.rows(self._nodes))
             if count >= self._nodes.size:
                 self._take(batch)
                 batch, count = [], 0
@@ -245,9 +245,9 @@ class _Choice:
         return self._places.get(candidate.name, _NOWHERE)
 
     def _take(self, batch: Sequence[Candidate]) -> None:
-        reaches = [candidate.reach.rows(self._nodes) for candidate in batch]
-        rows = np.concatenate(reaches)
-        which = np.repeat(np.arange(len(batch)), [len(reach) for reach in reaches])
+        rows_of = [candidate.node_affinity.rows(self._nodes) for candidate in batch]
+        rows = np.concatenate(rows_of)
+        which = np.repeat(np.arange(len(batch)), [len(found) for found in rows_of])
         keep = self._open[rows]
         for choice in self._earlier:
             places = np.array([choice.place(candidate) for candidate in batch], np.intp)

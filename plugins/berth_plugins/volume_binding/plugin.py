@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from pydantic import Field
 
-from berth.framework.assume_cache import AssumeCache, OutOfSyncError
+from berth.framework.assume_cache import OutOfSyncError
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import (
     ActionType,
@@ -33,14 +33,11 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Code, Status
 from berth.framework.verdict import Mask, Verdict
-from berth.framework.writes import PluginWrites
 from berth.objects.pod import Pod
 from berth.objects.storage import (
-    WAIT_FOR_FIRST_CONSUMER,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
-    PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
@@ -51,20 +48,12 @@ from berth_plugins.shared.volume_claims import (
     ownership_error,
     references,
 )
-from berth_plugins.volume_binding.binder import PodClaims, VolumePlacement
-from berth_plugins.volume_binding.pod_volumes import (
-    Binding,
-    BindingFailedError,
-    Commitment,
-    Progress,
-    bound_to,
-    provisioned_for,
-)
+from berth_plugins.volume_binding.binder import VolumeBinder
+from berth_plugins.volume_binding.check_bindings import BindingFailedError
+from berth_plugins.volume_binding.pod_volumes import PodVolumeClaims, PodVolumes
 
-UNBOUND_IMMEDIATE: Final = Status.unresolvable("pod has unbound immediate PersistentVolumeClaims")
-
-POLL_SECONDS: Final = 1.0
-"""How often PreBind looks whether the volumes are there."""
+POD_VOLUMES: Final = "VolumeBinding.PodVolumes"
+"""Where Reserve leaves what was decided, in the cycle state."""
 
 
 class VolumeBindingArgs(PluginArgs):
@@ -100,13 +89,10 @@ class VolumeBinding(
         if handle is None:
             raise TypeError("VolumeBinding: needs a handle to look up and bind volumes")
         self._handle = handle
-        self._timeout = float((args or VolumeBindingArgs()).bind_timeout_seconds)
         self._listers = handle.listers
         self._outcomes = handle.outcomes
-        self._volumes = AssumeCache(handle.listers.persistent_volumes)
-        self._claims = AssumeCache(handle.listers.persistent_volume_claims)
-        self._placement = VolumePlacement(handle.listers, self._volumes)
-        self._progress = Progress(handle)
+        timeout = (args or VolumeBindingArgs()).bind_timeout_seconds
+        self._binder = VolumeBinder(handle, bind_timeout=float(timeout))
 
     # Filtering.
 
@@ -118,7 +104,8 @@ class VolumeBinding(
             error = self._claim_error(pod, volume)
             if error:
                 return Status.unresolvable(error)
-        claims = self._sorted_claims(pod, volumes)
+        names = (volume.claim_name for volume in volumes)
+        claims = self._binder.get_pod_volume_claims(pod, names)
         if isinstance(claims, Status):
             return claims
         state.write(self.NAME, claims)
@@ -142,33 +129,9 @@ class VolumeBinding(
             return f'persistentvolumeclaim "{name}" is being deleted'
         return ownership_error(pod.pod, claim) if volume.is_ephemeral else ""
 
-    def _sorted_claims(self, pod: PodInfo, volumes: Sequence[ClaimVolume]) -> PodClaims | Status:
-        """Tell claims apart: those with a volume, and those that get theirs with the node.
-
-        A refusal if there are others.
-        """
-        bound, delayed, has_immediate = [], [], False
-        for volume in volumes:
-            claim = self._claims.get(pod.namespace, volume.claim_name)
-            assert claim is not None, volume.claim_name
-            if claim.is_fully_bound:
-                bound.append(claim)
-                continue
-            storage_class = self._listers.storage_classes.get("", claim.storage_class)
-            mode = storage_class.volume_binding_mode if storage_class else ""
-            if mode is None:
-                return Status.error(
-                    f'VolumeBindingMode not set for StorageClass "{claim.storage_class}"'
-                )
-            if mode == WAIT_FOR_FIRST_CONSUMER and not claim.spec.volume_name:
-                delayed.append(claim)
-            else:
-                has_immediate = True
-        return UNBOUND_IMMEDIATE if has_immediate else PodClaims(tuple(bound), tuple(delayed))
-
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
-        claims: PodClaims = state.read(self.NAME)
-        verdict = self._placement.judge(claims, nodes, state.feasible).verdict
+        claims: PodVolumeClaims = state.read(self.NAME)
+        verdict = self._binder.find_pod_volumes(claims, nodes, state.feasible).verdict
         if any(r.code is Code.ERROR and r.where.any() for r in verdict.rejections):
             self._outcomes.volume_stage_failed("predicate")
         return verdict
@@ -178,23 +141,23 @@ class VolumeBinding(
     def explain(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
     ) -> Iterator[Detail]:
-        claims: PodClaims = state.read(self.NAME)
+        claims: PodVolumeClaims = state.read(self.NAME)
         rows = nodes.no_rows()
         rows[row] = True
-        for claim in (*claims.bound, *claims.delayed):
+        for claim in (*claims.bound, *claims.unbound_delay_binding):
             is_bound = claim in claims.bound
-            alone = PodClaims((claim,), ()) if is_bound else PodClaims((), (claim,))
-            refusal = self._placement.judge(alone, nodes, rows).verdict.status_of(row)
+            alone = PodVolumeClaims((claim,), ()) if is_bound else PodVolumeClaims((), (claim,))
+            refusal = self._binder.find_pod_volumes(alone, nodes, rows).verdict.status_of(row)
             if refusal is not None:
                 yield Detail(f"{_named(claim)}: {refusal.message}")
 
     def sum_up(self, state: CycleState, pod: PodInfo, nodes: NodeTable, where: Mask) -> SummingUp:
         """Tell from which nodes volumes can be used, and which claims can have one nowhere."""
-        claims: PodClaims = state.read(self.NAME)
+        claims: PodVolumeClaims = state.read(self.NAME)
         clauses = []
         for claim in claims.bound:
-            alone = PodClaims((claim,), ())
-            held_back = self._placement.judge(alone, nodes, nodes.exists).verdict.rejected()
+            alone = PodVolumeClaims((claim,), ())
+            held_back = self._binder.find_pod_volumes(alone, nodes, nodes.exists).verdict.rejected()
             rows = np.flatnonzero(nodes.exists & ~held_back) if held_back is not None else ()
             if held_back is not None:
                 names = sorted(nodes.names(rows))
@@ -212,96 +175,51 @@ class VolumeBinding(
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         return np.zeros(nodes.size, np.int64)
 
-    # Claiming.
+    # Reserve.
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        claims: PodClaims | None = state.get(self.NAME)
-        if claims is None or not claims.delayed:
+        claims: PodVolumeClaims | None = state.get(self.NAME)
+        if claims is None or not claims.unbound_delay_binding:
             return None
         nodes = self._handle.nodes
         row = nodes.row_of.get(node_name)
         if row is None:
             return Status.error(f'node "{node_name}" not found')
-        placement = self._placement.judge(claims, nodes, nodes.rows_named([node_name]))
-        refusal = placement.verdict.status_of(row)
+        found = self._binder.find_pod_volumes(claims, nodes, nodes.rows_named([node_name]))
+        refusal = found.verdict.status_of(row)
         if refusal is not None:
             return refusal
-        commitment = Commitment()
-        state.write(self._key, commitment)
+        volumes = PodVolumes()
+        state.write(POD_VOLUMES, volumes)
         try:
-            for claim, volume in placement.bindings(row):
-                commitment.bindings.append(Binding(claim, self._bind(commitment, volume, claim)))
-            for claim in placement.provisions(row):
-                commitment.provisions.append(self._select(commitment, claim, node_name))
+            self._binder.assume_pod_volumes(volumes, found, nodes, row)
         except OutOfSyncError as exc:
             self._outcomes.volume_stage_failed("assume")
             return Status.error(str(exc))
         return None
 
-    def _bind(
-        self, commitment: Commitment, volume: PersistentVolume, claim: PersistentVolumeClaim
-    ) -> PersistentVolume:
-        bound = bound_to(volume, claim)
-        if bound is not volume:
-            self._volumes.assume(bound)
-            commitment.assumed.append(bound)
-        return bound
-
-    def _select(
-        self, commitment: Commitment, claim: PersistentVolumeClaim, node_name: str
-    ) -> PersistentVolumeClaim:
-        selected = provisioned_for(claim, node_name)
-        if selected is not claim:
-            self._claims.assume(selected)
-            commitment.assumed.append(selected)
-        return selected
-
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        commitment: Commitment | None = state.get(self._key)
-        for assumed in commitment.assumed if commitment else ():
-            if isinstance(assumed, PersistentVolume):
-                self._volumes.restore("", assumed.metadata.name)
-            else:
-                self._claims.restore(assumed.metadata.namespace, assumed.metadata.name)
+        volumes: PodVolumes | None = state.get(POD_VOLUMES)
+        if volumes is not None:
+            self._binder.revert_assumed_pod_volumes(volumes)
 
-    @property
-    def _key(self) -> str:
-        return f"{self.NAME}.commitment"
-
-    # Binding.
+    # PreBind.
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        return SKIP if state.get(self._key) is None else None
+        return SKIP if state.get(POD_VOLUMES) is None else None
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        refusal = await self._see_through(state.read(self._key), pod, node_name)
-        if refusal is not None:
-            self._outcomes.volume_stage_failed("bind")
-        return refusal
-
-    async def _see_through(
-        self, commitment: Commitment, pod: PodInfo, node_name: str
-    ) -> Status | None:
+        volumes: PodVolumes = state.read(POD_VOLUMES)
         try:
-            await _write(commitment, self._handle.writes)
-        except Exception as exc:  # noqa: BLE001 - however the client fails, the attempt has failed
-            return Status.error(str(exc))
-        try:
-            await self._wait(commitment, pod, node_name)
+            await self._binder.bind_pod_volumes(volumes, pod, node_name)
         except BindingFailedError as exc:
-            return Status.error(f"binding volumes: {exc}")
-        return None
-
-    async def _wait(self, commitment: Commitment, pod: PodInfo, node_name: str) -> None:
-        """Return when all is bound; BindingFailedError when it will not be, or not in time."""
-        clock = self._handle.clock
-        deadline = clock.monotonic() + self._timeout
-        while True:
-            await clock.sleep(min(POLL_SECONDS, deadline - clock.monotonic()))
-            if clock.monotonic() >= deadline:
-                raise BindingFailedError("context deadline exceeded")
-            if self._progress.is_done(commitment, pod, node_name):
-                return
+            refusal = Status.error(f"binding volumes: {exc}")
+        except Exception as exc:  # noqa: BLE001 - however the client fails, the attempt has failed
+            refusal = Status.error(str(exc))
+        else:
+            return None
+        self._outcomes.volume_stage_failed("bind")
+        return refusal
 
     # Queueing.
 
@@ -321,14 +239,6 @@ class VolumeBinding(
             ClusterEventWithHint(ClusterEvent(resource, action), hint)
             for resource, action, hint in registered
         ]
-
-
-async def _write(commitment: Commitment, writes: PluginWrites) -> None:
-    """Tell the API; what it answers is what progress is measured by."""
-    for binding in commitment.bindings:
-        binding.volume = await writes.update_persistent_volume(binding.volume)
-    for i, claim in enumerate(commitment.provisions):
-        commitment.provisions[i] = await writes.update_persistent_volume_claim(claim)
 
 
 def _named(claim: PersistentVolumeClaim) -> str:

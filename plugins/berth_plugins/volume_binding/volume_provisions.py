@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from berth.framework.label_rows import rows_meeting
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.verdict import Ints, Mask
@@ -17,6 +16,7 @@ from berth.objects.selectors import (
     compile_selector,
 )
 from berth.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from berth_plugins.volume_binding.label_rows import rows_meeting
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 _NONE: Final = -1
@@ -33,8 +33,8 @@ class Provisioning(NamedTuple):
     """Of the other rows, those without room for it."""
 
 
-class VolumeProvisioning:
-    """Judges by classes, drivers and the capacity that these report."""
+class VolumeProvisions:
+    """Looks at classes, drivers and the capacity that these report."""
 
     def __init__(self, listers: Listers) -> None:
         self._classes = listers.storage_classes
@@ -42,7 +42,7 @@ class VolumeProvisioning:
         self._capacities: dict[str, ClassCapacities] = {}
         listers.csi_storage_capacities.follow(self._change_capacity)
 
-    def judge(self, claim: PersistentVolumeClaim, nodes: NodeTable) -> Provisioning:
+    def check(self, claim: PersistentVolumeClaim, nodes: NodeTable) -> Provisioning:
         """Say where a volume for *claim* cannot be made."""
         name = claim.storage_class
         if not name:

@@ -16,8 +16,8 @@ from berth.objects.devices import (
     decode_claim,
 )
 from berth_plugins.dynamic_resources.claim_writes import (
-    ClaimCommitment,
-    CommitmentError,
+    ClaimWriteError,
+    ClaimWrites,
     may_be_deallocated,
 )
 from tests.builders import pod
@@ -35,7 +35,7 @@ class World:
         self.clock = FakeClock()
         self.server = FakeClaims(Lister())
         self.claim = self.server.put(stored)
-        self.commitment = ClaimCommitment(self.server, self.clock)
+        self.claim_writes = ClaimWrites(self.server, self.clock)
 
     async def do(self, work: Any) -> Any:
         """Let *work* end, moving the clock whenever it sleeps."""
@@ -50,7 +50,7 @@ class World:
 
 async def test_a_claim_is_protected_then_allocated_and_reserved() -> None:
     world = World(claim("c"))
-    written = await world.commitment.reserve(world.claim, POD, DEVICES)
+    written = await world.claim_writes.reserve(world.claim, POD, DEVICES)
     assert world.server.writes == [Write("update", "c"), Write("update status", "c")]
     body = claim_body(written)
     assert body["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
@@ -62,7 +62,7 @@ async def test_a_claim_is_protected_then_allocated_and_reserved() -> None:
 
 async def test_an_allocated_claim_is_reserved_for_one_more() -> None:
     world = World(claim("c", allocated=DEVICES, users=["other"]))
-    written = await world.commitment.reserve(world.claim, POD, None)
+    written = await world.claim_writes.reserve(world.claim, POD, None)
     assert world.server.writes == [Write("update status", "c")]
     assert [user.uid for user in written.status.reserved_for] == ["other", "me"]
     assert written.status.allocation == DEVICES
@@ -74,7 +74,7 @@ async def test_fields_that_we_do_not_know_are_kept() -> None:
     body["spec"]["novelty"] = 1
     body["metadata"]["managedFields"] = [{"manager": "kubectl"}]
     stored = await world.server.update(body)
-    written = claim_body(await world.commitment.reserve(stored, POD, DEVICES))
+    written = claim_body(await world.claim_writes.reserve(stored, POD, DEVICES))
     assert written["spec"]["novelty"] == 1
     assert written["metadata"]["managedFields"] == [{"manager": "kubectl"}]
 
@@ -83,7 +83,7 @@ async def test_fields_that_we_do_not_know_are_kept() -> None:
 async def test_a_claim_that_was_changed_is_read_again(conflicts: int) -> None:
     world = World(claim("c"))
     world.server.conflicts = conflicts
-    written = await world.do(world.commitment.reserve(world.claim, POD, DEVICES))
+    written = await world.do(world.claim_writes.reserve(world.claim, POD, DEVICES))
     assert written.is_reserved_for("me")
     assert written.status.allocation == DEVICES
 
@@ -92,7 +92,7 @@ async def test_five_conflicts_are_too_many() -> None:
     world = World(claim("c"))
     world.server.conflicts = 5
     with pytest.raises(ConflictError):
-        await world.do(world.commitment.reserve(world.claim, POD, DEVICES))
+        await world.do(world.claim_writes.reserve(world.claim, POD, DEVICES))
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ async def test_five_conflicts_are_too_many() -> None:
 async def test_a_claim_that_is_lost(meanwhile: ResourceClaim, want: str) -> None:
     world = World(claim("c"))
     world.server.put(meanwhile)
-    with pytest.raises(CommitmentError) as failure:
-        await world.do(world.commitment.reserve(world.claim, POD, DEVICES))
+    with pytest.raises(ClaimWriteError) as failure:
+        await world.do(world.claim_writes.reserve(world.claim, POD, DEVICES))
     assert str(failure.value) == want
 
 
 async def test_a_reservation_is_released() -> None:
     world = World(claim("c", allocated=DEVICES, users=["other", "me"]))
-    await world.commitment.release(world.claim, POD)
+    await world.claim_writes.release(world.claim, POD)
     assert [user.uid for user in world.server.claim("c").status.reserved_for] == ["other"]
 
 
@@ -135,7 +135,7 @@ async def test_a_reservation_is_released() -> None:
 async def test_deallocation(users: list[str], allowed: bool) -> None:
     world = World(claim("c", allocated=DEVICES, users=users, devices=[said("a", "Up")]))
     assert may_be_deallocated(world.claim, POD) is allowed
-    await world.commitment.deallocate(world.claim, POD)
+    await world.claim_writes.deallocate(world.claim, POD)
     status = claim_body(world.server.claim("c")).get("status", {})
     assert (status == {}) is allowed
 
@@ -143,16 +143,16 @@ async def test_deallocation(users: list[str], allowed: bool) -> None:
 async def test_a_claim_that_is_used_by_now_is_not_deallocated() -> None:
     world = World(claim("c", allocated=DEVICES))
     world.server.put(claim("c", allocated=DEVICES, users=["other"]))
-    await world.do(world.commitment.deallocate(world.claim, POD))
+    await world.do(world.claim_writes.deallocate(world.claim, POD))
     assert world.server.claim("c").status.allocation == DEVICES
 
 
 @pytest.mark.parametrize("conflicts", [0, 1])
 async def test_a_claim_is_deleted_with_its_protection(conflicts: int) -> None:
     world = World(claim("c"))
-    protected = await world.commitment.reserve(world.claim, POD, DEVICES)
+    protected = await world.claim_writes.reserve(world.claim, POD, DEVICES)
     world.server.conflicts = conflicts
-    await world.do(world.commitment.delete(protected))
+    await world.do(world.claim_writes.delete(protected))
     assert world.server.names() == []
 
 
@@ -160,7 +160,7 @@ async def test_a_claim_for_extended_resources_is_created() -> None:
     world = World(claim("c"))
     marked = {EXTENDED_RESOURCE_CLAIM: "true"}
     wanted = claim("<extended-resources>", owner="me", annotations=marked)
-    created = await world.commitment.create(wanted, POD)
+    created = await world.claim_writes.create(wanted, POD)
     assert created.metadata.name.startswith("p-extended-resources-")
     assert created.metadata.controller is not None
     assert created.metadata.controller.uid == "me"

@@ -19,8 +19,8 @@ from berth.objects.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
 )
-from berth_plugins.volume_binding.binder import NO_VOLUME
-from berth_plugins.volume_binding.plugin import VolumeBinding, VolumeBindingArgs
+from berth_plugins.volume_binding.binder import BIND_CONFLICT
+from berth_plugins.volume_binding.plugin import POD_VOLUMES, VolumeBinding, VolumeBindingArgs
 from berth_plugins.volume_binding.pod_volumes import bound_to, provisioned_for
 from tests.builders import HOSTNAME, node, pod
 from tests.harness import PluginCluster
@@ -142,7 +142,7 @@ def test_what_became_impossible_since_filter_is_refused() -> None:
     assert first.fits
     assert second.fits
     assert first.reserve() is None
-    assert second.reserve() == NO_VOLUME
+    assert second.reserve() == BIND_CONFLICT
     second.unreserve()
     assert bench.attempt("c1", name="first").fits
 
@@ -155,7 +155,7 @@ def test_pods_that_share_a_claim_agree_on_its_volume() -> None:
     second.unreserve()
     third = bench.attempt("c", name="third")
     assert third.reserve() is None
-    (binding,) = third.state.read("VolumeBinding.commitment").bindings
+    (binding,) = third.state.read(POD_VOLUMES).static_bindings
     assert binding.volume.metadata.name == "v1"
 
 

@@ -13,8 +13,14 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Code, Status
 from berth.objects.meta import LabelSelectorRequirement
 from berth.objects.pod import AWSElasticBlockStore, EphemeralVolumeSource, Pod, Volume
-from berth_plugins.volume_binding.binder import NO_ROOM, NO_VOLUME, OUT_OF_REACH, VOLUME_GONE
-from berth_plugins.volume_binding.plugin import UNBOUND_IMMEDIATE, VolumeBinding, VolumeBindingArgs
+from berth_plugins.volume_binding.binder import (
+    BIND_CONFLICT,
+    NODE_CONFLICT,
+    NOT_ENOUGH_SPACE,
+    PV_NOT_EXIST,
+    UNBOUND_IMMEDIATE,
+)
+from berth_plugins.volume_binding.plugin import VolumeBinding, VolumeBindingArgs
 from tests.builders import HOSTNAME, ZONE, node, pod, requirement, selector, term
 from tests.plugins.judging import table
 from tests.volume_builders import (
@@ -125,26 +131,28 @@ BOUND = claim("data", bound_to="pv")
     ("claims", "objects", "want"),
     [
         pytest.param([BOUND], [volume()], [None, None], id="a volume for every node"),
-        pytest.param([BOUND], [volume(hosts=["n1"])], [None, OUT_OF_REACH], id="only on one node"),
-        pytest.param([BOUND], [], [VOLUME_GONE, VOLUME_GONE], id="the volume is gone"),
+        pytest.param([BOUND], [volume(hosts=["n1"])], [None, NODE_CONFLICT], id="only on one node"),
+        pytest.param([BOUND], [], [PV_NOT_EXIST, PV_NOT_EXIST], id="the volume is gone"),
         pytest.param(
             [claim("one", bound_to="v1"), claim("two", bound_to="v2")],
             [volume("v1", hosts=["n1"])],
-            [VOLUME_GONE, OUT_OF_REACH],
+            [PV_NOT_EXIST, NODE_CONFLICT],
             id="the first volume that does not fit is told",
         ),
-        pytest.param([claim()], [LOCAL, volume(hosts=["n1"])], [None, NO_VOLUME], id="a free one"),
-        pytest.param([claim()], [LOCAL], [NO_VOLUME, NO_VOLUME], id="none is free"),
+        pytest.param(
+            [claim()], [LOCAL, volume(hosts=["n1"])], [None, BIND_CONFLICT], id="a free one"
+        ),
+        pytest.param([claim()], [LOCAL], [BIND_CONFLICT, BIND_CONFLICT], id="none is free"),
         pytest.param(
             [BOUND, claim("new")],
             [LOCAL, volume(hosts=["n1"], claim=BOUND)],
-            [NO_VOLUME, reasons(OUT_OF_REACH, NO_VOLUME)],
+            [BIND_CONFLICT, reasons(NODE_CONFLICT, BIND_CONFLICT)],
             id="all claims are judged",
         ),
         pytest.param(
             [claim("one"), claim("two")],
             [LOCAL, volume("v1"), volume("v2", hosts=["n1"])],
-            [None, NO_VOLUME],
+            [None, BIND_CONFLICT],
             id="two claims need two volumes",
         ),
         pytest.param(
@@ -153,7 +161,7 @@ BOUND = claim("data", bound_to="pv")
         pytest.param(
             [claim("new", storage_class="dyn")],
             [storage_class("dyn", provisioner="csi.example.com", topologies=[{ZONE: ["a"]}])],
-            [None, NO_VOLUME],
+            [None, BIND_CONFLICT],
             id="a new volume in a zone",
         ),
         pytest.param(
@@ -163,31 +171,31 @@ BOUND = claim("data", bound_to="pv")
                 csi_driver(),
                 storage_capacity(nodes=selector({HOSTNAME: "n1"}), size="1Gi"),
             ],
-            [None, NO_ROOM],
+            [None, NOT_ENOUGH_SPACE],
             id="room for a new volume on one node",
         ),
         pytest.param(
             [claim("new", storage_class="dyn")],
             [DYNAMIC, csi_driver(), volume("free", storage_class="dyn", hosts=["n1"])],
-            [None, NO_ROOM],
+            [None, NOT_ENOUGH_SPACE],
             id="a free volume needs no room",
         ),
         pytest.param(
             [claim("new", storage_class="dyn", selected="n2")],
             [DYNAMIC, volume("free", storage_class="dyn")],
-            [NO_VOLUME, None],
+            [BIND_CONFLICT, None],
             id="a node was selected before",
         ),
         pytest.param(
             [claim("new", storage_class="dyn", selected="n2"), claim("b", bound_to="pv")],
             [DYNAMIC, volume(hosts=["n2"])],
-            [reasons(OUT_OF_REACH, NO_VOLUME), None],
+            [reasons(NODE_CONFLICT, BIND_CONFLICT), None],
             id="bound claims are judged first",
         ),
         pytest.param(
             [claim("small"), claim("new", storage_class="dyn", size="9Gi")],
             [LOCAL, DYNAMIC, csi_driver()],
-            [NO_VOLUME, NO_VOLUME],
+            [BIND_CONFLICT, BIND_CONFLICT],
             id="the first new volume that cannot be made is told",
         ),
         pytest.param(
@@ -233,7 +241,7 @@ DRIVER_ZONE = {"topology.ebs.csi.aws.com/zone": "a"}
     [
         pytest.param("", EBS, None, id="the node knows the in-tree volume"),
         pytest.param(
-            "kubernetes.io/aws-ebs", EBS, OUT_OF_REACH, id="the node knows the driver's volume"
+            "kubernetes.io/aws-ebs", EBS, NODE_CONFLICT, id="the node knows the driver's volume"
         ),
         pytest.param("kubernetes.io/gce-pd", EBS, None, id="it knows others by their driver"),
         pytest.param(
@@ -257,7 +265,7 @@ def test_in_tree_volumes(migrated: str, disk: AWSElasticBlockStore, want: Status
     assert plugin.pre_filter(state, info, nodes) is None
     verdict = plugin.filter(state, info, nodes)
     found = {name: verdict.status_of(row) for name, row in nodes.row_of.items()}
-    assert found == {"n1": want, "n2": OUT_OF_REACH}
+    assert found == {"n1": want, "n2": NODE_CONFLICT}
 
 
 def test_rows_that_others_rejected_are_left_alone() -> None:
@@ -302,5 +310,7 @@ def test_wrong_args(args: dict[str, Any]) -> None:
 
 
 def test_all_reasons_are_final() -> None:
-    codes = {status.code for status in (OUT_OF_REACH, NO_VOLUME, NO_ROOM, VOLUME_GONE)}
+    codes = {
+        status.code for status in (NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, PV_NOT_EXIST)
+    }
     assert codes == {Code.UNSCHEDULABLE_AND_UNRESOLVABLE}

@@ -14,8 +14,8 @@ from berth.objects.quantity import parse
 from berth.objects.selectors import compile_selector
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth_plugins.volume_binding.matching_volumes import VolumeMatching
+from berth_plugins.volume_binding.node_affinity import node_affinity_of
 from berth_plugins.volume_binding.pod_volumes import bound_to
-from berth_plugins.volume_binding.reach import reach_of
 from tests.builders import HOSTNAME, ZONE, node, requirement, selector, term
 from tests.plugins.judging import table
 from tests.volume_builders import claim, listers, reference, volume
@@ -39,7 +39,7 @@ def matching(
 def found(
     finder: VolumeMatching, claims: Sequence[PersistentVolumeClaim], nodes: NodeTable
 ) -> Found:
-    matches = finder.match(claims, nodes, nodes.exists)
+    matches = finder.find_matching_volumes(claims, nodes, nodes.exists)
     volumes = {
         name: {match.claim.metadata.name: match.volume(row) for match in matches}
         for name, row in nodes.row_of.items()
@@ -294,7 +294,7 @@ def the_rule(
                 continue
             if parse(offered.spec.capacity["storage"]) < wanted.requested_size:
                 continue
-            usable = reach_of(offered).includes(on.metadata.labels)
+            usable = node_affinity_of(offered).matches(on.metadata.labels)
             if offered.is_bound_to(wanted):
                 best = offered if usable else None
                 break

@@ -6,7 +6,7 @@ import pytest
 
 from berth.objects.meta import LabelSelectorRequirement
 from berth.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
-from berth_plugins.volume_binding.volume_provisions import VolumeProvisioning
+from berth_plugins.volume_binding.volume_provisions import VolumeProvisions
 from tests.builders import HOSTNAME, ZONE, expression, node, selector
 from tests.plugins.judging import table
 from tests.volume_builders import (
@@ -28,7 +28,7 @@ N1 = selector({HOSTNAME: "n1"})
 def judged(wanted: PersistentVolumeClaim, *objects: StorageObject) -> dict[str, str] | str:
     """Return what is against a new volume, per node where there is anything, or the error."""
     nodes = table(*NODES)
-    found = VolumeProvisioning(listers(*objects)).judge(wanted, nodes)
+    found = VolumeProvisions(listers(*objects)).check(wanted, nodes)
     if found.error:
         return found.error
     words = {}
@@ -165,11 +165,11 @@ def test_capacity_does_not_matter(
 
 def test_reports_come_and_go() -> None:
     known = listers(DYNAMIC, csi_driver())
-    provisioning = VolumeProvisioning(known)
+    provisioning = VolumeProvisions(known)
     nodes = table(*NODES)
 
     def too_small() -> list[str]:
-        mask = provisioning.judge(WANTED, nodes).too_small
+        mask = provisioning.check(WANTED, nodes).too_small
         assert mask is not None
         return sorted(name for name, row in nodes.row_of.items() if mask[row])
 

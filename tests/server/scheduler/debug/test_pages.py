@@ -61,7 +61,7 @@ async def test_pages_of_endpoints(path: str) -> None:
     harness.put(*(node(f"n{i}", unschedulable=True) for i in range(7)))
     harness.put(*(pod(f"p{i}", nominated=f"n{i}") for i in range(7)))
     while (queued := harness.queue.pop()) is not None:
-        harness.scheduler.schedule_one(queued)
+        harness.scheduler.scheduling_cycle(queued)
     harness.put(*(pod(f"q{i}", nominated=f"n{i}") for i in range(7)))
 
     whole = await all_pages(harness, f"/debug/{path}", limit=1_000)

@@ -28,7 +28,7 @@ async def busy() -> Harness:
     harness.put(pod("gated", gates=["x"]), pod("low", nominated="n1"), pod("high", priority=9))
     queued = harness.queue.pop()
     assert queued is not None
-    assert harness.scheduler.schedule_one(queued) is not None
+    assert harness.scheduler.scheduling_cycle(queued)
     harness.put(node("n3"))
     harness.queue.delete(harness.cluster.pods["default/low"])  # leaves a stale entry in its heap
     return harness

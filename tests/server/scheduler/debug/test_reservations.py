@@ -38,7 +38,7 @@ async def test_nominations() -> None:
 
 
 async def test_pods_that_wait_for_permit_are_told_until_when() -> None:
-    harness, reservations = permitted("q", "p")
+    harness, bindings = permitted("q", "p")
     harness.clock.advance(5)
     wait = {
         "uid": "pod-default-p",
@@ -50,19 +50,17 @@ async def test_pods_that_wait_for_permit_are_told_until_when() -> None:
     }
     assert (await get(harness, "/debug/waiting"))["items"][0] == wait
 
-    (reservation,) = (
-        reservation for reservation in reservations if reservation.assumed.name == "p"
-    )
-    binding = asyncio.create_task(harness.scheduler.binding.run(reservation), name="bind p")
+    (binding,) = (binding for binding in bindings if binding.pod.name == "p")
+    task = asyncio.create_task(harness.scheduler.binding_cycle.run(binding), name="bind p")
     await asyncio.sleep(0)
     harness.clock.advance(20)
     (told, _) = await all_pages(harness, "/debug/waiting?plugin=Hesitant&node=n1", limit=1)
     assert told["waitsFor"] == [
         {"plugin": "Hesitant", "deadline": "2001-09-09T01:47:45Z", "secondsLeft": 40.0}
     ]
-    assert reservation.waiting is not None
-    reservation.waiting.allow("Hesitant")
-    await binding
+    assert binding.waiting is not None
+    binding.waiting.allow("Hesitant")
+    await task
     assert [each["pod"] for each in (await get(harness, "/debug/waiting"))["items"]] == [
         "default/q"
     ]

@@ -13,7 +13,7 @@ from berth.framework.interface import PermitPlugin
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import WAIT, Status
 from berth.profile.build import args_models
-from berth.scheduler.reservation import Reservation
+from berth.scheduler.binding import Binding
 from berth.server.application import Application
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.configuration import effective_configuration
@@ -43,16 +43,15 @@ class Hesitant(PermitPlugin):
         return WAIT, 60.0
 
 
-def permitted(*names: str) -> tuple[Harness, list[Reservation]]:
+def permitted(*names: str) -> tuple[Harness, list[Binding]]:
     """Return a scheduler whose pods of *names* have room on n1 and wait for Permit."""
     harness = with_plugins(Hesitant)
     harness.put(node("n1"), *map(pod, names))
-    reservations = []
+    bindings = []
     while (queued := harness.queue.pop()) is not None:
-        reservation = harness.scheduler.schedule_one(queued)
-        assert reservation is not None
-        reservations.append(reservation)
-    return harness, reservations
+        (binding,) = harness.scheduler.scheduling_cycle(queued)
+        bindings.append(binding)
+    return harness, bindings
 
 
 class Lists:

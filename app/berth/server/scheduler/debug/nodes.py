@@ -76,17 +76,15 @@ def _matching(table: NodeTable, wanted: NodeFilter, first: int) -> Iterator[int]
 def _since(sight: Sight, uids: Collection[str]) -> dict[str, float]:
     """Return when those of *uids* that are assumed were given their node, where that is known.
 
-    A pod that is bound but not confirmed yet has no reservation any more; its decision is recorded.
+    The binding of a pod that is bound but not confirmed yet has ended; its decision is recorded.
     """
     scheduler = sight.scheduler
     assumed = {uid for uid in uids if scheduler.cache.is_assumed(uid)}
     if not assumed:
         return {}
     recorded = {r.uid: r.at for r in scheduler.decisions.all() if r.uid in assumed and r.node}
-    reservations = {
-        uid: reservation for uid in assumed if (reservation := scheduler.reservations.get(uid))
-    }
-    return recorded | {uid: reservation.started for uid, reservation in reservations.items()}
+    bindings = {uid: binding for uid in assumed if (binding := scheduler.bindings.get(uid))}
+    return recorded | {uid: binding.reservation.started for uid, binding in bindings.items()}
 
 
 def _told(row: int, sight: Sight, since: Mapping[str, float], *, with_pods: bool) -> CachedNode:

@@ -7,7 +7,7 @@ from functools import partial
 from berth.clock import rfc3339
 from berth.framework.pod_info import QueuedPodInfo
 from berth.queue.sub_queues import SubQueue
-from berth.scheduler.reservation import Stage
+from berth.scheduler.binding import Stage
 from berth.server.scheduler.debug.models import QueueName, WaitingPod, WaitingPods
 from berth.server.scheduler.debug.pagination import many_unordered
 from berth.server.scheduler.debug.sight import Sight
@@ -114,9 +114,9 @@ def _of_queue(sight: Sight, name: QueueName | None) -> Iterator[QueuedPodInfo]:
 
 def in_flight(sight: Sight) -> Iterator[QueuedPodInfo]:
     """Yield the pods that wait for Permit plugins; what is being tried is never seen."""
-    for reservation in sight.scheduler.reservations:
-        if reservation.stage is Stage.PERMIT:
-            yield reservation.queued
+    for binding in sight.scheduler.bindings:
+        if binding.stage is Stage.PERMIT:
+            yield binding.reservation.queued
 
 
 def _counts(sight: Sight) -> dict[QueueName, int]:

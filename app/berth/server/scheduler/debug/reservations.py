@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from berth.clock import rfc3339
 from berth.framework.pod_info import PodInfo
-from berth.scheduler.reservation import Reservation, Stage
+from berth.scheduler.binding import Binding
 from berth.server.scheduler.debug.models import (
     InFlightPod,
     InFlightPods,
@@ -56,17 +56,17 @@ def permitted_pods(
 ) -> PermittedPods:
     """Return the pods that wait for Permit, for *plugin* and on *node* if these are given."""
 
-    def matching() -> Iterator[tuple[Reservation, dict[str, float | None]]]:
-        for reservation in sight.scheduler.reservations:
-            if reservation.waiting is None or reservation.stage is not Stage.PERMIT:
+    def matching() -> Iterator[tuple[Binding, dict[str, float | None]]]:
+        for binding in sight.scheduler.bindings:
+            waiting = binding.waiting
+            if waiting is None:
                 continue
-            deadlines = reservation.waiting.deadlines
-            if plugin in ("", *deadlines) and node in ("", reservation.assumed.node_name):
-                yield reservation, deadlines
+            if plugin in ("", *waiting.deadlines) and node in ("", binding.pod.node_name):
+                yield binding, waiting.deadlines
 
     found, token = unordered(
         matching(),
-        key=lambda pair: (pair[0].assumed.key, pair[0].assumed.uid),
+        key=lambda pair: (pair[0].pod.key, pair[0].pod.uid),
         after=after,
         limit=limit,
     )
@@ -74,11 +74,11 @@ def permitted_pods(
     return PermittedPods(
         items=tuple(
             PermittedPod(
-                pod=reservation.assumed.key,
-                uid=reservation.assumed.uid,
-                node=reservation.assumed.node_name,
-                profile=reservation.profile.name,
-                since=sight.at(reservation.started),
+                pod=binding.pod.key,
+                uid=binding.pod.uid,
+                node=binding.pod.node_name,
+                profile=binding.reservation.profile.name,
+                since=sight.at(binding.reservation.started),
                 waits_for=tuple(
                     PermitWait(
                         plugin=name,
@@ -88,7 +88,7 @@ def permitted_pods(
                     for name, deadline in sorted(deadlines.items())
                 ),
             )
-            for reservation, deadlines in found
+            for binding, deadlines in found
         ),
         continue_=token,
     )
@@ -103,21 +103,19 @@ def in_flight_pods(sight: Sight, *, after: tuple[str, str] | None, limit: int) -
         after=after,
         limit=limit,
     )
-    reservations = {uid: scheduler.reservations.get(uid) for uid, _ in found}
-    unreserved = {uid for uid, reservation in reservations.items() if reservation is None}
+    bindings = {uid: scheduler.bindings.get(uid) for uid, _ in found}
+    others = {uid for uid, binding in bindings.items() if binding is None}
     names = {}
-    if unreserved:
-        names = {p.metadata.uid: p.key for p in sight.pods.values() if p.metadata.uid in unreserved}
+    if others:
+        names = {p.metadata.uid: p.key for p in sight.pods.values() if p.metadata.uid in others}
     return InFlightPods(
         items=tuple(
             InFlightPod(
-                pod=reservation.assumed.key
-                if (reservation := reservations[uid])
-                else names.get(uid, ""),
+                pod=binding.pod.key if (binding := bindings[uid]) else names.get(uid, ""),
                 uid=uid,
                 events=events,
-                node=reservation.assumed.node_name if reservation else "",
-                since=sight.at(reservation.started) if reservation else None,
+                node=binding.pod.node_name if binding else "",
+                since=sight.at(binding.reservation.started) if binding else None,
             )
             for uid, events in found
         ),

@@ -8,7 +8,7 @@ from berth.clock import Clock, rfc3339
 from berth.framework.pod_info import PodInfo
 from berth.informer.reflector import Reflector
 from berth.objects.pod import Pod
-from berth.scheduler.scheduler import Scheduler
+from berth.scheduler.schedule_one import Scheduler
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.interface import PermitPlugin, PreBindPlugin
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import WAIT, Status
-from berth.scheduler.reservation import Reservation
+from berth.scheduler.binding import Binding
 from tests.builders import node, pod
 from tests.harness import Harness, RecordedEvent, with_plugins
 
@@ -39,40 +39,39 @@ class Slow(PreBindPlugin):
         return None
 
 
-def reserved(harness: Harness) -> Reservation:
+def reserved(harness: Harness) -> Binding:
     queued = harness.queue.pop()
     assert queued is not None
-    reservation = harness.scheduler.schedule_one(queued)
-    assert reservation is not None
-    return reservation
+    (binding,) = harness.scheduler.scheduling_cycle(queued)
+    return binding
 
 
-async def begun(harness: Harness, reservation: Reservation) -> asyncio.Task[None]:
-    binding = asyncio.create_task(harness.scheduler.binding.run(reservation))
+async def begun(harness: Harness, binding: Binding) -> asyncio.Task[None]:
+    task = asyncio.create_task(harness.scheduler.binding_cycle.run(binding))
     for _ in range(5):
         await asyncio.sleep(0)
-    return binding
+    return task
 
 
 async def test_a_pod_is_bound_when_it_is_permitted() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1"), pod("p"))
-    reservation = reserved(harness)
-    binding = await begun(harness, reservation)
+    binding = reserved(harness)
+    task = await begun(harness, binding)
     assert harness.placements() == {}
-    assert reservation.waiting is not None
+    assert binding.waiting is not None
 
-    reservation.waiting.allow("Hesitant")
-    await binding
+    binding.waiting.allow("Hesitant")
+    await task
     assert harness.placements() == {"p": "n1"}
 
 
 async def test_a_pod_that_waits_in_vain_is_rejected_like_any_other() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1"), pod("p"))
-    binding = await begun(harness, reserved(harness))
+    task = await begun(harness, reserved(harness))
     harness.clock.advance(10)
-    await binding
+    await task
 
     condition = harness.cluster.conditions["default/p"]
     assert condition.reason == "Unschedulable"
@@ -88,10 +87,10 @@ async def test_a_pod_that_waits_in_vain_is_rejected_like_any_other() -> None:
 async def test_a_pod_that_is_deleted_while_it_waits_gives_all_back_at_once() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1", cpu=1), pod("p", cpu=1))
-    binding = await begun(harness, reserved(harness))
+    task = await begun(harness, reserved(harness))
 
     harness.delete(pod("p", cpu=1))
-    await binding
+    await task
     assert harness.cache.counts() == {"nodes": 1, "pods": 0, "assumed_pods": 0}
     assert harness.queue.get("default/p") is None
 
@@ -108,12 +107,12 @@ def preempted(victim: str) -> RecordedEvent:
 async def test_a_pod_that_waits_makes_room_at_once() -> None:
     harness = with_plugins(Hesitant)
     harness.put(node("n1", cpu=1), pod("low", cpu=1))
-    binding = await begun(harness, reserved(harness))
+    task = await begun(harness, reserved(harness))
 
     harness.put(pod("high", cpu=1, priority=9))
     await harness.until_idle()
     assert preempted("low") in harness.cluster.events
-    await binding
+    await task
     condition = harness.cluster.conditions["default/low"]
     assert condition.reason == "SchedulerError"
     assert condition.message == "waiting on permit for pod: preempted"
@@ -126,13 +125,13 @@ async def test_a_pod_that_waits_makes_room_at_once() -> None:
 async def test_a_pod_that_is_being_prepared_makes_room_at_once() -> None:
     harness = with_plugins(Slow)
     harness.put(node("n1", cpu=1), pod("low", cpu=1))
-    binding = await begun(harness, reserved(harness))
+    task = await begun(harness, reserved(harness))
     assert Slow.begun == ["default/low"]
 
     harness.put(pod("high", cpu=1, priority=9))
     await harness.until_idle()
     assert preempted("low") in harness.cluster.events
-    await binding
+    await task
     condition = harness.cluster.conditions["default/low"]
     assert (condition.reason, condition.message) == (
         "SchedulerError",
@@ -148,8 +147,8 @@ async def test_a_binding_that_is_cancelled_otherwise_stays_cancelled() -> None:
     harness = with_plugins(Slow)
     Slow.begun.clear()
     harness.put(node("n1", cpu=1), pod("low", cpu=1))
-    binding = await begun(harness, reserved(harness))
-    binding.cancel()
-    await asyncio.gather(binding, return_exceptions=True)
-    assert binding.cancelled()
+    task = await begun(harness, reserved(harness))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
     assert harness.cache.counts()["assumed_pods"] == 0

@@ -9,7 +9,9 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.profile.profile import Profile
-from berth.scheduler.find_node import NodeFinder, num_feasible_nodes_to_find
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.find_nodes_that_fit import find_nodes_that_fit_pod
+from berth.scheduler.sampling import Sampling, num_feasible_nodes_to_find
 from berth_plugins.image_locality import ImageLocality
 from berth_plugins.node_unschedulable import NodeUnschedulable
 from berth_plugins.priority_sort import PrioritySort
@@ -31,13 +33,13 @@ def test_how_many_feasible_nodes_are_enough(percentage: int, num_nodes: int, wan
     assert num_feasible_nodes_to_find(percentage, num_nodes) == want
 
 
-def finder(*, nodes: int, cordoned: int) -> NodeFinder:
+def table(*, nodes: int, cordoned: int) -> NodeTable:
     """Nodes n000, n001 ..., of which the first are *cordoned*."""
     cache = Cache()
     for i in range(nodes):
         cache.add_node(node(f"n{i:03}", unschedulable=i < cordoned))
     cache.refresh_order()
-    return NodeFinder(cache.table, select=lambda rows: rows[0])
+    return cache.table
 
 
 def profile(percentage: int, *, scores: bool = True) -> Profile:
@@ -54,12 +56,10 @@ def profile(percentage: int, *, scores: bool = True) -> Profile:
     )
 
 
-def scored(found: NodeFinder, by: Profile) -> list[str]:
-    """Make one attempt; return the nodes that came into question, in order."""
-    decision = found.find(by, PodInfo(pod()), state=CycleState(), nominated={})
-    if decision.scores is None:
-        return [decision.node_name]
-    return list(found.nodes.names(decision.scores.rows.tolist()))
+def candidates(nodes: NodeTable, by: Profile, sampling: Sampling) -> list[str]:
+    """Make one attempt; return the candidates, in order."""
+    found = find_nodes_that_fit_pod(Cycle(by, PodInfo(pod()), nodes, {}), sampling)
+    return list(nodes.names(found.candidates.tolist()))
 
 
 def names(*numbers: range) -> list[str]:
@@ -67,33 +67,31 @@ def names(*numbers: range) -> list[str]:
 
 
 def test_a_sample_ends_before_the_first_feasible_node_too_many_and_the_next_begins_there() -> None:
-    found, by = finder(nodes=200, cordoned=20), profile(50)
-    assert scored(found, by) == names(range(20, 120))
-    assert found.next_start_node_index == 120
+    nodes, by, sampling = table(nodes=200, cordoned=20), profile(50), Sampling()
+    assert candidates(nodes, by, sampling) == names(range(20, 120))
+    assert sampling.next_start_node_index == 120
 
-    assert scored(found, by) == names(range(120, 200), range(20, 40))
-    assert found.next_start_node_index == 40
+    assert candidates(nodes, by, sampling) == names(range(120, 200), range(20, 40))
+    assert sampling.next_start_node_index == 40
 
 
 def test_unsampled_every_node_comes_into_question_and_the_search_begins_at_the_same() -> None:
-    found, by = finder(nodes=200, cordoned=20), profile(0)
+    nodes, by, sampling = table(nodes=200, cordoned=20), profile(0), Sampling()
     for _ in range(2):
-        assert scored(found, by) == names(range(20, 200))
-        assert found.next_start_node_index == 0
+        assert candidates(nodes, by, sampling) == names(range(20, 200))
+        assert sampling.next_start_node_index == 0
 
 
 def test_without_scores_the_first_node_of_a_sample_will_do() -> None:
-    found, by = finder(nodes=200, cordoned=20), profile(50, scores=False)
-    assert scored(found, by) == ["n020"]
-    assert found.next_start_node_index == 21
-    assert scored(found, by) == ["n021"]
+    nodes, by, sampling = table(nodes=200, cordoned=20), profile(50, scores=False), Sampling()
+    assert candidates(nodes, by, sampling) == ["n020"]
+    assert sampling.next_start_node_index == 21
+    assert candidates(nodes, by, sampling) == ["n021"]
 
 
-def test_without_scores_extenders_are_given_more_than_one_node_to_judge() -> None:
-    by = profile(50, scores=False)
-    table = finder(nodes=200, cordoned=20).nodes
-    found = NodeFinder(table, select=lambda rows: rows[0], extenders_decide=True)
-    assert scored(found, by) == names(range(20, 120))
+def test_without_scores_extenders_are_given_more_than_one_node_to_filter() -> None:
+    nodes, by = table(nodes=200, cordoned=20), profile(50, scores=False)
+    assert candidates(nodes, by, Sampling(extenders_decide=True)) == names(range(20, 120))
 
 
 # Who must change its mind when PreFilter rejects a pod.
@@ -154,7 +152,5 @@ def test_who_rejected_a_pod_before_any_node_was_judged(
         "pre_filter": [kind() for kind in kinds],
     }
     by = Profile("default-scheduler", points, weights={})
-    decision = finder(nodes=2, cordoned=0).find(
-        by, PodInfo(pod()), state=CycleState(), nominated={}
-    )
-    assert decision.diagnosis.unschedulable_plugins == rejectors
+    found = find_nodes_that_fit_pod(Cycle(by, PodInfo(pod()), table(nodes=2, cordoned=0), {}))
+    assert found.diagnosis.unschedulable_plugins == rejectors

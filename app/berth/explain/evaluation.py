@@ -1,22 +1,25 @@
-"""Judges one pod on a table as the scheduler would, and tells everything that it found."""
+"""Evaluates one pod on a table as the scheduler would, and tells everything that it found."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from berth.explain.choice import choose, scores_of
-from berth.explain.explanation import Choice, Judgement, NodeVerdict, Obstacle
+from berth.explain.explanation import Choice, Judgement, NodeScore, NodeVerdict, Obstacle
 from berth.explain.obstacles import Obstacles
-from berth.framework.cycle_state import CycleState, Gang
+from berth.framework.cycle_state import Gang
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code
 from berth.profile.nominated_pods import NominatedPods
 from berth.profile.profile import Profile
-from berth.scheduler.decision import Decision
-from berth.scheduler.find_node import NodeFinder
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.outcome import Failed, Outcome, Placed
+from berth.scheduler.schedule_pod import evaluate_pod
 from berth.tasks import Steps, at_once
 
 
-def judge(
+def evaluate(
     profile: Profile,
     pod: PodInfo,
     nodes: NodeTable,
@@ -28,12 +31,13 @@ def judge(
     """Try *pod* on *nodes*, changing nothing, and tell about the *limit* best nodes; None: all.
 
     Of equally good nodes the one with the smallest name is taken for the chosen one. PostFilter is
-    not asked.
+    not run.
     """
-    return at_once(judging(profile, pod, nodes, nominated=nominated, limit=limit, notes=notes))
+    steps = evaluate_in_steps(profile, pod, nodes, nominated=nominated, limit=limit, notes=notes)
+    return at_once(steps)
 
 
-def judging(
+def evaluate_in_steps(
     profile: Profile,
     pod: PodInfo,
     nodes: NodeTable,
@@ -50,20 +54,22 @@ def judging(
     def smallest_name(rows: Sequence[int]) -> int:
         return min(rows, key=nodes.name)
 
-    finder = NodeFinder(nodes, select=smallest_name)
-    state = CycleState()
-    decision = finder.find(profile, pod, state=state, nominated=nominated, look_at_all=True)
-    is_refused = decision.status is not None
-    error = decision.message if decision.status and decision.status.code is Code.ERROR else ""
-    if error and not len(decision.candidates):
-        decision.feasible = nodes.no_rows()  # whoever had not said no yet was not asked any more
+    cycle = Cycle(profile, pod, nodes, nominated)
+    outcome = evaluate_pod(cycle, select=smallest_name)
+    found, gang = outcome.found, cycle.state.gang
+    is_refused = not isinstance(outcome, Placed)
+    message = outcome.message if not isinstance(outcome, Placed) else ""
+    error = outcome.message if isinstance(outcome, Failed) else ""
+    if error and not len(found.candidates):
+        # Who had not rejected a node yet was not asked any more.
+        found = replace(found, feasible=nodes.no_rows())
     yield
-    obstacles = Obstacles(decision, profile, state=state, nodes=nodes, nominated=nominated)
+    obstacles = Obstacles(cycle, found)
     yield
     wanted = len(nodes) if limit is None else limit
-    num_feasible = int(decision.feasible.sum())
+    num_feasible = int(found.feasible.sum())
     told: list[NodeVerdict] = []
-    for verdict in _fitting(decision, profile, nodes, wanted):
+    for verdict in _fitting(outcome, found, cycle, wanted):
         told.append(verdict)
         yield
     rejected = yield from obstacles.nearest(max(wanted - num_feasible, 1))
@@ -72,46 +78,50 @@ def judging(
         yield
     findings = (yield from obstacles.sums()) if is_refused and not error else ()
     return Judgement(
-        message=decision.message,
-        reasons=dict(decision.diagnosis.reasons()) if is_refused else {},
+        message=message,
+        reasons=dict(found.diagnosis.reasons()) if is_refused else {},
         num_nodes=len(nodes),
         num_feasible=num_feasible,
-        gang=state.gang.name if state.gang else "",
+        gang=gang.name if gang else "",
         error=error,
-        num_unjudged=_num_unjudged(decision, nodes) if error and not num_feasible else 0,
-        failed_plugin=decision.status.plugin if decision.status and error else "",
+        num_unjudged=_num_unjudged(found, nodes) if error and not num_feasible else 0,
+        failed_plugin=outcome.status.plugin if isinstance(outcome, Failed) and error else "",
         findings=findings,
-        notes=(*notes, *_notes(decision, state.gang)),
-        choice=_choice(decision, profile, nodes) if not is_refused else None,
+        notes=(*notes, *_notes(outcome, gang)),
+        choice=_choice(outcome, cycle) if isinstance(outcome, Placed) else None,
         nearest_miss=obstacles.miss(*rejected[0]) if is_refused and rejected else None,
         nodes=tuple(told[:wanted]),
     )
 
 
-def _choice(decision: Decision, profile: Profile, nodes: NodeTable) -> Choice:
-    scores = decision.scores
-    best = list(scores_of(scores, nodes, weights=profile.weights, limit=2)) if scores else []
-    return choose(decision.node_name, best, equals=len(decision.best) - 1)
+def _choice(placed: Placed, cycle: Cycle) -> Choice:
+    best = list(_scores(placed, cycle, limit=2))
+    return choose(placed.node_name, best, equals=max(len(placed.best) - 1, 0))
+
+
+def _scores(outcome: Outcome, cycle: Cycle, *, limit: int) -> Iterable[NodeScore]:
+    if not isinstance(outcome, Placed) or outcome.scores is None:
+        return ()
+    return scores_of(outcome.scores, cycle.nodes, weights=cycle.profile.weights, limit=limit)
 
 
 def _fitting(
-    decision: Decision, profile: Profile, nodes: NodeTable, limit: int
+    outcome: Outcome, found: FeasibleNodes, cycle: Cycle, limit: int
 ) -> Iterator[NodeVerdict]:
     """Yield *limit* nodes that fit, those that were scored first."""
-    scores = decision.scores
     told = set()
-    for score in scores_of(scores, nodes, weights=profile.weights, limit=limit) if scores else ():
+    for score in _scores(outcome, cycle, limit=limit):
         told.add(score.node)
         yield NodeVerdict(node=score.node, fits=True, score=score)
-    others = set(nodes.names(decision.feasible.nonzero()[0].tolist())) - told
+    others = set(cycle.nodes.names(found.feasible.nonzero()[0].tolist())) - told
     for name in sorted(others)[: limit - len(told)]:
         yield NodeVerdict(node=name, fits=True)
 
 
-def _num_unjudged(decision: Decision, nodes: NodeTable) -> int:
+def _num_unjudged(found: FeasibleNodes, nodes: NodeTable) -> int:
     judged = nodes.no_rows()
     for code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING):
-        judged |= decision.diagnosis.rows_with(code, nodes)
+        judged |= found.diagnosis.rows_with(code, nodes)
     return int((nodes.exists & ~judged).sum())
 
 
@@ -133,17 +143,17 @@ def _rejected(
     )
 
 
-def _notes(decision: Decision, gang: Gang | None) -> Iterator[str]:
-    outcome = decision.pre_filter
-    if outcome.status is not None and outcome.status.code is not Code.ERROR:
-        author = outcome.status.plugin or " and ".join(outcome.plugins_with_nodes)
+def _notes(outcome: Outcome, gang: Gang | None) -> Iterator[str]:
+    pre_filter = outcome.found.pre_filter
+    if pre_filter.status is not None and pre_filter.status.code is not Code.ERROR:
+        author = pre_filter.status.plugin or " and ".join(pre_filter.plugins_with_nodes)
         yield f"{author} rejects the pod as such: no node was looked at"
-    elif outcome.node_names is not None:
-        names = " and ".join(outcome.plugins_with_nodes)
-        yield f"{names} leaves {len(outcome.node_names)} nodes in question"
+    elif pre_filter.node_names is not None:
+        names = " and ".join(pre_filter.plugins_with_nodes)
+        yield f"{names} leaves {len(pre_filter.node_names)} nodes in question"
     if gang is not None:
-        others = len(set(gang.pods) - {decision.pod.key})
+        others = len(set(gang.pods) - {outcome.pod.key})
         which = f"{others} other pod{'' if others == 1 else 's'} of {gang.name}"
         yield f"judged alone; it gets a node only together with {which}"
-    if decision.nominated_used:
-        yield f"{decision.node_name} is nominated and fits: no other node is considered"
+    if isinstance(outcome, Placed) and outcome.found.is_nominated:
+        yield f"{outcome.node_name} is nominated and fits: no other node is considered"

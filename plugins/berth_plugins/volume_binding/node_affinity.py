@@ -6,18 +6,18 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from berth.framework.label_rows import NO_ROWS, Rows, rows_meeting
 from berth.framework.node_table import NodeTable
 from berth.objects.selectors import Operator, Requirement, Selector, compile_node_selector
 from berth.objects.storage import PersistentVolume
+from berth_plugins.volume_binding.label_rows import NO_ROWS, Rows, rows_meeting
 
 Terms = tuple[tuple[Requirement, ...], ...]
 
 
-class Reach:
+class CompiledNodeAffinity:
     """The nodes whose labels meet all requirements of one of ``terms``.
 
-    Made by :func:`reach_by`: equal terms are one object, so that volumes share what follows.
+    Made by :func:`with_terms`: equal terms are one object, so that volumes share what follows.
     """
 
     __slots__ = ("__weakref__", "terms")
@@ -25,15 +25,17 @@ class Reach:
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
 
-    def includes(self, labels: Mapping[str, str]) -> bool:
+    def matches(self, labels: Mapping[str, str]) -> bool:
         return any(Selector(term).matches(labels) for term in self.terms)
 
     def rows(self, nodes: NodeTable) -> Rows:
         """Return the rows that are included, ascending. Not to be changed."""
-        by_reach: dict[Reach, Rows] = nodes.kept("rows by reach", dict)
-        rows = by_reach.get(self)
+        by_affinity: dict[CompiledNodeAffinity, Rows] = nodes.kept(
+            "rows by volume node affinity", dict
+        )
+        rows = by_affinity.get(self)
         if rows is None:
-            rows = by_reach[self] = self._rows(nodes)
+            rows = by_affinity[self] = self._rows(nodes)
         return rows
 
     def _rows(self, nodes: NodeTable) -> Rows:
@@ -44,22 +46,22 @@ class Reach:
         return np.unique(np.concatenate([rows_meeting(nodes, term) for term in self.terms]))
 
 
-_reaches: Final[WeakValueDictionary[Terms, Reach]] = WeakValueDictionary()
+_affinities: Final[WeakValueDictionary[Terms, CompiledNodeAffinity]] = WeakValueDictionary()
 
 
-def reach_by(terms: Terms) -> Reach:
-    """Return the reach with these *terms*."""
-    found = _reaches.get(terms)
+def with_terms(terms: Terms) -> CompiledNodeAffinity:
+    """Return the affinity with these *terms*."""
+    found = _affinities.get(terms)
     if found is None:
-        found = _reaches[terms] = Reach(terms)
+        found = _affinities[terms] = CompiledNodeAffinity(terms)
     return found
 
 
-EVERYWHERE: Final = reach_by(((),))
+EVERYWHERE: Final = with_terms(((),))
 
 
-def reach_of(volume: PersistentVolume) -> Reach:
-    """Return the reach of *volume*: its required node affinity, tried on labels alone.
+def node_affinity_of(volume: PersistentVolume) -> CompiledNodeAffinity:
+    """Return the required node affinity of *volume*, to be tried on labels alone.
 
     As kube-scheduler tries it on a node without a name, a field that must be some name rules the
     term out, and one that must not be it never does.
@@ -68,7 +70,7 @@ def reach_of(volume: PersistentVolume) -> Reach:
     if affinity is None or affinity.required is None:
         return EVERYWHERE
     terms = compile_node_selector(affinity.required).terms
-    return reach_by(
+    return with_terms(
         tuple(
             term.labels
             for term in terms

@@ -1,0 +1,106 @@
+"""Pods between the scheduling cycle and their node, and how far each has come."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from berth.framework.interface import PreBindPlugin
+from berth.framework.pod_info import PodInfo
+from berth.profile.waiting_pod import WaitingPod
+from berth.scheduler.reservation import Reservation
+
+PREEMPTED: Final = "preempted by DefaultPreemption"
+
+
+class Stage(Enum):
+    """How far a binding has come; each stage is left for good."""
+
+    PERMIT = auto()
+    """Waiting on Permit, if any plugin wants that."""
+    PRE_BIND = auto()
+    BIND = auto()
+    """The API server is being told: nothing in memory can stop it any more."""
+
+
+@dataclass(slots=True, eq=False)
+class Binding:
+    """A reservation on its way to the API server."""
+
+    reservation: Reservation
+    stage: Stage = Stage.PERMIT
+    pre_bind: Sequence[PreBindPlugin] = ()
+    """The PreBind plugins that were started last, side by side."""
+    task: asyncio.Task[None] | None = None
+    """What runs the binding cycle, once it does."""
+    is_preempted: bool = False
+    """Whether ``task`` was cancelled to make room for another pod."""
+
+    @property
+    def pod(self) -> PodInfo:
+        return self.reservation.assumed
+
+    @property
+    def waiting(self) -> WaitingPod | None:
+        """The pod's wait on Permit; None if it has ended, or no plugin wanted one."""
+        return self.reservation.waiting if self.stage is Stage.PERMIT else None
+
+    def enter_pre_bind(self, plugins: Sequence[PreBindPlugin]) -> None:
+        """Note that *plugins* are being run."""
+        self.stage, self.pre_bind = Stage.PRE_BIND, plugins
+
+    def reject_waiting(self, message: str) -> bool:
+        """Turn away a pod that waits on Permit; False: it does not."""
+        if self.waiting is None:
+            return False
+        self.waiting.reject("", message)
+        return True
+
+    def preempt(self) -> bool:
+        """Make the pod give way to a more important one; False if it has come too far."""
+        if self.waiting is not None:
+            self.waiting.preempt("DefaultPreemption")
+            return True
+        if self.stage is Stage.PRE_BIND and self.task is not None and not self.is_preempted:
+            self.is_preempted = True
+            self.task.cancel(PREEMPTED)
+            return True
+        return self.is_preempted
+
+
+class Bindings:
+    """All bindings, by UID of the pod."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[str, Binding] = {}
+
+    def add(self, reservation: Reservation) -> Binding:
+        """Note that the binding cycle of *reservation* is about to begin."""
+        binding = self._by_uid[reservation.assumed.uid] = Binding(reservation)
+        return binding
+
+    def remove(self, binding: Binding) -> None:
+        del self._by_uid[binding.pod.uid]
+
+    def get(self, uid: str) -> Binding | None:
+        return self._by_uid.get(uid)
+
+    def __iter__(self) -> Iterator[Binding]:
+        return iter(self._by_uid.values())
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def reject_waiting(self, uid: str, message: str) -> bool:
+        """Turn away a pod that waits on Permit; False: it does not."""
+        binding = self._by_uid.get(uid)
+        return binding is not None and binding.reject_waiting(message)
+
+    def preempt(self, uid: str) -> bool:
+        """Make a pod give way to a more important one, if that can be done in memory.
+
+        False: it is not being bound, or has come too far; it must be deleted (spec §6.7).
+        """
+        binding = self._by_uid.get(uid)
+        return binding is not None and binding.preempt()

@@ -1,0 +1,38 @@
+"""One scheduling cycle: the pod, the profile that decides, and the nodes to decide about."""
+
+from dataclasses import dataclass, field
+
+from berth.cache.cache import Cache
+from berth.framework.cycle_state import CycleState
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
+from berth.profile.profile import Profile
+from berth.queue.nominator import Nominator
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """What the steps of one scheduling cycle share.
+
+    The table is the cluster's own: it must not change until the outcome has been acted on.
+    """
+
+    profile: Profile
+    pod: PodInfo
+    nodes: NodeTable
+    nominated_pods: NominatedPods
+    state: CycleState = field(default_factory=CycleState)
+
+    @classmethod
+    def begin(
+        cls, profile: Profile, pod: PodInfo, *, cache: Cache, nominator: Nominator
+    ) -> "Cycle":
+        """Begin a cycle on the nodes as they are now."""
+        cache.refresh_order()
+        return cls(profile, pod, cache.table, nominator.nominated_pods())
+
+    @property
+    def filters(self) -> FiltersWithNominatedPods:
+        """The filters of the profile, which count nominated pods (spec §2.5)."""
+        return FiltersWithNominatedPods(self.profile, self.nominated_pods)

@@ -1,0 +1,147 @@
+"""What a scheduling attempt came to: placed, unschedulable or failed, each with its evidence."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.interface import PostFilterResult
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.profile.profile import ScoreTable
+from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The pod's nomination stays what its status says."""
+
+    override: ClassVar = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """The pod is not nominated to any node any more."""
+
+    override: ClassVar = ""
+
+
+@dataclass(frozen=True, slots=True)
+class To:
+    """The pod is nominated to a node, which preemption makes room on."""
+
+    node: str
+
+    @property
+    def override(self) -> str:
+        return self.node
+
+
+Nomination = Keep | Clear | To
+"""What becomes of the pod's nomination (spec §2.10, ``nominatingInfo``).
+
+``override`` is what to write: the name of a node, "" to clear it, None to leave it alone.
+"""
+
+KEEP: Final = Keep()
+CLEAR: Final = Clear()
+
+
+def nomination_of(node: str | None) -> Nomination:
+    """Read what a PostFilter plugin wants: a node, "" to clear the nomination, None to keep it."""
+    if node is None:
+        return KEEP
+    return To(node) if node else CLEAR
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The pod goes to a node."""
+
+    pod: PodInfo
+    profile: str
+    found: FeasibleNodes
+    node_name: str
+    scores: ScoreTable | None = None
+    """None if there was a single candidate: it is not scored."""
+    best: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
+    """Where in ``scores`` the nodes with the highest total are, the chosen one among them."""
+    gang: str = ""
+    """The name of the gang that the pod was tried with; empty if alone."""
+
+
+@dataclass(frozen=True)
+class Unschedulable:
+    """The pod does not fit as things are; an event that the rejecting plugins wait for may help."""
+
+    pod: PodInfo
+    profile: str
+    found: FeasibleNodes
+    nomination: Nomination = KEEP
+    post_filter: PostFilterResult | None = None
+    """What PostFilter plugins achieved; None if they were not run, or the profile has none."""
+    refused: Placed | None = None
+    """What had been decided before Reserve, Permit or the binding refused it."""
+    gang: str = ""
+    words: str = ""
+    """What to report in place of the diagnosis, as for all pods of a gang."""
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        return self.found.diagnosis
+
+    @property
+    def post_filter_message(self) -> str:
+        """Why PostFilter could not help; empty if it could, or was not run."""
+        if self.post_filter is None or self.post_filter.status is None:
+            return ""
+        return self.post_filter.status.message
+
+    @cached_property
+    def message(self) -> str:
+        """The text of the PodScheduled condition and the FailedScheduling event (spec §2.8)."""
+        return self.words or self.diagnosis.message(self.post_filter_message)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The attempt broke: the pod is tried again after its backoff."""
+
+    pod: PodInfo
+    profile: str
+    found: FeasibleNodes
+    status: Status
+    nomination: Nomination = CLEAR
+    refused: Placed | None = None
+    """What had been decided before Reserve, Permit or the binding failed."""
+    gang: str = ""
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        return self.found.diagnosis
+
+    @property
+    def message(self) -> str:
+        return self.status.message
+
+
+Outcome = Placed | Unschedulable | Failed
+
+
+def rejected_on_node(status: Status) -> Diagnosis:
+    """Return the diagnosis of a pod whose own node is refused: the cluster is one node (§2.7)."""
+    diagnosis = Diagnosis(1, statuses={0: status})
+    diagnosis.unschedulable_plugins.add(status.plugin)
+    return diagnosis
+
+
+def refused(placed: Placed, status: Status) -> Unschedulable | Failed:
+    """Return what a decision came to that Reserve or Permit refused with *status* (spec §2.7)."""
+    pod, profile, found, gang = placed.pod, placed.profile, placed.found, placed.gang
+    if not status.is_rejected:
+        return Failed(pod, profile, found, status, refused=placed, gang=gang)
+    found = replace(found, diagnosis=rejected_on_node(status))
+    return Unschedulable(pod, profile, found, CLEAR, refused=placed, gang=gang)

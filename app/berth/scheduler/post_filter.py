@@ -1,0 +1,21 @@
+"""What can be done for a pod that fits nowhere: PostFilter, which is preemption (spec §2.8)."""
+
+from dataclasses import replace
+
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.outcome import CLEAR, Unschedulable, nomination_of
+
+
+def run_post_filter_plugins(cycle: Cycle, outcome: Unschedulable) -> Unschedulable:
+    """Let PostFilter plugins help the pod, right after *outcome* was found in *cycle*.
+
+    What they want is noted; nothing is done about it. Without nodes they are not run.
+    """
+    if not outcome.diagnosis.num_all_nodes:
+        return replace(outcome, nomination=CLEAR)
+    result = cycle.profile.run_post_filters(
+        cycle.state, cycle.pod, cycle.nodes, outcome.diagnosis, cycle.filters
+    )
+    if result is None:
+        return replace(outcome, nomination=CLEAR)
+    return replace(outcome, post_filter=result, nomination=nomination_of(result.nominated_node))

@@ -1,0 +1,336 @@
+"""Takes pods from the queue and schedules them, one at a time (spec §2.1).
+
+::
+
+    run -> schedule_one -> scheduling_cycle      schedule_pod: find_nodes_that_fit, score_nodes
+                             |                   post_filter, if no node fits
+                             |-- no node ------> preemptions, handle_scheduling_failure
+                             `-- assume, reserve, permit
+                                   `-- binding cycle, as a task of its own
+
+Named after kube-scheduler's ``schedule_one.go``, whose steps are the modules of this package.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from berth.cache.cache import Cache
+from berth.clock import Clock
+from berth.framework.cycle_state import Gang
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.status import Status
+from berth.metrics.scheduler_metrics import SchedulerMetrics
+from berth.profile.profile import Profile
+from berth.profile.waiting_pod import WaitingPod
+from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.binding import Binding, Bindings
+from berth.scheduler.binding_cycle import BindingCycle
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.decisions import DecisionRecord, Decisions
+from berth.scheduler.failure import FailureHandler
+from berth.scheduler.failure_reporter import FailureReporter
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
+from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.preemption import Preemptions
+from berth.scheduler.reservation import Reservation, assume, reserve
+from berth.scheduler.sampling import Sampling
+from berth.scheduler.schedule_pod import schedule_pod
+from berth.scheduler.score_nodes import Select
+from berth.scheduler.signatures import known_failure_of
+from berth.scheduler.with_extenders import ExtenderRound
+
+log = logging.getLogger(__name__)
+
+KNOWN_FAILURES_PER_TURN: Final = 32
+"""So many pods that need no attempt take about as long as one attempt."""
+
+
+class Scheduler:
+    """Schedules one pod after the other; bindings run beside it as tasks.
+
+    All state it changes (queue, cache) is changed without awaiting, so attempts are atomic. Where
+    extenders are waited for, that is before anything is changed, and the filters run again after.
+    """
+
+    def __init__(
+        self,
+        *,
+        profiles: Mapping[str, Profile],
+        queue: SchedulingQueue,
+        cache: Cache,
+        select: Select,
+        sampling: Sampling,
+        extender_round: ExtenderRound,
+        decisions: Decisions,
+        bindings: Bindings,
+        preemptions: Preemptions,
+        binding_cycle: BindingCycle,
+        failures: FailureHandler,
+        failure_reporter: FailureReporter,
+        metrics: SchedulerMetrics,
+        clock: Clock,
+    ) -> None:
+        self.profiles = profiles
+        self.queue = queue
+        self.cache = cache
+        self.decisions = decisions
+        self.bindings = bindings
+        self.binding_cycle = binding_cycle
+        self._select = select
+        self._sampling = sampling
+        self._extender_round = extender_round
+        self._preemptions = preemptions
+        self._failures = failures
+        self._failure_reporter = failure_reporter
+        self._metrics = metrics
+        self._clock = clock
+        self._binding_tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Schedule for ever. Between attempts other tasks have their turn, such as watches."""
+        known_failures = 0
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self.binding_cycle.until_room()
+                queued = self.queue.pop()
+                if queued is None:
+                    await self.queue.wait_ready()
+                    continue
+                if self.apply_known_failure(queued):
+                    known_failures += 1
+                    if known_failures % KNOWN_FAILURES_PER_TURN:
+                        continue
+                else:
+                    for binding in await self.schedule_one(queued):
+                        self._begin_binding_cycle(binding, tasks)
+                await asyncio.sleep(0)
+
+    def _begin_binding_cycle(self, binding: Binding, tasks: asyncio.TaskGroup) -> None:
+        task = tasks.create_task(self.binding_cycle.run(binding), name=f"bind {binding.pod.key}")
+        self._binding_tasks.add(task)
+        task.add_done_callback(self._binding_tasks.discard)
+
+    @property
+    def binding_count(self) -> int:
+        """How many binding cycles are under way."""
+        return len(self._binding_tasks)
+
+    def asks_extenders_about(self, pod: PodInfo) -> bool:
+        """Whether extenders have a say about *pod*."""
+        return self._extender_round.is_due(pod)
+
+    def apply_known_failure(self, queued: QueuedPodInfo) -> bool:
+        """Let a popped pod fail without an attempt, if one of its signature has just failed."""
+        failure = self.queue.known_failure(queued)
+        if failure is None or failure.num_nodes != len(self.cache.table):
+            return False  # what it says of N nodes would not be true of the nodes there are
+        profile = self._profile_for_pod(queued)
+        if profile is None or self._skip_pod_schedule(queued, profile):
+            return True
+        started = self._clock.monotonic()
+        if not self._failures.apply_known_failure(queued, profile, failure, started=started):
+            return False
+        attempt = queued.attempts
+        self.decisions.add_known_failure(queued.pod_info, failure, attempt=attempt, at=started)
+        return True
+
+    async def schedule_one(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
+        """Make one attempt for a popped pod; return what is to be bound.
+
+        That is one pod, none if it has to wait, or all of a gang.
+        """
+        if not self._extender_round.is_due(queued.pod_info):
+            return self.scheduling_cycle(queued)
+        return await self.scheduling_cycle_with_extenders(queued)
+
+    def scheduling_cycle(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
+        """Decide where a popped pod goes, and reserve it; without asking extenders."""
+        profile = self._profile_for_pod(queued)
+        if profile is None or self._skip_pod_schedule(queued, profile):
+            return ()
+        started = self._clock.monotonic()
+        cycle = self._begin_cycle(profile, queued)
+        outcome = schedule_pod(cycle, select=self._select, sampling=self._sampling)
+        if cycle.state.gang is not None:
+            return self._schedule_gang(Member(queued, cycle, outcome), cycle.state.gang, started)
+        if isinstance(outcome, Unschedulable):
+            outcome = run_post_filter_plugins(cycle, outcome)
+        return self._finish(queued, cycle, outcome, started)
+
+    async def scheduling_cycle_with_extenders(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
+        """Do the same with extenders; the pod may be gone before they have answered."""
+        profile = self._profile_for_pod(queued)
+        if profile is None or self._skip_pod_schedule(queued, profile):
+            return ()
+        started = self._clock.monotonic()
+        attempt = await self._extender_round.schedule_pod(profile, queued)
+        if attempt is None:
+            self.queue.done(queued.uid)
+            return ()
+        cycle, outcome = attempt.cycle, attempt.outcome
+        if cycle.state.gang is not None and isinstance(outcome, Placed):
+            status = Status.error(f"{cycle.state.gang.name}: {NO_EXTENDERS}")
+            outcome = replace(refused(outcome, status), nomination=KEEP)
+        return self._finish(queued, cycle, outcome, started)
+
+    def _begin_cycle(self, profile: Profile, queued: QueuedPodInfo) -> Cycle:
+        return Cycle.begin(
+            profile, queued.pod_info, cache=self.cache, nominator=self.queue.nominator
+        )
+
+    def _profile_for_pod(self, queued: QueuedPodInfo) -> Profile | None:
+        """Return whose plugins decide; None, and the pod is done with, if there is no profile."""
+        name = queued.pod.spec.scheduler_name
+        profile = self.profiles.get(name)
+        if profile is None:
+            log.error("no profile for pod", extra={"pod": queued.key, "scheduler_name": name})
+            self.queue.done(queued.uid)
+        return profile
+
+    def _skip_pod_schedule(self, queued: QueuedPodInfo, profile: Profile) -> bool:
+        """Be done with a pod that is being deleted, or is assumed on a node already."""
+        pod = queued.pod
+        if pod.metadata.deletion_timestamp is not None:
+            note = f"skip schedule deleting pod: {pod.metadata.namespace}/{pod.metadata.name}"
+            self._failure_reporter.record_event(pod, profile, note)
+        elif not self.cache.is_assumed(queued.uid):
+            return False
+        self.queue.done(queued.uid)
+        return True
+
+    def _finish(
+        self, queued: QueuedPodInfo, cycle: Cycle, outcome: Outcome, started: float
+    ) -> tuple[Binding, ...]:
+        """Reserve the node; if there is none, have victims evicted and requeue the pod."""
+        self._failure_reporter.drop(queued.uid)
+        self._measure(outcome, started)
+        if isinstance(outcome, Placed):
+            reserved = self._prepare_for_binding_cycle(queued, cycle, outcome, started)
+            if isinstance(reserved, Reservation):
+                self._record(outcome, queued, started)
+                return (self._hand_over(reserved),)
+            outcome = reserved
+        elif isinstance(outcome, Unschedulable):
+            self._preempt(outcome)
+        record = self._record(outcome, queued, started)
+        known_failure = None
+        if isinstance(outcome, Unschedulable):
+            known_failure = known_failure_of(
+                outcome, record, cycle.profile, has_nominations=len(self.queue.nominator) > 0
+            )
+        self._failures.handle_scheduling_failure(
+            queued, cycle.profile, outcome, started=started, known_failure=known_failure
+        )
+        return ()
+
+    def _prepare_for_binding_cycle(
+        self, queued: QueuedPodInfo, cycle: Cycle, placed: Placed, started: float
+    ) -> Reservation | Unschedulable | Failed:
+        """Assume the pod on its node and run Reserve and Permit; give all back if one refuses it.
+
+        Every step registers its undo before the next one runs (spec §2.7).
+        """
+        profile, state = cycle.profile, cycle.state
+        assumed = queued.pod_info.on_node(placed.node_name)
+        with ExitStack() as undo:
+            status = assume(assumed, self.cache, undo)
+            if status is None:
+                self.queue.assumed(assumed)
+                self.queue.nominator.delete_nominated_pod_if_exists(queued.uid)
+                status = reserve(assumed, profile, state, undo)
+            if status is None:
+                permit = profile.run_permit(state, assumed, placed.node_name)
+                if not isinstance(permit, Status):
+                    waiting = WaitingPod(assumed, permit) if permit else None
+                    kept = undo.pop_all()
+                    return Reservation(queued, profile, state, assumed, started, kept, waiting)
+                status = permit
+        return refused(placed, status)
+
+    def _hand_over(self, reservation: Reservation) -> Binding:
+        """Leave a reservation to the binding cycle; try the pods again that plugins want tried."""
+        self.queue.activate_all(reservation.state.pods_to_activate)
+        return self.bindings.add(reservation)
+
+    def _preempt(self, outcome: Unschedulable) -> None:
+        """Have the pods evicted that PostFilter chose, if it did."""
+        result = outcome.post_filter
+        if result is None or result.status is not None or result.preemption is None:
+            return
+        chosen = result.preemption.chosen
+        if chosen is not None:
+            self._preemptions.order(outcome.pod, profile=outcome.profile, chosen=chosen)
+
+    def _measure(self, outcome: Outcome, started: float) -> None:
+        """Record what finding a node took, and which plugins ruled nodes out."""
+        profile, placed = outcome.profile, outcome if isinstance(outcome, Placed) else None
+        self._metrics.decided(
+            profile,
+            seconds=self._clock.monotonic() - started,
+            found=placed is not None,
+            scored=placed is not None and placed.scores is not None,
+        )
+        for plugin, verdict in outcome.found.diagnosis.verdicts:
+            rejected = verdict.rejected()
+            if rejected is not None:
+                self._metrics.rejected_nodes(profile, plugin, int(np.count_nonzero(rejected)))
+
+    def _record(self, outcome: Outcome, queued: QueuedPodInfo, started: float) -> DecisionRecord:
+        return self.decisions.add(
+            outcome, nodes=self.cache.table, attempt=queued.attempts, at=started
+        )
+
+    # Gangs.
+
+    def _schedule_gang(self, leader: Member, gang: Gang, started: float) -> tuple[Binding, ...]:
+        """Give all of *gang* nodes, or none of them."""
+
+        def reserve_for(member: Member) -> Member:
+            self._failure_reporter.drop(member.queued.uid)
+            self._measure(member.outcome, started)
+            if not isinstance(member.outcome, Placed):
+                return member
+            reserved = self._prepare_for_binding_cycle(
+                member.queued, member.cycle, member.outcome, started
+            )
+            if isinstance(reserved, Reservation):
+                return replace(member, reservation=reserved)
+            return replace(member, outcome=reserved)
+
+        attempt = schedule_gang(leader, gang, try_member=self._try_member, reserve=reserve_for)
+        if attempt.is_complete:
+            bindings = []
+            for member in attempt.members:
+                self._record(member.outcome, member.queued, started)
+                assert member.reservation is not None
+                bindings.append(self._hand_over(member.reservation))
+            return tuple(bindings)
+        for queued, profile, outcome in attempt.undo():
+            self._record(outcome, queued, started)
+            self._failures.handle_scheduling_failure(queued, profile, outcome, started=started)
+        return ()
+
+    def _try_member(self, key: str) -> Member | None:
+        """Find a node for one of a gang that is not the first; None if it is not to be had."""
+        queued = self.queue.pop_specific_pod(key)
+        profile = self._profile_for_pod(queued) if queued is not None else None
+        if queued is None or profile is None or self._skip_pod_schedule(queued, profile):
+            return None
+        cycle = self._begin_cycle(profile, queued)
+        if self._extender_round.is_due(queued.pod_info):
+            found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
+            outcome: Outcome = Failed(
+                queued.pod_info, profile.name, found, Status.error(NO_EXTENDERS)
+            )
+        else:
+            outcome = schedule_pod(cycle, select=self._select, sampling=self._sampling)
+        return Member(queued, cycle, outcome)
