@@ -21,6 +21,7 @@ from berth.config import errors
 from berth.config.errors import ConfigError
 from berth.config.plugin_references import references
 from berth.config.types import ExtensionPoint, KubeSchedulerConfiguration
+from berth.field_errors import join
 from berth.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
@@ -95,7 +96,7 @@ class KnownPlugins:
         """
         problems = [
             errors.forbidden(
-                errors.join("profiles", i, "pluginConfig", j, "args"),
+                join("profiles", i, "pluginConfig", j, "args"),
                 f"plugin {given.name} ({self.origins[given.name]}) takes no args",
             )
             for i, profile in enumerate(config.profiles)

@@ -9,9 +9,10 @@ import httpx
 import msgspec
 
 from berth.clock import FakeClock
-from berth.cluster.resources import VERBS, FieldError, Object, ResourceType, Strategy
+from berth.cluster.resources import VERBS, Object, ResourceType, Strategy
 from berth.cluster.server import ApiServer
 from berth.cluster.store import Store
+from berth.field_errors import FieldError
 
 NOW = 1_700_000_000.0
 NOW_TEXT = "2023-11-14T22:13:20Z"

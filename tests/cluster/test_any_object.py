@@ -9,12 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from berth.clock import FakeClock
-from berth.cluster import schema
 from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.registry import RESOURCES
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schema import Field, ListOf, MapOf, Ref, Scalar, Type
+from berth.cluster.schemas.types import ANYTHING, Field, ListOf, MapOf, Scalar, Schema, Type
 from berth.cluster.server import ApiServer
 from berth.cluster.store import Store
 from tests.cluster.serving import NOW
@@ -26,12 +25,16 @@ TEXTS = st.sampled_from(
 NUMBERS = st.sampled_from([0, 1, -1, 2**31, 2**63 - 1, -(2**63)])
 SCALARS: dict[str, st.SearchStrategy[Any]] = {
     "string": TEXTS,
-    "integer": NUMBERS,
+    "bytes": TEXTS | st.sampled_from(["YQ==", "/wA="]),
+    "int32": NUMBERS,
+    "int64": NUMBERS,
+    "number": NUMBERS | st.floats(),
     "boolean": st.booleans(),
     "Time": TEXTS,
+    "MicroTime": TEXTS,
     "Quantity": TEXTS | NUMBERS | st.sampled_from([0.5, 1e308]),
     "IntOrString": TEXTS | NUMBERS,
-    "any": st.sampled_from([{}, [], "x", {"a": {"b": []}}]),
+    **dict.fromkeys(ANYTHING, st.sampled_from([{}, [], "x", {"a": {"b": []}}])),
 }
 
 
@@ -47,16 +50,16 @@ def values(draw: st.DrawFn, each: Type, depth: int) -> Any:
         case MapOf(item):
             keys = draw(st.lists(TEXTS, max_size=2))
             return {key: values(draw, item, depth - 1) for key in keys}
-        case Ref(model):
-            return fields(draw, model, depth)
+        case Schema():
+            return fields(draw, each, depth)
 
 
-def fields(draw: st.DrawFn, model: str, depth: int) -> Object:
-    """Some of the fields of a model; of those that are required, nearly all."""
-    known = schema.schema(model).fields
+def fields(draw: st.DrawFn, schema: Schema, depth: int) -> Object:
+    """Some of the fields of an object type; of those that are required, nearly all."""
+    known = schema.fields
 
     def likely(field: Field) -> int:
-        return 9 if field.required else 3 if depth > 0 else 0
+        return 9 if field.is_required else 3 if depth > 0 else 0
 
     chosen = [name for name, each in known.items() if draw(st.integers(0, 9)) < likely(each)]
     return {name: values(draw, known[name].type, depth - 1) for name in chosen}
@@ -65,7 +68,7 @@ def fields(draw: st.DrawFn, model: str, depth: int) -> Object:
 @st.composite
 def objects(draw: st.DrawFn) -> tuple[ResourceType, Object]:
     resource = draw(st.sampled_from(RESOURCES))
-    obj = fields(draw, schema.model_of(resource), 4)
+    obj = fields(draw, resource.schema, 4)
     for key in ("kind", "apiVersion"):
         obj.pop(key, None)
     metadata = obj.setdefault("metadata", {})

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.errors import LONGEST_CAUSE, MOST_CAUSES, invalid
-from berth.cluster.resources import FieldError
 from berth.documents import DEPTH_LIMIT
+from berth.field_errors import FieldError
 from tests.cluster.serving import PODS as PODS_TYPE
 from tests.cluster.serving import Serving, pod, status
 from tests.test_documents import LAUGHS
@@ -135,7 +135,7 @@ async def test_numbers_of_more_than_64_bits(serving: Serving) -> None:
     assert (code, answer["message"]) == (
         400,
         'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal number '
-        "9223372036854775808 into Go struct field PodSpec.spec.priority of type int64",
+        "9223372036854775808 into Go struct field PodSpec.spec.priority of type int32",
     )
 
 

@@ -71,7 +71,7 @@ async def test_every_reference_leads_somewhere(client: httpx.AsyncClient) -> Non
     for document in found:
         targets = {*references(document)}
         assert targets
-        assert all(resolve(document, each)["type"] for each in targets)
+        assert all(isinstance(resolve(document, each), dict) for each in targets)
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.group_version + each.kind)
@@ -92,12 +92,14 @@ def test_kubectl_finds_each_kind_and_what_its_patch_takes(resource: ResourceType
 
 def test_a_merging_list_says_so() -> None:
     document = openapi.document(by_path(RESOURCES)["/api/v1"])
-    properties = document["components"]["schemas"]["v1.PodSpec"]["properties"]
+    properties = document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"]
     containers = dict(properties["containers"])
     assert containers.pop("description")
     assert containers == {
         "type": "array",
-        "items": {"$ref": "#/components/schemas/v1.Container"},
+        "items": {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"},
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
         "x-kubernetes-patch-strategy": "merge",
         "x-kubernetes-patch-merge-key": "name",
     }
@@ -107,9 +109,9 @@ def test_a_merging_list_says_so() -> None:
 async def test_swagger_says_the_same(client: httpx.AsyncClient) -> None:
     document = (await client.get("/openapi/v2")).json()
     assert document["swagger"] == "2.0"
-    pod = document["definitions"]["v1.Pod"]
+    pod = document["definitions"]["io.k8s.api.core.v1.Pod"]
     assert pod[openapi.GVK] == [{"group": "", "kind": "Pod", "version": "v1"}]
-    assert pod["properties"]["spec"] == {"$ref": "#/definitions/v1.PodSpec"}
+    assert pod["properties"]["spec"] == {"$ref": "#/definitions/io.k8s.api.core.v1.PodSpec"}
     patch = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
     assert patch["consumes"] == [*PATCH_TYPES]
     assert {"name": "dryRun", "in": "query", "type": "string"}.items() <= patch["parameters"][

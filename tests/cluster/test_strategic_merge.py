@@ -3,9 +3,15 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.cluster.patch import PatchError, PatchMismatchError
+from berth.cluster.schemas import builtin
 from berth.cluster.strategic_merge import strategic_merge
+
+POD, NODE = (builtin.schema(f"io.k8s.api.core.v1.{kind}") for kind in ("Pod", "Node"))
+DEPLOYMENT = builtin.schema("io.k8s.api.apps.v1.Deployment")
 
 A, B, C = ({"name": name, "image": name} for name in "abc")
 
@@ -23,7 +29,7 @@ def containers(*items: Any, **more: Any) -> dict[str, Any]:
             containers(A, {"name": "b", "image": "new"}),
             id="an element is found by its key",
         ),
-        pytest.param(containers(A), containers(B), containers(A, B), id="a new one is appended"),
+        pytest.param(containers(A), containers(B), containers(B, A), id="a new one comes first"),
         pytest.param(
             containers(A, B),
             containers({"name": "a", "$patch": "delete"}),
@@ -52,7 +58,7 @@ def containers(*items: Any, **more: Any) -> dict[str, Any]:
             containers({"name": "a", "env": [{"name": "X", "value": "1"}]}),
             containers({"name": "a", "env": [{"name": "Y", "value": "2"}]}),
             containers(
-                {"name": "a", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]}
+                {"name": "a", "env": [{"name": "Y", "value": "2"}, {"name": "X", "value": "1"}]}
             ),
             id="lists inside elements merge by their own key",
         ),
@@ -71,7 +77,7 @@ def containers(*items: Any, **more: Any) -> dict[str, Any]:
         pytest.param(
             {"metadata": {"finalizers": ["a", "b"]}},
             {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"], "finalizers": ["c", "b"]}},
-            {"metadata": {"finalizers": ["b", "c"]}},
+            {"metadata": {"finalizers": ["c", "b"]}},
             id="finalizers are a set",
         ),
         pytest.param(
@@ -151,7 +157,7 @@ def containers(*items: Any, **more: Any) -> dict[str, Any]:
 )
 def test_pods(document: Any, patch: Any, want: Any) -> None:
     before = repr(document)
-    assert strategic_merge(document, patch, "V1Pod") == want
+    assert strategic_merge(document, patch, POD) == want
     assert repr(document) == before
 
 
@@ -164,13 +170,13 @@ def test_pods(document: Any, patch: Any, want: Any) -> None:
     ],
 )
 def test_taints_are_replaced(taints: Any, patch: Any, want: Any) -> None:
-    patched = strategic_merge({"spec": {"taints": taints}}, {"spec": {"taints": patch}}, "V1Node")
+    patched = strategic_merge({"spec": {"taints": taints}}, {"spec": {"taints": patch}}, NODE)
     assert patched == {"spec": want}
 
 
 def test_templates_of_workloads_merge_like_pods() -> None:
     patch = {"spec": {"template": containers({"name": "b", "image": "new"})}}
-    patched = strategic_merge({"spec": {"template": containers(A, B)}}, patch, "V1Deployment")
+    patched = strategic_merge({"spec": {"template": containers(A, B)}}, patch, DEPLOYMENT)
     assert patched["spec"]["template"] == containers(A, {"name": "b", "image": "new"})
 
 
@@ -187,7 +193,7 @@ def test_templates_of_workloads_merge_like_pods() -> None:
 )
 def test_bad_patches(patch: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
-        strategic_merge(containers(A), patch, "V1Pod")
+        strategic_merge(containers(A), patch, POD)
 
 
 def test_long_lists_are_merged_in_one_go() -> None:
@@ -208,7 +214,7 @@ def test_long_lists_are_merged_in_one_go() -> None:
         before = containers(*({"name": name} for name in reversed(names)))
         order = {"$setElementOrder/containers": [{"name": name} for name in names]}
         patch = containers(*({"name": name, "image": "x"} for name in names), **order)
-        merged = strategic_merge(before, patch, "V1Pod")
+        merged = strategic_merge(before, patch, POD)
         assert [each["name"] for each in merged["spec"]["containers"]] == names
         return Name.compared
 
@@ -226,5 +232,73 @@ def test_long_sets_are_merged_in_one_go() -> None:
             "$deleteFromPrimitiveList/finalizers": finalizers(range(10_000)),
         }
     }
-    merged = strategic_merge(before, patch, "V1Pod")
+    merged = strategic_merge(before, patch, POD)
     assert merged["metadata"]["finalizers"] == finalizers(range(10_000, 30_000))
+
+
+NAMES = st.sampled_from("abcdef")
+ELEMENTS = st.lists(NAMES, unique=True, max_size=5)
+
+
+def interleaved(others: list[str], spoken_of: list[str], server: list[str]) -> list[str]:
+    """Merge two lists without common members, as documented for the API server.
+
+    Of two elements that the server knew, the one that it had before the other goes first; else the
+    one that the client speaks of.
+    """
+    if not others or not spoken_of:
+        return others + spoken_of
+    left, right = others[0], spoken_of[0]
+    if right in server and server.index(left) < server.index(right):
+        return [left, *interleaved(others[1:], spoken_of, server)]
+    return [right, *interleaved(others, spoken_of[1:], server)]
+
+
+def oracle(server: list[str], patch: list[str], gone: list[str], order: list[str] | None) -> Any:
+    """Return the names in the merged list, by the definition and in no hurry."""
+    there = [name for name in {*server, *patch} if name not in gone]
+    wanted = patch if order is None else order
+    spoken_of = sorted((name for name in there if name in wanted), key=wanted.index)
+    others = sorted((name for name in there if name not in wanted), key=server.index)
+    return interleaved(others, spoken_of, server)
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> tuple[list[str], list[str], list[str], list[str] | None]:
+    """What the server has; what a patch sets, takes away, and in which order it wants it."""
+    server, patch = draw(ELEMENTS), draw(ELEMENTS)
+    gone = [name for name in draw(ELEMENTS) if name not in patch]
+    if not draw(st.booleans()):
+        return server, patch, gone, None
+    more = [name for name in draw(ELEMENTS) if name not in patch and name not in gone]
+    return server, patch, gone, draw(st.permutations([*patch, *more]))
+
+
+@given(changes())
+def test_elements_are_ordered_as_on_a_real_server(
+    change: tuple[list[str], list[str], list[str], list[str] | None],
+) -> None:
+    server, patch, gone, order = change
+    before = containers(*({"name": name, "image": "old"} for name in server))
+    elements = [{"name": name, "image": "new"} for name in patch]
+    elements += [{"name": name, "$patch": "delete"} for name in gone]
+    directive = {} if order is None else {ORDER: [{"name": name} for name in order]}
+    merged = strategic_merge(before, containers(*elements, **directive), POD)
+    got = [(each["name"], each["image"]) for each in merged["spec"]["containers"]]
+    want = oracle(server, patch, gone, order)
+    assert got == [(name, "new" if name in patch else "old") for name in want]
+
+
+ORDER = "$setElementOrder/containers"
+
+
+@given(changes())
+def test_values_of_sets_are_ordered_as_on_a_real_server(
+    change: tuple[list[str], list[str], list[str], list[str] | None],
+) -> None:
+    server, patch, gone, order = change
+    body: Any = {"finalizers": patch, "$deleteFromPrimitiveList/finalizers": gone}
+    if order is not None:
+        body["$setElementOrder/finalizers"] = order
+    merged = strategic_merge({"metadata": {"finalizers": server}}, {"metadata": body}, POD)
+    assert merged["metadata"]["finalizers"] == oracle(server, patch, gone, order)

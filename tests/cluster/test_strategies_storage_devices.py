@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from berth.cluster import schema
 from berth.cluster.columns import devices as device_columns
 from berth.cluster.columns import pod_disruption_budget as budget_columns
 from berth.cluster.columns import storage as storage_columns
 from berth.cluster.columns.cells import Since
 from berth.cluster.registry import find
 from berth.cluster.resources import Column, Object, ResourceType, Strategy
+from berth.cluster.schemas import checks
 from berth.cluster.strategies import devices, storage
 from berth.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
 from tests.cluster.bodies import complaints, stored
@@ -198,7 +198,7 @@ def served(group: str, plural: str) -> ResourceType:
     ],
 )
 def test_values_that_the_models_say_little_of(plural: str, obj: Object) -> None:
-    assert schema.misfit(served("resource.k8s.io", plural), obj) is None
+    assert checks.misfit(served("resource.k8s.io", plural).schema, obj) is None
 
 
 AT = "2026-11-20T13:06:10Z"

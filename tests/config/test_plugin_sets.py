@@ -182,7 +182,7 @@ def test_the_default_profile_runs_everything_in_its_order() -> None:
         pytest.param(
             plugins(multi_point=plugin_set("Other")),
             [
-                'plugins.queueSort: Invalid value: ["Other", "Sort"]: '
+                'plugins.queueSort: Invalid value: ["Other","Sort"]: '
                 "exactly one queue sort plugin is needed"
             ],
             id="two sort",
@@ -194,10 +194,7 @@ def test_the_default_profile_runs_everything_in_its_order() -> None:
         ),
         pytest.param(
             plugins(placement_generate=plugin_set("P Q")),
-            [
-                'plugins.placementGenerate: Invalid value: ["P", "Q"]: '
-                "only one plugin can be enabled"
-            ],
+            ['plugins.placementGenerate: Invalid value: ["P","Q"]: only one plugin can be enabled'],
             id="two generate placements",
         ),
         pytest.param(

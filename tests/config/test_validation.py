@@ -230,7 +230,7 @@ def test_valid(valid: KubeSchedulerConfiguration) -> None:
                 )
             ),
             [
-                'profiles[1].pluginConfig.args: Invalid value: {"x": 1}: '
+                'profiles[1].pluginConfig.args: Invalid value: {"x":1}: '
                 "queueSort must be the same for all profiles"
             ],
             id="profiles that sort with other args",

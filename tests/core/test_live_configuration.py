@@ -45,7 +45,9 @@ class Scene(Harness):
         self.queue.check_invariants()
 
     def waiting(self) -> dict[str, str]:
-        return {q.pod.metadata.name: part for part in SubQueue for q in self.queue.pods(part)}
+        return {
+            q.pod.metadata.name: part for part in SubQueue for q in self.queue.sub_queues.pods(part)
+        }
 
 
 async def test_pods_are_scheduled_by_the_new_profile() -> None:
@@ -111,7 +113,7 @@ async def test_rests_that_have_begun_are_served_out() -> None:
     scene.queue.flush_backoff_completed()
     await scene.until_idle()
 
-    (resting,) = scene.queue.pods(SubQueue.BACKOFF)
+    (resting,) = scene.queue.sub_queues.pods(SubQueue.BACKOFF)
     assert scene.live.current.pod_max_backoff_seconds == 60
     assert resting.backoff_expiration == scene.clock.now() + 60
 

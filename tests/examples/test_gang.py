@@ -38,7 +38,7 @@ async def test_nobody_is_tried_until_all_members_exist(harness: Harness) -> None
     await harness.until_idle()
 
     assert harness.placements() == {}
-    assert harness.queue.pending_counts()["gated"] == 2
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 2
 
     harness.put(member("c"))
     await harness.until_idle()
@@ -101,13 +101,13 @@ async def test_a_size_that_is_no_number_gates_the_pod(harness: Harness, size: st
     harness.put(node("n1"), member("a", size=size))
     await harness.until_idle()
 
-    assert harness.queue.pending_counts()["gated"] == 1
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 1
 
 
 async def test_a_member_with_a_scheduling_gate_is_none_yet(harness: Harness) -> None:
     harness.put(node("n1"), member("held", size=2, gates=["later"]), member("a", size=2))
     await harness.until_idle()
-    assert harness.queue.pending_counts()["gated"] == 2
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 2
 
     harness.put(member("held", size=2))
     await harness.until_idle()

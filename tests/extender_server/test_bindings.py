@@ -376,12 +376,12 @@ async def test_room_that_is_given_back_wakes_who_waits_for_it_in_our_own_queue(
         queue.delete(other)
     world.harness.put(large)
     await world.harness.until_idle()
-    assert queue.sub_queue_of(large.key) is SubQueue.UNSCHEDULABLE
+    assert queue.sub_queues.place_of(large.key) is SubQueue.UNSCHEDULABLE
 
     world.api.may_answer.set()
     assert "cannot be bound" in await binding
 
-    assert queue.sub_queue_of(large.key) is SubQueue.BACKOFF
+    assert queue.sub_queues.place_of(large.key) is SubQueue.BACKOFF
 
 
 async def test_room_that_is_taken_is_told_to_our_own_queue(world: World) -> None:

@@ -97,7 +97,9 @@ async def test_room_is_not_given_away_while_a_bind_is_in_doubt() -> None:
         cluster.proxy.faults = []
         await cluster.create_pods("second", cpu="1")
         cluster.pods.remove("/api/v1/namespaces/default/pods/second")
-        await cluster.until(lambda: cluster.service.queue.pending_counts()["unschedulable"] == 1)
+        await cluster.until(
+            lambda: cluster.service.queue.sub_queues.pending_counts()["unschedulable"] == 1
+        )
         await cluster.until(lambda: cluster.service.is_idle)
 
         assert dict(cluster.proxy.bound) == dict.fromkeys(cluster.pods, 1)

@@ -11,16 +11,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from berth.cluster.access.policy import CLUSTER_ROLES, ROLES
-from tests.helm.cases import of_mode
-from tests.helm.installation import (
-    PODS,
-    Installation,
-    Observed,
-    installed,
-    passes_helm_test,
-)
-from tests.helm.rendering import Object, of_kind, render
-from tests.up.test_scenarios import (
+from tests.embedded.test_scenarios import (
     CLAIMS,
     DEVICE_CLASSES,
     PRIORITIES,
@@ -37,7 +28,16 @@ from tests.up.test_scenarios import (
     with_device,
     with_volume,
 )
-from tests.up.world import pod
+from tests.embedded.world import pod
+from tests.helm.cases import of_mode
+from tests.helm.installation import (
+    PODS,
+    Installation,
+    Observed,
+    installed,
+    passes_helm_test,
+)
+from tests.helm.rendering import Object, of_kind, render
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
 

@@ -106,7 +106,7 @@ async def test_a_standby_knows_everything_and_does_nothing(scene: Scene) -> None
         await until(lambda: service.pods.synced.is_set() and service.nodes.synced.is_set())
         await asyncio.sleep(0.3)
 
-        assert service.queue.pending_counts()["active"] == 1
+        assert service.queue.sub_queues.pending_counts()["active"] == 1
         assert service.cache.counts()["nodes"] == 1
         assert not service.scheduler.binding_cycle.scheduled
         assert await scene.node_of_pod() == ""

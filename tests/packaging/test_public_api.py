@@ -73,6 +73,22 @@ def _own_doc(thing: object) -> bool:
     return (inspect.isfunction(thing) or inspect.ismodule(thing)) and bool(thing.__doc__)
 
 
+@pytest.mark.parametrize("module", [plugin, testing])
+def test_every_method_of_a_public_class_is_described(module: ModuleType) -> None:
+    """By itself, or by the class that it inherits the method from."""
+    classes = [thing for name in module.__all__ if inspect.isclass(thing := getattr(module, name))]
+    bare = [
+        f"{kind.__name__}.{name}"
+        for kind in classes
+        if kind.__module__.startswith("berth")
+        for name, member in vars(kind).items()
+        if not name.startswith("_")
+        and (inspect.isroutine(member) or isinstance(member, property))
+        and not inspect.getdoc(getattr(kind, name))
+    ]
+    assert bare == []
+
+
 def test_the_example_in_the_docstring_works() -> None:
     example = re.search(r"::\n\n((?:    .*\n|\n)+)", plugin.__doc__ or "")
     assert example is not None

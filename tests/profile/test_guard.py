@@ -234,7 +234,7 @@ async def test_the_attempt_fails_and_says_whose_fault_it_is(
 
     assert told == want
     assert "bad" not in harness.placements()
-    assert harness.queue.pending_counts()["backoff"] == 1
+    assert harness.queue.sub_queues.pending_counts()["backoff"] == 1
 
 
 async def test_a_bind_that_raises_leaves_the_pod_to_be_tried_again() -> None:
@@ -339,7 +339,7 @@ async def test_a_pod_whose_gate_is_broken_waits(misdeed: Misdeed) -> None:
 
     await tried(harness, pod("bad"))
 
-    assert harness.queue.pending_counts()["gated"] == 1
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 1
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def histories(of_kinds: st.SearchStrategy[Kind], *more: st.SearchStrategy[Step])
 
 def outcome(harness: Harness) -> dict[str, object]:
     queue, pods = harness.queue, harness.cluster.pods
-    waiting = {key: queue.get(key) for key in pods}
+    waiting = {key: queue.sub_queues.get(key) for key in pods}
     return {
         "placements": harness.placements(),
         "nominations": {key: pod.status.nominated_node_name for key, pod in pods.items()},
@@ -176,7 +176,7 @@ def outcome(harness: Harness) -> dict[str, object]:
         "events": {event.pod: event for event in harness.cluster.events},
         "attempts": {key: queued.attempts for key, queued in waiting.items() if queued},
         "failures": {key: queued.unschedulable_count for key, queued in waiting.items() if queued},
-        "places": {key: queue.sub_queue_of(key) for key in pods},
+        "places": {key: queue.sub_queues.place_of(key) for key in pods},
     }
 
 

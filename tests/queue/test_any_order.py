@@ -109,7 +109,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule()
     def pop(self) -> None:
-        counts = self.world.queue.pending_counts()
+        counts = self.world.queue.sub_queues.pending_counts()
         queued = self.world.queue.pop()
         if queued is None:
             assert counts["active"] == 0
@@ -181,16 +181,16 @@ class AnyOrder(RuleBasedStateMachine):
         waiting = {
             key: queued.uid
             for key in (f"default/{name}" for name in NAMES)
-            if (queued := queue.get(key)) is not None
+            if (queued := queue.sub_queues.get(key)) is not None
         }
         assert waiting == {key: self.world.pods[key].metadata.uid for key in self._waiting()}
-        assert sum(queue.pending_counts().values()) == len(waiting)
+        assert sum(queue.sub_queues.pending_counts().values()) == len(waiting)
         assert all(queue.is_in_flight(uid) for uid in self.in_flight)
 
     @invariant()
     def waiting_pods_are_the_newest_we_know(self) -> None:
         for key in self._waiting():
-            queued = self.world.queue.get(key)
+            queued = self.world.queue.sub_queues.get(key)
             assert queued is not None
             assert queued.pod is self.world.pods[key]
 

@@ -54,13 +54,13 @@ def test_the_pod_has_a_new_history() -> None:
     world.clock.advance(3)
     world.give_back(queued, "Fit", pending=["Quota"])
 
-    taken_back = world.queue.get("default/p")
+    taken_back = world.queue.sub_queues.get("default/p")
 
     assert taken_back is not None
     assert taken_back.timestamp == 1003.0
     assert taken_back.backoff_expiration is None
     assert not taken_back.was_flushed_from_unschedulable
-    assert world.queue.rejected_counts() == {
+    assert world.queue.sub_queues.rejected_counts() == {
         ("Fit", "default-scheduler"): 1,
         ("Quota", "default-scheduler"): 1,
     }

@@ -59,19 +59,19 @@ def test_a_gated_pod_knows_its_gate_and_is_counted() -> None:
     gate.closed_for = {"p"}
     world = World(listens("Gate", POD_ADD), listens("Gate", ASSIGNED_POD_DELETE), gates=[gate])
     world.add(pod("p"))
-    queued = world.queue.get("default/p")
+    queued = world.queue.sub_queues.get("default/p")
 
     assert queued is not None
     assert queued.unschedulable_plugins == {"Gate"}
     assert queued.gating_plugin == "Gate"
     assert queued.initial_attempt_timestamp is None
-    assert world.queue.pending_counts() == {
+    assert world.queue.sub_queues.pending_counts() == {
         "active": 0,
         "backoff": 0,
         "unschedulable": 0,
         "gated": 1,
     }
-    assert world.queue.rejected_counts() == {("Gate", "default-scheduler"): 1}
+    assert world.queue.sub_queues.rejected_counts() == {("Gate", "default-scheduler"): 1}
     assert world.queue.incoming_counts() == {("unschedulable", "UnschedulablePodAdd"): 1}
 
 

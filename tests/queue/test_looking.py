@@ -48,9 +48,9 @@ async def test_when_a_pod_is_tried_next_at_the_latest() -> None:
 
     now, queue = harness.clock.now(), harness.queue
     found = {
-        queued.pod_info.name: (name, queue.next_try(queued))
+        queued.pod_info.name: (name, queue.sub_queues.next_try(queued))
         for name in SubQueue
-        for queued in queue.waiting(name)
+        for queued in queue.sub_queues.in_any_order(name)
     }
     assert found == {
         "active": (SubQueue.ACTIVE, None),
@@ -64,6 +64,6 @@ async def test_when_a_pod_is_tried_next_at_the_latest() -> None:
 async def test_the_same_pods_are_seen_in_order_and_without(sub_queue: SubQueue) -> None:
     harness = Harness()
     harness.put(*(pod(f"p{i}", priority=i % 3) for i in range(9)), pod("g", gates=["x"]))
-    seen = {queued.key for queued in harness.queue.waiting(sub_queue)}
+    seen = {queued.key for queued in harness.queue.sub_queues.in_any_order(sub_queue)}
 
-    assert seen == {queued.key for queued in harness.queue.pods(sub_queue)}
+    assert seen == {queued.key for queued in harness.queue.sub_queues.pods(sub_queue)}

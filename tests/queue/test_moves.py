@@ -82,7 +82,7 @@ def test_hints_of_another_profile_do_not_count() -> None:
     world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
 
     assert world.places() == {"p": "unschedulable"}
-    assert world.queue.rejected_counts() == {("Fit", "another"): 1}
+    assert world.queue.sub_queues.rejected_counts() == {("Fit", "another"): 1}
 
 
 @pytest.mark.parametrize(
@@ -196,11 +196,14 @@ def test_sub_queues_can_be_listed() -> None:
     world.reject(pod("failed"))
     world.add(pod("low"), pod("high", priority=1))
 
-    listed = {where: [q.pod.metadata.name for q in world.queue.pods(where)] for where in SubQueue}
+    listed = {
+        where: [q.pod.metadata.name for q in world.queue.sub_queues.pods(where)]
+        for where in SubQueue
+    }
     assert listed == {
         SubQueue.ACTIVE: ["high", "low"],
         SubQueue.BACKOFF: ["failed"],
         SubQueue.UNSCHEDULABLE: ["unschedulable"],
         SubQueue.GATED: [],
     }
-    assert world.queue.rejected_counts() == {("Fit", PROFILE): 1}
+    assert world.queue.sub_queues.rejected_counts() == {("Fit", PROFILE): 1}

@@ -34,7 +34,7 @@ def test_pop_counts_the_attempt_and_leaves_the_last_rejectors() -> None:
         {"Permit"},
     )
     assert world.queue.is_in_flight(queued.uid)
-    assert world.queue.rejected_counts() == {}
+    assert world.queue.sub_queues.rejected_counts() == {}
 
 
 def test_the_first_attempt_is_dated_once() -> None:
@@ -103,8 +103,8 @@ def test_delete_forgets_a_pod_wherever_it_waits(where: str) -> None:
 
     assert world.places() == {}
     assert len(world.queue.nominator) == 0
-    assert world.queue.rejected_counts() == {}
-    assert set(world.queue.pending_counts().values()) == {0}
+    assert world.queue.sub_queues.rejected_counts() == {}
+    assert set(world.queue.sub_queues.pending_counts().values()) == {0}
     world.queue.check_invariants()
 
 
@@ -139,7 +139,7 @@ def test_an_update_in_backoff_changes_the_object_and_the_order_but_not_the_place
     world.update(changed)
 
     assert world.places() == {"a": "backoff", "b": "backoff"}
-    queued = world.queue.get("default/b")
+    queued = world.queue.sub_queues.get("default/b")
     assert queued is not None
     assert queued.pod is changed
     world.queue.check_invariants()

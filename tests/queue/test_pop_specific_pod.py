@@ -30,7 +30,12 @@ async def test_a_pod_is_taken_from_wherever_it_waits() -> None:
         ("backoff", 2),
         ("unschedulable", 2),
     ]
-    assert queue.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 1}
+    assert queue.sub_queues.pending_counts() == {
+        "active": 0,
+        "backoff": 0,
+        "unschedulable": 0,
+        "gated": 1,
+    }
     assert all(queue.is_in_flight(t.uid) for t in taken if t is not None)
     queue.check_invariants()
 
@@ -40,7 +45,7 @@ async def test_what_is_gated_stays_so_and_who_does_not_wait_is_not_there() -> No
 
     assert harness.queue.pop_specific_pod("default/gated") is None
     assert harness.queue.pop_specific_pod("default/nobody") is None
-    assert harness.queue.pending_counts()["gated"] == 1
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 1
     harness.queue.check_invariants()
 
 
@@ -53,4 +58,4 @@ async def test_a_taken_pod_comes_back_like_a_popped_one() -> None:
     assert harness.queue.add_unschedulable_if_not_present(taken)
 
     assert not harness.queue.is_in_flight(taken.uid)
-    assert harness.queue.pending_counts()["unschedulable"] == 2
+    assert harness.queue.sub_queues.pending_counts()["unschedulable"] == 2

@@ -122,7 +122,7 @@ class World:
         """Return the name of each waiting pod and where it is."""
         found = {}
         for key, pod in self.pods.items():
-            where = self.queue.sub_queue_of(key)
+            where = self.queue.sub_queues.place_of(key)
             if where is not None:
                 found[pod.metadata.name] = where.value
         return found

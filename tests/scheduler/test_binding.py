@@ -79,7 +79,7 @@ async def test_a_pod_that_waits_in_vain_is_rejected_like_any_other() -> None:
         "0/1 nodes are available: 1 rejected due to timeout after waiting 10s at plugin Hesitant."
     )
     assert harness.cache.counts()["assumed_pods"] == 0
-    queued = harness.queue.get("default/p")
+    queued = harness.queue.sub_queues.get("default/p")
     assert queued is not None
     assert queued.unschedulable_plugins == {"Hesitant"}
 
@@ -92,7 +92,7 @@ async def test_a_pod_that_is_deleted_while_it_waits_gives_all_back_at_once() -> 
     harness.delete(pod("p", cpu=1))
     await task
     assert harness.cache.counts() == {"nodes": 1, "pods": 0, "assumed_pods": 0}
-    assert harness.queue.get("default/p") is None
+    assert harness.queue.sub_queues.get("default/p") is None
 
     harness.put(pod("next", cpu=1, priority=1))
     await harness.until_idle()

@@ -149,7 +149,7 @@ async def test_an_answer_that_is_not_allowed_is_an_error(kind: type[Plugin], mes
 
     condition = harness.cluster.conditions["default/p"]
     assert (condition.reason, condition.message) == ("SchedulerError", message)
-    assert harness.queue.pending_counts()["backoff"] == 1
+    assert harness.queue.sub_queues.pending_counts()["backoff"] == 1
     assert harness.cache.counts()["assumed_pods"] == 0
 
 
@@ -200,7 +200,7 @@ async def test_a_pod_that_the_cache_has_already_is_not_placed_again() -> None:
     condition = harness.cluster.conditions["default/p"]
     assert condition.reason == "SchedulerError"
     assert condition.message.endswith("is in the cache, it cannot be assumed")
-    assert harness.queue.pending_counts()["backoff"] == 1
+    assert harness.queue.sub_queues.pending_counts()["backoff"] == 1
     assert harness.placements() == {}
 
 

@@ -109,7 +109,7 @@ async def test_nobody_is_evicted_and_the_nomination_is_left_alone(answer: Any, w
     assert evicted(made) == []
     assert message(made) == IN_VAIN + want
     assert made.cluster.conditions["default/p"].reason == "Unschedulable"
-    queued = made.queue.get("default/p")
+    queued = made.queue.sub_queues.get("default/p")
     assert queued is not None
     assert queued.unschedulable_plugins == {"NodeResourcesFit"}
 

@@ -124,9 +124,8 @@ async def test_who_is_tried_again_is_told_the_outcome_of_that(harness: Harness) 
     ("message", "note"),
     [
         pytest.param("0/1 nodes", "0/1 nodes", id="plain"),
-        pytest.param("disk at 95%.", "disk at 95%!(NOVERB)", id="verbs are mangled"),
-        pytest.param("%" * 2 * 600, "%" * 510 + " ...", id="after it was shortened"),
-        pytest.param("%d" * 500, ("%!d(MISSING)" * 86)[:1020] + " ...", id="and shortened again"),
+        pytest.param("disk at 95%.", "disk at 95%.", id="percent signs stay"),
+        pytest.param("x" * 1200, "x" * 1020 + " ...", id="shortened"),
     ],
 )
 async def test_the_event_as_kube_scheduler_words_it(message: str, note: str) -> None:

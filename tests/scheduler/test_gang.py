@@ -67,7 +67,7 @@ async def test_one_that_breaks_fails_all_as_an_error(harness: Harness) -> None:
     )
     assert told(harness)["default/a"] == why
     assert harness.placements() == {}
-    assert harness.queue.pending_counts()["backoff"] == 2
+    assert harness.queue.sub_queues.pending_counts()["backoff"] == 2
 
 
 async def test_one_that_is_not_there_is_missed(harness: Harness) -> None:

@@ -63,11 +63,11 @@ async def test_each_of_them_is_told_as_if_it_had_been_tried(harness: Harness) ->
     assert {(c.type, c.status, c.reason, c.message) for c in conditions} == {
         ("PodScheduled", "False", "Unschedulable", FULL)
     }
-    waiting = [harness.queue.get(key) for key in keys]
+    waiting = [harness.queue.sub_queues.get(key) for key in keys]
     assert [(q.attempts, q.unschedulable_count, q.unschedulable_plugins) for q in waiting if q] == [
         (1, 1, {"NodeResourcesFit"})
     ] * 3
-    assert {harness.queue.sub_queue_of(key) for key in keys} == {SubQueue.UNSCHEDULABLE}
+    assert {harness.queue.sub_queues.place_of(key) for key in keys} == {SubQueue.UNSCHEDULABLE}
     sample = "scheduler_schedule_attempts_total"
     labels = {"profile": "default-scheduler", "result": "unschedulable"}
     assert harness.registry.get_sample_value(sample, labels) == 3

@@ -62,7 +62,7 @@ async def test_a_pod_that_fits_nowhere_is_told_why(harness: Harness) -> None:
         "Unschedulable",
         why,
     )
-    assert harness.queue.pending_counts()["unschedulable"] == 1
+    assert harness.queue.sub_queues.pending_counts()["unschedulable"] == 1
 
 
 async def test_without_nodes_the_message_says_so(harness: Harness) -> None:
@@ -102,7 +102,7 @@ async def test_a_gated_pod_waits_without_an_attempt(harness: Harness) -> None:
     await harness.until_idle()
     assert harness.placements() == {}
     assert harness.cluster.events == []
-    assert harness.queue.pending_counts()["gated"] == 1
+    assert harness.queue.sub_queues.pending_counts()["gated"] == 1
 
     harness.put(pod("p", version="2"))
     await harness.until_idle()
@@ -236,7 +236,7 @@ async def test_a_plugin_with_a_bug_fails_the_attempt_only() -> None:
     condition = harness.cluster.conditions["default/p"]
     assert condition.reason == "SchedulerError"
     assert condition.message == "running \"Broken\" filter plugin: ZeroDivisionError('n1')"
-    assert harness.queue.pending_counts()["backoff"] == 1
+    assert harness.queue.sub_queues.pending_counts()["backoff"] == 1
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ async def test_nothing_is_decided_far_ahead_of_what_is_written(harness: Harness)
     for _ in range(20):
         await asyncio.sleep(0)
     assert len(harness.scheduler.bindings) == 0
-    assert harness.queue.pending_counts()["active"] == 2
+    assert harness.queue.sub_queues.pending_counts()["active"] == 2
 
     harness.cluster.room.set()
     for _ in range(20):

@@ -80,7 +80,7 @@ async def test_what_is_told_when_no_node_is_left(answer: Any, want: str) -> None
     await made.until_idle()
 
     assert message(made) == want
-    queued = made.queue.get("default/p")
+    queued = made.queue.sub_queues.get("default/p")
     assert queued is not None
     assert queued.unschedulable_plugins == {"Extender"}
 
@@ -97,7 +97,7 @@ async def test_any_event_is_worth_another_try_of_what_an_extender_rejected() -> 
     made, _ = harness({"/filter": lambda _: {"NodeNames": left}}, entry(filterVerb="filter"))
     made.put(node("a"), pod("p"))
     await made.until_idle()
-    assert made.queue.sub_queue_of("default/p") is SubQueue.UNSCHEDULABLE
+    assert made.queue.sub_queues.place_of("default/p") is SubQueue.UNSCHEDULABLE
 
     left.append("a")
     made.put(pod("unrelated", node="a"))

@@ -122,7 +122,7 @@ def _probes(service: SchedulerService) -> Probes:
                 service.is_synced
                 and service.is_leading
                 and service.scheduler.binding_cycle.has_room
-                and service.queue.pending_counts()["active"] > 0
+                and service.queue.sub_queues.pending_counts()["active"] > 0
             ),
             mark=lambda: service.scheduler.decisions.made,
             clock=service.clock,

@@ -9,11 +9,12 @@ from typing import Any
 
 from berth.cluster import registry
 from berth.cluster.errors import forbidden, not_found
-from berth.cluster.resources import FieldError, Object, ResourceType
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.store import NotFoundError, Store
 from berth.cluster.strategies import pod, priority_class
 from berth.cluster.strategies.plain import WithSpec
 from berth.cluster.strategies.shape import fits, section
+from berth.field_errors import FieldError
 
 UNREACHABLE_TOLERATION_SECONDS = 300
 """How long pods stay on a node that is not ready or not reachable, unless they say otherwise."""

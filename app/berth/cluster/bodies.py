@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from berth.cluster import errors, negotiation, protobuf, schema, struct_types, views
+from berth.cluster import errors, negotiation, views
 from berth.cluster.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.options import FieldValidation
 from berth.cluster.patch import (
@@ -20,9 +20,12 @@ from berth.cluster.patch import (
     json_patch,
     merge_patch,
 )
-from berth.cluster.resources import FieldError, Object, ResourceType
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import checks, protobuf
+from berth.cluster.schemas.types import Schema
 from berth.cluster.strategic_merge import strategic_merge
 from berth.cluster.warnings import quoted
+from berth.field_errors import FieldError
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -52,7 +55,7 @@ class Patch:
                 case "application/merge-patch+json":
                     result = merge_patch(document, self.value)
                 case _:
-                    return strategic_merge(document, self.value, schema.model_of(resource))
+                    return strategic_merge(document, self.value, resource.schema)
         except PatchError as exc:
             raise errors.bad_request(f"error decoding patch: {exc}") from exc
         except PatchTooLargeError as exc:
@@ -74,13 +77,26 @@ def read_patch(content: bytes, content_type: str) -> Patch:
     return Patch(media_type, negotiation.decode_json(content), b"null" in content)
 
 
-def read_plain(content: bytes, content_type: str) -> Any:
-    """Decode a body that is not of a kind that is stored: a Binding, a Scale, DeleteOptions."""
+def read_plain(content: bytes, content_type: str, schema: Schema) -> Any:
+    """Decode a body that is not of a kind that is stored: a Binding, a Scale, DeleteOptions.
+
+    *schema* is for those who send protobuf; nothing else is checked against it.
+    """
+    if negotiation.media_type(content_type) == protobuf.MEDIA_TYPE:
+        return decode_protobuf(content, schema)
     json = negotiation.as_json(content, content_type)
     body = negotiation.decode_json(json)
     if b"null" in json:
         drop_nulls(body, keep=NULL_TIMES)
     return body
+
+
+def decode_protobuf(content: bytes, schema: Schema) -> Object:
+    """Return the object in a protobuf body; 400 when it cannot be read."""
+    try:
+        return protobuf.decode(content, schema)
+    except protobuf.ProtobufError as exc:
+        raise errors.bad_request(f"the protobuf body cannot be read: {exc}") from exc
 
 
 class Bodies:
@@ -96,7 +112,7 @@ class Bodies:
         """Decode an object; 400 when it is none of the kind, or has fields that it should not."""
         resource = self._resource
         if negotiation.media_type(content_type) == protobuf.MEDIA_TYPE:
-            return typed(resource, protobuf.decode(content, schema.model_of(resource)))
+            return typed(resource, decode_protobuf(content, resource.schema))
         json = negotiation.as_json(content, content_type)
         body = negotiation.decode_json(json)
         # Before nulls go: of unknown fields those are spoken of too.
@@ -104,14 +120,14 @@ class Bodies:
         found = self._unknown(obj)
         if self._validation in (FieldValidation.STRICT, FieldValidation.WARN):
             # Only when told: to see a key twice takes a decoder of its own, ten times slower.
-            room = schema.MOST_UNKNOWN - len(found)
+            room = checks.MOST_UNKNOWN - len(found)
             repeated = dict.fromkeys(negotiation.duplicates(json))
             found += [f"duplicate field {quoted(path)}" for path in list(repeated)[:room]]
         if found and self._validation is FieldValidation.STRICT:
             raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(found)}")
         self.warnings += found
         if b"null" in json:
-            schema.fill_nulls(resource, obj)
+            checks.fill_nulls(resource.schema, obj)
             drop_nulls(obj, keep=NULL_TIMES)
         return obj
 
@@ -129,7 +145,7 @@ class Bodies:
             raise errors.invalid(self._resource, current["metadata"]["name"], [error])
         self.warnings += found
         if patch.has_nulls:
-            schema.fill_nulls(self._resource, obj)
+            checks.fill_nulls(self._resource.schema, obj)
         return obj
 
     def _unknown(self, obj: Object) -> list[str]:
@@ -137,12 +153,13 @@ class Bodies:
 
         400 for values of a wrong type.
         """
-        if struct_types.fits(self._resource, obj):
+        schema = self._resource.schema
+        if checks.fits(schema, obj):
             return []
-        misfit = schema.misfit(self._resource, obj)
+        misfit = checks.misfit(schema, obj)
         if misfit is not None:
             raise _cannot_be_handled(self._resource, misfit)
-        paths = schema.prune(self._resource, obj)
+        paths = checks.prune(schema, obj)
         if self._validation is FieldValidation.IGNORE:
             return []
         return [f"unknown field {quoted(path)}" for path in paths]

@@ -16,7 +16,6 @@ from berth.cluster import (
     errors,
     negotiation,
     options,
-    protobuf,
     reads,
     subresources,
     views,
@@ -33,6 +32,7 @@ from berth.cluster.paths import Paths, Target
 from berth.cluster.rendering import Renderer
 from berth.cluster.requests import Answer, Request, refusal
 from berth.cluster.resources import Object
+from berth.cluster.schemas import builtin
 from berth.cluster.shares import Shares
 from berth.cluster.store import FullError, Store, Stored, TooLargeError
 from berth.cluster.watches import Watch, watch_options
@@ -246,7 +246,7 @@ class Endpoints:
         return self._scale(self._writes.get(target.resource, target.namespace, target.name), target)
 
     async def _put_scale(self, request: Request, target: Target) -> Answer:
-        scale = read_plain(await request.body(), request.content_type)
+        scale = read_plain(await request.body(), request.content_type, subresources.SCALE.schema)
 
         def change(current: Object) -> Object:
             return subresources.rescaled(current, scale)
@@ -267,7 +267,9 @@ class Endpoints:
         return Answer(msgspec.json.encode(subresources.scale_of(target.resource, obj)))
 
     async def _bind(self, request: Request, target: Target) -> Answer:
-        binding = read_plain(await request.body(), request.content_type)
+        binding = read_plain(
+            await request.body(), request.content_type, subresources.BINDINGS.schema
+        )
         subresources.bind(
             self._store,
             target.resource,
@@ -327,12 +329,9 @@ def _grants(obj: Object) -> Object:
 
 async def _delete_options(request: Request) -> DeleteOptions:
     content = await request.body()
-    if not content.strip():
-        body = None
-    elif negotiation.media_type(request.content_type) == protobuf.MEDIA_TYPE:
-        body = protobuf.decode(content, "V1DeleteOptions")
-    else:
-        body = read_plain(content, request.content_type)
+    body = None
+    if content.strip():
+        body = read_plain(content, request.content_type, builtin.meta("DeleteOptions"))
     return options.delete_options(request.query, body)
 
 

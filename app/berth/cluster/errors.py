@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from berth.cluster.resources import FieldError, Object, ResourceType
+from berth.cluster.resources import Object, ResourceType
+from berth.field_errors import FieldError
 
 MOST_CAUSES = 100
 LONGEST_CAUSE = 16 * 1024

@@ -8,7 +8,8 @@ of the old one fill only those.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from berth.cluster.resources import Column, FieldError, Object, Strategy
+from berth.cluster.resources import Column, Object, Strategy
+from berth.field_errors import FieldError
 
 NEW_NAMES = {
     "involvedObject": "regarding",

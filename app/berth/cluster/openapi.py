@@ -15,20 +15,17 @@ from starlette.routing import Route
 
 from berth.cluster import errors, swagger
 from berth.cluster.bodies import PATCH_TYPES
-from berth.cluster.descriptions import DESCRIPTIONS
 from berth.cluster.discovery import by_path, cacheable, content_hash
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schema import (
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.types import (
     Field,
     ListOf,
     MapOf,
-    Ref,
     Scalar,
+    Schema,
     Type,
-    model_of,
     reachable,
-    schema,
-    schema_name,
 )
 from berth.media_types import accepted
 
@@ -40,24 +37,34 @@ GVK = "x-kubernetes-group-version-kind"
 ONE_YEAR = 365 * 86400
 
 SCALARS: Mapping[str, Object] = {
-    "any": {"type": "object"},
     "boolean": {"type": "boolean"},
-    "integer": {"type": "integer"},
+    "bytes": {"type": "string", "format": "byte"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "number": {"type": "number", "format": "double"},
     "string": {"type": "string"},
-    "Time": {"type": "string", "format": "date-time"},
 }
-NAMED_SCALARS: Mapping[str, Object] = {
-    "IntOrString": {
-        "type": "string",
-        "format": "int-or-string",
-        "description": "A number, or a name or percentage.",
-    },
-    "Quantity": {
-        "type": "string",
-        "description": "A number with an optional unit, such as 500m, 1.5 or 2Gi.",
-    },
+META = "io.k8s.apimachinery.pkg."
+EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+NAMED_SCALARS: Mapping[str, tuple[str, Object]] = {
+    "FieldsV1": (META + "apis.meta.v1.FieldsV1", {"type": "object"}),
+    "IntOrString": (
+        META + "util.intstr.IntOrString",
+        {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+    ),
+    "JSON": (EXTENSIONS + "JSON", {}),
+    "JSONSchemaPropsOrArray": (EXTENSIONS + "JSONSchemaPropsOrArray", {}),
+    "JSONSchemaPropsOrBool": (EXTENSIONS + "JSONSchemaPropsOrBool", {}),
+    "JSONSchemaPropsOrStringArray": (EXTENSIONS + "JSONSchemaPropsOrStringArray", {}),
+    "MicroTime": (META + "apis.meta.v1.MicroTime", {"type": "string", "format": "date-time"}),
+    "Quantity": (
+        META + "api.resource.Quantity",
+        {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    ),
+    "RawExtension": (META + "runtime.RawExtension", {"type": "object"}),
+    "Time": (META + "apis.meta.v1.Time", {"type": "string", "format": "date-time"}),
 }
-"""Scalars that ``kubectl explain`` calls by a name of their own."""
+"""Scalars that are schemas of their own: their name, and what they are."""
 
 WRITE_PARAMETERS = {
     "dryRun": "All: check everything, store nothing.",
@@ -104,13 +111,13 @@ def document(resources: Sequence[ResourceType]) -> Object:
 
 def schemas_of(resources: Sequence[ResourceType]) -> Object:
     """Return the schemas of the kinds and of everything that their fields lead to."""
-    kinds = {model_of(each): _gvk(each) for each in resources}
-    found: Object = dict(NAMED_SCALARS)
-    for model in sorted({each for kind in kinds for each in reachable(kind)}):
-        found[schema_name(model)] = _schema(model)
-    for model, gvk in kinds.items():
-        found[schema_name(model)][GVK] = [gvk]
-    return found
+    kinds = {each.schema: _gvk(each) for each in resources}
+    found: Object = dict(NAMED_SCALARS.values())
+    for schema in {each: None for kind in kinds for each in reachable(kind)}:
+        found[schema.name] = _schema(schema)
+    for schema, gvk in kinds.items():
+        found[schema.name][GVK] = [gvk]
+    return dict(sorted(found.items()))
 
 
 def paths_of(resource: ResourceType) -> Object:
@@ -158,7 +165,7 @@ def _operation(resource: ResourceType, action: str, *, body: bool = False) -> Ob
         GVK: _gvk(resource),
     }
     if body:
-        content = {"application/json": {"schema": _ref(schema_name(model_of(resource)))}}
+        content = {"application/json": {"schema": _ref(resource.schema.name)}}
         found["requestBody"] = {"content": content, "required": True}
         found["parameters"] = [
             _query_parameter(name, about) for name, about in WRITE_PARAMETERS.items()
@@ -189,30 +196,34 @@ def _ref(name: str) -> Object:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _schema(model: str) -> Object:
-    fields = schema(model).fields
-    found: Object = {
-        "type": "object",
-        "properties": {name: _property(field) for name, field in fields.items()},
-    }
-    if model in DESCRIPTIONS:
-        found["description"] = DESCRIPTIONS[model]
-    required = [name for name, field in fields.items() if field.required]
+def _schema(schema: Schema) -> Object:
+    said = builtin.descriptions(schema.name)
+    properties = {name: _property(each, said.get(name, "")) for name, each in schema.fields.items()}
+    found: Object = {"type": "object", "properties": properties}
+    required = [name for name, field in schema.fields.items() if field.is_required]
     if required:
         found["required"] = required
+    if schema.map_type:
+        found["x-kubernetes-map-type"] = schema.map_type
     return found
 
 
-def _property(field: Field) -> Object:
+def _property(field: Field, description: str) -> Object:
     found = _type(field.type)
     if "$ref" in found:
         found = {"allOf": [found]}  # beside a bare reference, OpenAPI 3.0 ignores everything
-    if field.description:
-        found["description"] = field.description
-    if field.merge is not None:
-        found["x-kubernetes-patch-strategy"] = field.merge.strategy
-        if field.merge.key:
-            found["x-kubernetes-patch-merge-key"] = field.merge.key
+    for key, value in (
+        ("description", description),
+        ("default", field.default),
+        ("enum", list(field.enum)),
+        ("x-kubernetes-list-type", field.list_type),
+        ("x-kubernetes-list-map-keys", list(field.list_keys)),
+        ("x-kubernetes-map-type", field.map_type),
+        ("x-kubernetes-patch-strategy", field.patch_strategy),
+        ("x-kubernetes-patch-merge-key", field.merge_key),
+    ):
+        if value:
+            found[key] = value
     return found
 
 
@@ -221,13 +232,13 @@ def _type(each: Type) -> Object:
         case Scalar(name) if name in SCALARS:
             return dict(SCALARS[name])
         case Scalar(name):
-            return _ref(name)
+            return _ref(NAMED_SCALARS[name][0])
         case ListOf(item):
             return {"type": "array", "items": _type(item)}
         case MapOf(value):
             return {"type": "object", "additionalProperties": _type(value)}
-        case Ref(model):
-            return _ref(schema_name(model))
+        case Schema():
+            return _ref(each.name)
 
 
 def _url(path: str) -> str:

@@ -8,23 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.types import Schema
+from berth.field_errors import FieldError
+
 Object = dict[str, Any]
 """A Kubernetes object as JSON gives it."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """One reason of a 422: what the API server calls a cause.
-
-    ``reason`` is one of ``FieldValueRequired``, ``FieldValueInvalid``, ``FieldValueNotSupported``,
-    ``FieldValueForbidden``, ``FieldValueDuplicate``, ``FieldValueTooLong``; ``message`` is what
-    follows the field in the Status message, e.g. ``Required value`` or
-    ``Invalid value: "-1": must be greater than or equal to 0``.
-    """
-
-    field: str
-    reason: str
-    message: str
 
 
 def no_default(_obj: Object) -> None:
@@ -127,6 +116,16 @@ class ResourceType:
     """Kinds with the same storage key are two views of the same objects (both Event APIs)."""
     to_storage: Callable[[Object], Object] = same
     from_storage: Callable[[Object], Object] = same
+    own_schema: Schema | None = None
+    """None: the API itself describes the kind."""
+
+    @property
+    def schema(self) -> Schema:
+        """The fields of its objects; raises LookupError when nobody described them."""
+        found = self.own_schema or builtin.schema_of(self.group, self.version, self.kind)
+        if found is None:
+            raise LookupError(f"{self.group_version} {self.kind} has no schema")
+        return found
 
     @property
     def group_version(self) -> str:

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.cluster import schema
 from berth.cluster.patch import ECHOED, Json, PatchError, PatchMismatchError
+from berth.cluster.schemas.types import ListOf, MapOf, Schema, Type
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -30,18 +30,18 @@ JsonObject = dict[str, Any]
 Identity = Callable[[Json], Hashable]
 
 
-def strategic_merge(document: JsonObject, patch: Json, model: str) -> JsonObject:
-    """Apply *patch*, merging lists as :mod:`berth.cluster.schema` says of *model*."""
+def strategic_merge(document: JsonObject, patch: Json, schema: Schema) -> JsonObject:
+    """Apply *patch*, merging lists as *schema* says."""
     if not isinstance(patch, dict):
         raise PatchError("a strategic merge patch is an object")
-    return _merge_object(document, patch, _root(model))
+    return _merge_object(document, patch, _root(schema))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A field being merged: the model of its objects, if they have one, and how it merges."""
+    """A field being merged: the type of its value, if it is known, and how it merges."""
 
-    model: str | None = None
+    type: Type | None = None
     key: str = ""
     """What identifies an element; empty: the list is atomic or a set."""
     is_set: bool = False
@@ -52,12 +52,19 @@ class _Place:
         place = self.known.get(name)
         if place is not None:
             return place
-        found = schema.schema(self.model).fields.get(name) if self.model else None
+        match self.type:
+            case (Schema() as schema) | ListOf(Schema() as schema):
+                pass
+            case MapOf(value):
+                return _Place(value)
+            case _:
+                return NOWHERE
+        found = schema.fields.get(name)
         if found is None:  # and not remembered: there is no end of such names
             return NOWHERE
-        key = found.merge.key if found.merge else ""
-        is_set = found.merge == schema.Merge("merge")
-        place = self.known[name] = _Place(_model(found.type), key, is_set)
+        key = found.merge_key if found.merges else ""
+        is_set = found.merges and not key
+        place = self.known[name] = _Place(found.type, key, is_set)
         return place
 
 
@@ -65,16 +72,8 @@ NOWHERE = _Place()
 
 
 @cache
-def _root(model: str) -> _Place:
-    return _Place(model)
-
-
-def _model(each: schema.Type) -> str | None:
-    match each:
-        case schema.Ref(model) | schema.ListOf(schema.Ref(model)):
-            return model
-        case _:
-            return None
+def _root(schema: Schema) -> _Place:
+    return _Place(schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +171,7 @@ def _merge_list(
         known = before + [value for value in patch or () if _identity(value) not in there]
         without = set(map(_identity, arrangement.without))
         merged = [value for value in known if _identity(value) not in without]
-        return _ordered(merged, before, arrangement.order, _identity)
+        return _ordered(merged, before, _order(patch, arrangement), _identity)
     if not place.key:
         return before if patch is None else [_plain(item) for item in patch]
     merged = _merge_elements(before, patch or [], place)
@@ -180,7 +179,16 @@ def _merge_list(
     def identity(item: Json) -> Hashable:
         return _identity(item.get(place.key)) if isinstance(item, dict) else None
 
-    return _ordered(merged, before, arrangement.order, identity)
+    if REPLACE in (patch or ()):
+        return merged
+    return _ordered(merged, before, _order(patch, arrangement), identity)
+
+
+def _order(patch: list[Json] | None, arrangement: _Arrangement) -> list[Json]:
+    """Return the elements in the order that the client wants: as it says, or as it lists them."""
+    if arrangement.order is not None:
+        return arrangement.order
+    return [each for each in patch or () if not (isinstance(each, dict) and DIRECTIVE in each)]
 
 
 def _merge_elements(before: list[Json], patch: list[Json], place: _Place) -> list[Json]:
@@ -232,15 +240,13 @@ def _plain(item: Json) -> Json:
 
 
 def _ordered(
-    merged: list[Json], before: list[Json], order: list[Json] | None, identity: Identity
+    merged: list[Json], before: list[Json], order: list[Json], identity: Identity
 ) -> list[Json]:
-    """Put *merged* in the order the client asked for.
+    """Put *merged* in the order the client asked for, as the API server does.
 
-    Elements that the client does not know of keep their place before or after those that were
-    there with them.
+    Elements that the client does not speak of keep their place before or after those that were
+    there with them; new ones come before what is left of them.
     """
-    if order is None:
-        return merged
     wanted = dict.fromkeys(identity(item) for item in order)
     places: dict[Hashable, int] = {}
     for index, item in enumerate(before):
@@ -250,7 +256,7 @@ def _ordered(
         by_name.setdefault(identity(item), []).append(item)
 
     def place(item: Json) -> int:
-        return places.get(identity(item), len(before))
+        return places.get(identity(item), -1)
 
     known = [item for name in wanted for item in by_name.get(name, ())]
     unknown = deque(item for item in merged if identity(item) not in wanted)

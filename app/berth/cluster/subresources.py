@@ -5,8 +5,9 @@ from typing import Any
 from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
 from berth.cluster.columns.cells import labels_text, selector_text
-from berth.cluster.resources import FieldError, Object, ResourceType
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.store import NotFoundError, Store, Stored
+from berth.field_errors import FieldError
 
 TOPOLOGY_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 """What a bound pod learns of where its node is (PodTopologyLabelsAdmission)."""

@@ -12,8 +12,9 @@ from berth.cluster import errors, views
 from berth.cluster.deletion import Deletions, has_ended
 from berth.cluster.identities import Identities
 from berth.cluster.options import DeleteOptions
-from berth.cluster.resources import FieldError, Object, ResourceType
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.store import AlreadyExistsError, NotFoundError, Store, Stored
+from berth.field_errors import FieldError
 
 GENERATE_ATTEMPTS = 8
 """How often a taken generated name is drawn again."""

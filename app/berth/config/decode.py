@@ -14,6 +14,7 @@ import yaml
 
 from berth.config import errors
 from berth.config.errors import ConfigError
+from berth.field_errors import join
 
 _SCALARS = {
     f"tag:yaml.org,2002:{name}": (re.compile(pattern), list(first))
@@ -110,7 +111,7 @@ class _Duplicates(list[str]):
         while path is not None:
             path, step = path
             steps.append(step)
-        self.append(errors.duplicate_field(errors.join("", *reversed(steps))))
+        self.append(errors.duplicate_field(join("", *reversed(steps))))
 
 
 def _from_json(content: str) -> Document:

@@ -1,12 +1,13 @@
 """What is wrong with a configuration, in the words Kubernetes uses for fields."""
 
-import json
 from collections.abc import Iterable
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from berth import field_errors
 from berth.errors import UserError
+from berth.field_errors import join
 from berth.redaction import redacted, redacted_object
 
 
@@ -22,28 +23,28 @@ class ConfigError(UserError, ValueError):
 
 
 def invalid(path: str, value: object, detail: str) -> str:
-    """Say that *value* at *path* is not allowed, and why."""
-    return f"{path}: Invalid value: {shown(value, path)}: {redacted(detail)}"
+    """Say that *value* at *path* is not allowed, and why; without secrets."""
+    return str(field_errors.invalid(path, _without_secrets(value, path), redacted(detail)))
 
 
 def required(path: str) -> str:
     """Say that the field at *path* must be set."""
-    return f"{path}: Required value"
+    return str(field_errors.required(path))
 
 
 def duplicate(path: str, value: object) -> str:
     """Say that *value* at *path* was there before."""
-    return f"{path}: Duplicate value: {shown(value, path)}"
+    return str(field_errors.duplicate(path, _without_secrets(value, path)))
 
 
 def not_found(path: str, value: object) -> str:
     """Say that nothing has the name *value* that *path* refers to."""
-    return f"{path}: Not found: {shown(value, path)}"
+    return str(field_errors.not_found(path, _without_secrets(value, path)))
 
 
 def forbidden(path: str, detail: str) -> str:
     """Say that what is at *path* would be good, but cannot be had now."""
-    return f"{path}: Forbidden: {detail}"
+    return str(field_errors.forbidden(path, detail))
 
 
 def unknown_field(path: str) -> str:
@@ -57,24 +58,14 @@ def duplicate_field(path: str) -> str:
 
 
 def shown(value: object, path: str = "") -> str:
-    """Write *value*, that of the field at *path*, as JSON and without secrets.
+    """Write *value*, that of the field at *path*, as JSON and without secrets."""
+    return field_errors.quoted(_without_secrets(value, path))
 
-    What JSON does not know (a Duration) is as it writes itself.
-    """
+
+def _without_secrets(value: object, path: str) -> object:
     if isinstance(value, str | int | float | list | dict | tuple | None):
-        shown = redacted_object(value, name=path)
-        return json.dumps(shown, default=str, ensure_ascii=False)
-    return str(value)
-
-
-def join(path: str, *steps: str | int) -> str:
-    """Append fields and list indices to a field path: ``profiles[0].plugins``."""
-    for step in steps:
-        if isinstance(step, int):
-            path += f"[{step}]"
-        else:
-            path += f".{step}" if path else step
-    return path
+        return redacted_object(value, name=path)
+    return value
 
 
 def model_problems(error: ValidationError, path: str = "") -> list[str]:

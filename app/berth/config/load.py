@@ -18,6 +18,7 @@ from berth.config.types import (
     KubeSchedulerProfile,
     PluginConfig,
 )
+from berth.field_errors import join
 
 Adjust = Callable[[KubeSchedulerConfiguration], KubeSchedulerConfiguration]
 """What changes a decoded configuration before it is validated: flags."""
@@ -167,7 +168,7 @@ def _check_args(
 
     def with_checked(i: int, profile: KubeSchedulerProfile) -> KubeSchedulerProfile:
         done = tuple(
-            checked(errors.join("profiles", i, "pluginConfig", j, "args"), plugin_config)
+            checked(join("profiles", i, "pluginConfig", j, "args"), plugin_config)
             for j, plugin_config in enumerate(profile.plugin_config)
         )
         return profile.model_copy(update={"plugin_config": done})

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from berth.config import errors
+from berth.field_errors import join
 
 _REFERENCE: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*\Z")
 
@@ -30,9 +30,9 @@ def references(document: object) -> Iterator[Reference]:
         plugins = profile.get("plugins") if isinstance(profile, Mapping) else None
         for point, plugin_set in plugins.items() if isinstance(plugins, Mapping) else ():
             for which in ("enabled", "disabled"):
-                path = errors.join("profiles", i, "plugins", str(point), which)
+                path = join("profiles", i, "plugins", str(point), which)
                 yield from _in(_items(plugin_set, which), path)
-        path = errors.join("profiles", i, "pluginConfig")
+        path = join("profiles", i, "pluginConfig")
         yield from _in(_items(profile, "pluginConfig"), path)
 
 
@@ -46,7 +46,7 @@ def _in(entries: Collection[Any], path: str) -> Iterator[Reference]:
     for j, entry in enumerate(entries):
         name = entry.get("name") if isinstance(entry, dict) else None
         if isinstance(name, str) and _REFERENCE.match(name):
-            yield Reference(errors.join(path, j, "name"), entry)
+            yield Reference(join(path, j, "name"), entry)
 
 
 def _items(value: object, field: str) -> Collection[Any]:

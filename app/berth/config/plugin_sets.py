@@ -11,6 +11,7 @@ from berth.config.types import (
     Plugins,
     PluginSet,
 )
+from berth.field_errors import join
 
 ALL = "*"
 """In a list of disabled plugins: every one."""
@@ -68,7 +69,7 @@ def expand(plugins: Plugins, implements: Implements, *, path: str = "plugins") -
     for point in ExtensionPoint:
         implementing = implements.get(point, ())
         explicit = _names(plugins.at(point).enabled)
-        where = errors.join(path, point.field, "enabled")
+        where = join(path, point.field, "enabled")
         problems += [
             errors.invalid(where, name, f"the plugin does not implement {point.field}")
             for name in explicit
@@ -77,7 +78,7 @@ def expand(plugins: Plugins, implements: Implements, *, path: str = "plugins") -
         problems += [errors.duplicate(where, name) for name in _repeated(explicit)]
         names, repeated = _order(plugins, point, implementing)
         problems += [
-            errors.duplicate(errors.join(path, "multiPoint", "enabled"), name) for name in repeated
+            errors.duplicate(join(path, "multiPoint", "enabled"), name) for name in repeated
         ]
         expanded[point] = [(name, _weight(name, plugins, point)) for name in names]
     problems += _count_problems(expanded, path)
@@ -98,7 +99,7 @@ def expand_profiles(
     problems: list[str] = []
     sorting: tuple[str, object] | None = None
     for i, profile in enumerate(profiles):
-        path = errors.join("profiles", i, "plugins")
+        path = join("profiles", i, "plugins")
         try:
             points = expand(profile.plugins, implements, path=path)
         except ConfigError as error:
@@ -109,7 +110,7 @@ def expand_profiles(
         mine = (name, profile.args(name))
         sorting = sorting or mine
         if mine != sorting:
-            where = errors.join(path, "queueSort")
+            where = join(path, "queueSort")
             problems.append(errors.invalid(where, name, "must be the same for all profiles"))
     if problems:
         raise ConfigError(source, problems)
@@ -118,7 +119,7 @@ def expand_profiles(
 
 def _unknown(plugins: Plugins, known: Collection[str], path: str) -> list[str]:
     return [
-        errors.not_found(errors.join(path, point, "enabled"), name)
+        errors.not_found(join(path, point, "enabled"), name)
         for point, plugin_set in plugins.sets().items()
         for name in _names(plugin_set.enabled)
         if name not in known
@@ -167,13 +168,13 @@ def _count_problems(expanded: Expanded, path: str) -> list[str]:
         )
     )
     if len(sorting) != 1:
-        where = errors.join(path, "queueSort")
+        where = join(path, "queueSort")
         problems.append(errors.invalid(where, sorting, "exactly one queue sort plugin is needed"))
     if not binding:
-        where = errors.join(path, "bind")
+        where = join(path, "bind")
         problems.append(errors.invalid(where, binding, "at least one bind plugin is needed"))
     if len(generating) > 1:
-        where = errors.join(path, "placementGenerate")
+        where = join(path, "placementGenerate")
         problems.append(errors.invalid(where, generating, "only one plugin can be enabled"))
     return problems
 

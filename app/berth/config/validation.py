@@ -14,6 +14,7 @@ from berth.config.types import (
     KubeSchedulerProfile,
     LeaderElection,
 )
+from berth.field_errors import join
 
 REMOVED_PLUGINS = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Plugins of older versions of the API (spec §1.1)."""
@@ -42,9 +43,7 @@ def validate(config: KubeSchedulerConfiguration) -> list[str]:
 def unknown_plugins(config: KubeSchedulerConfiguration, known: Collection[str]) -> list[str]:
     """Return a finding for each enabled plugin that is not *known*."""
     return [
-        errors.not_found(
-            errors.join("profiles", i, "plugins", point, "enabled", j, "name"), entry.name
-        )
+        errors.not_found(join("profiles", i, "plugins", point, "enabled", j, "name"), entry.name)
         for i, profile in enumerate(config.profiles)
         for point, plugin_set in profile.plugins.sets().items()
         for j, entry in enumerate(plugin_set.enabled)
@@ -109,7 +108,7 @@ def _profiles(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[str]:
         return
     names: set[str] = set()
     for i, profile in enumerate(profiles):
-        path = errors.join("profiles", i)
+        path = join("profiles", i)
         if not profile.scheduler_name:
             yield errors.required(f"{path}.schedulerName")
         elif profile.scheduler_name in names:
@@ -128,11 +127,11 @@ def _plugins(path: str, profile: KubeSchedulerProfile) -> Iterator[str]:
             continue  # as kube-scheduler; there a removed plugin is just one that nobody has
         for i, entry in enumerate(plugin_set.enabled):
             if entry.name in REMOVED_PLUGINS:
-                where = errors.join(path, "plugins", point, "enabled", i)
+                where = join(path, "plugins", point, "enabled", i)
                 yield errors.invalid(where, entry.name, _REMOVED)
     configured: set[str] = set()
     for i, config in enumerate(profile.plugin_config):
-        where = errors.join(path, "pluginConfig", i)
+        where = join(path, "pluginConfig", i)
         if config.name in configured:
             yield errors.duplicate(where, config.name)
         if config.name in REMOVED_PLUGINS:
@@ -152,7 +151,7 @@ def _queue_sort(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[str]:
         yield errors.invalid("profiles[0].plugins.queueSort.enabled", len(sets.enabled), detail)
     name = sets.enabled[0].name if sets.enabled else ""
     for i, profile in enumerate(others, start=1):
-        path = errors.join("profiles", i)
+        path = join("profiles", i)
         if profile.plugins.queue_sort != sets:
             value = profile.plugins.queue_sort.model_dump(mode="json", by_alias=True)
             detail = "must be the same for all profiles"
@@ -165,14 +164,14 @@ def _queue_sort(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[str]:
 def _extenders(extenders: tuple[Extender, ...]) -> Iterator[str]:
     managed: set[str] = set()
     for i, extender in enumerate(extenders):
-        path = errors.join("extenders", i)
+        path = join("extenders", i)
         if not extender.url_prefix:
             yield errors.required(f"{path}.urlPrefix")
         if extender.prioritize_verb and extender.weight <= 0:
             detail = "must have a positive weight applied to it"
             yield errors.invalid(f"{path}.weight", extender.weight, detail)
         for j, resource in enumerate(extender.managed_resources):
-            where = errors.join(path, "managedResources", j, "name")
+            where = join(path, "managedResources", j, "name")
             yield from _extended_resource(where, resource.name)
             if resource.name in managed:
                 detail = "duplicate extender managed resource name"

@@ -10,6 +10,7 @@ from berth.clock import Clock
 from berth.config import errors
 from berth.config.errors import ConfigError
 from berth.config.types import KubeSchedulerConfiguration
+from berth.field_errors import join
 from berth.framework.handle import Handle
 from berth.framework.plugin_observer import PluginObserver
 from berth.framework.pod_info import forget_plugins
@@ -178,7 +179,7 @@ def fixed_fields_changed(
 def _differences(path: str, old: object, new: object) -> Iterable[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in old:
-            yield from _differences(errors.join(path, key), old[key], new.get(key))
+            yield from _differences(join(path, key), old[key], new.get(key))
     elif old != new:
         # Lists are of extenders, which may hold keys.
         has_list = isinstance(old, list) or isinstance(new, list)

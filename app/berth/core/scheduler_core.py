@@ -19,6 +19,7 @@ one thing at a time, so that what comes of it is always the same.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from berth.cache.cache import Cache
@@ -35,7 +36,7 @@ from berth.scheduler.decisions import Decisions
 from berth.scheduler.event_handlers import EventTimer, event_handlers
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
-from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth.scheduler.preemption import Preemptions
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_one import Scheduler
 from berth.scheduler.score_nodes import Select
@@ -81,14 +82,17 @@ class SchedulerCore:
         self.schedules = options.schedules
         api, clock, metrics, pods = outside.api, outside.clock, outside.metrics, outside.pods
         self.cache = Cache()
-        self.preemptions_under_way = PreemptionsUnderWay(pods.get)
+        bindings = Bindings()
+        self.preemptions = Preemptions(
+            pods=pods, bindings=bindings, reporter=api, evictor=api, metrics=metrics, clock=clock
+        )
         self.handle = Handle(
             self.cache.table,
             listers=outside.listers,
             clock=clock,
             rng=outside.rng.plugins,
             pod=pods.get,
-            is_preempting=self.preemptions_under_way.is_preempting,
+            is_preempting=self.preemptions.is_preempting,
             nominated_node=self._nominated_node,
             outcomes=metrics,
             writes=api,
@@ -116,7 +120,6 @@ class SchedulerCore:
             observers=self.live.observers,
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
         )
-        bindings = Bindings()
         self.handlers = event_handlers(
             outside.listers,
             queue=self.queue,
@@ -126,15 +129,6 @@ class SchedulerCore:
             timer=EventTimer(clock.monotonic, metrics.handled_event),
         )
         """Who is told of changes, by kind."""
-        self.preemptions = Preemptions(
-            under_way=self.preemptions_under_way,
-            queue=self.queue,
-            bindings=bindings,
-            reporter=api,
-            evictor=api,
-            metrics=metrics,
-            clock=clock,
-        )
         self.failure_reporter = FailureReporter(
             queue=self.queue, pods=pods, reporter=api, clock=clock
         )
@@ -199,7 +193,7 @@ class SchedulerCore:
         async with asyncio.TaskGroup() as tasks:
             for name, run in (
                 ("queue flushers", self.queue.run_flushers),
-                ("preemptions", self.preemptions.run),
+                ("preemptions", partial(self.preemptions.run, self.queue)),
                 ("background work", self.outside.api.background.run),
                 ("failure reports", self.failure_reporter.run),
                 ("scheduling", self.scheduler.run),
@@ -216,8 +210,8 @@ class SchedulerCore:
             if not self.scheduler.apply_known_failure(queued):
                 for binding in await self.scheduler.schedule_one(queued):
                     await self.scheduler.binding_cycle.run(binding)
-        elif order := self.preemptions.take():
-            await self.preemptions.carry_out(order)
+        elif pending := self.preemptions.take():
+            await self.preemptions.prepare_candidate(pending, self.queue)
         elif job := self.outside.api.background.take():
             await self.outside.api.background.do(job)
         else:
@@ -227,7 +221,7 @@ class SchedulerCore:
     @property
     def is_idle(self) -> bool:
         """Nothing to try, to bind, to evict or to report. Pods may wait, unschedulable."""
-        counts = self.queue.pending_counts()
+        counts = self.queue.sub_queues.pending_counts()
         return (
             not counts["active"]
             and not counts["backoff"]

@@ -105,7 +105,7 @@ class Observer:
         if self._last is not None and now > self._last[0]:
             rate = (scheduled - self._last[1]) / (now - self._last[0])
         self._last = (now, scheduled)
-        counts = self._queue.pending_counts()
+        counts = self._queue.sub_queues.pending_counts()
         states: Counter[str] = Counter(_state(pod) for pod in pods.values())
         states["waiting"] = counts["active"] + counts["backoff"]
         states["gated"] = counts["gated"]

@@ -108,7 +108,7 @@ class Explainer:
         Asked of every pod of a workload, so it looks nothing up that takes longer with many.
         """
         queue = self._scheduler.queue
-        queued, where = queue.get(pod.key), queue.sub_queue_of(pod.key)
+        queued, where = queue.sub_queues.get(pod.key), queue.sub_queues.place_of(pod.key)
         rejectors = rejectors_of(queued) if queued else ()
         return where, rejectors, signature_of(PodInfo(pod)) or pod.key
 

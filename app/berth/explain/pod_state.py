@@ -104,7 +104,7 @@ def _permitted(reservation: Reservation, waiting: WaitingPod, clock: Clock) -> P
 
 def _waiting(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
     queue = scheduler.queue
-    queued, sub_queue = queue.get(pod.key), queue.sub_queue_of(pod.key)
+    queued, sub_queue = queue.sub_queues.get(pod.key), queue.sub_queues.place_of(pod.key)
     if queued is None or sub_queue is None:
         return None
     match sub_queue:
@@ -119,8 +119,8 @@ def _waiting(pod: Pod, scheduler: Scheduler, clock: Clock) -> PodState | None:
 
 
 def _active(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
-    ahead = scheduler.queue.ahead_of(queued.key)
-    first = scheduler.queue.first_active()
+    ahead = scheduler.queue.sub_queues.ahead_of(queued.key)
+    first = scheduler.queue.sub_queues.first_active()
     words = "not tried yet" if not queued.attempts else f"to be tried again, {_tried(queued)}"
     line = f"{_number(ahead, 'pod')} ahead, first {first.key}" if ahead and first else "it is next"
     return PodState(
@@ -134,7 +134,7 @@ def _active(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
 
 
 def _backoff(queued: QueuedPodInfo, scheduler: Scheduler, clock: Clock) -> PodState:
-    end = scheduler.queue.next_try(queued) or clock.now()
+    end = scheduler.queue.sub_queues.next_try(queued) or clock.now()
     left = max(ceil(end - clock.now()), 0)
     until = rfc3339(end)
     why = "" if rejectors_of(queued) else "; the last attempt broke"
@@ -173,7 +173,7 @@ def _refusal(gate: PreEnqueuePlugin, queued: QueuedPodInfo) -> str:
 
 
 def _unschedulable(queued: QueuedPodInfo, scheduler: Scheduler) -> PodState:
-    plugins, flushed = rejectors_of(queued), scheduler.queue.next_try(queued)
+    plugins, flushed = rejectors_of(queued), scheduler.queue.sub_queues.next_try(queued)
     profile = scheduler.profiles.get(queued.pod.spec.scheduler_name)
     return PodState(
         where=Whereabouts.UNSCHEDULABLE,

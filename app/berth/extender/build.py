@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from berth.clock import Clock
-from berth.config import errors
 from berth.config.errors import ConfigError
 from berth.config.types import Extender as Config
 from berth.extender.extender import Extender
 from berth.extender.extenders import Extenders
+from berth.field_errors import join
 
 if TYPE_CHECKING:
     import httpx
@@ -41,7 +41,7 @@ def build_extenders(
         try:
             client = ExtenderClient(config, clock=clock, observer=observer, transport=transport)
         except (OSError, ValueError, ssl.SSLError) as exc:
-            path = errors.join("extenders", i, "tlsConfig")
+            path = join("extenders", i, "tlsConfig")
             raise ConfigError("extenders", [f"{path}: cannot be used: {exc}"]) from exc
         made.append(Extender(config, client, may_write=may_write))
     return Extenders(made)

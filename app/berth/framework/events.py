@@ -67,6 +67,7 @@ class ClusterEvent:
 
     @property
     def is_wildcard(self) -> bool:
+        """Whether it stands for all changes of everything."""
         return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
 
     def matches(self, incoming: "ClusterEvent") -> bool:
@@ -120,3 +121,6 @@ NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
 ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+UNSCHEDULABLE_POD_ADD = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD)
+UNSCHEDULABLE_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE)
+UNSCHEDULABLE_POD_DELETE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.DELETE)

@@ -1,6 +1,7 @@
 """The cluster as a table: one row per node, one NumPy column per thing that plugins look at."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableSequence, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,8 +53,8 @@ class NodeTable:
         """How many slots the columns cover."""
         self.order: NDArray[np.intp] = np.empty(0, np.intp)
         """Existing rows in zone-round-robin order (spec §4.2); kept by the cache."""
-        self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = []
+        self._names: list[str] = []
         self.pods: MutableSequence[PodsByUid] = []
         """Per row, the pods on it by uid, assumed ones included, in order of arrival."""
         self.resources: dict[str, int] = {name: i for i, name in enumerate(_NATIVE)}
@@ -106,6 +107,7 @@ class NodeTable:
 
     @property
     def exists(self) -> Mask:
+        """The rows that hold a node; the others are free slots."""
         return self._exists[: self.size]
 
     @property
@@ -140,10 +142,12 @@ class NodeTable:
 
     @property
     def allowed_pods(self) -> Ints:
+        """How many pods each node takes."""
         return self._allowed_pods[: self.size]
 
     @property
     def pod_count(self) -> Ints:
+        """How many pods are on each node, assumed ones included."""
         return self._pod_count[: self.size]
 
     @property
@@ -151,19 +155,27 @@ class NodeTable:
         """Bumped on every change of a row; values are unique over the life of the table."""
         return self._generation[: self.size]
 
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Node name to row; of a part, made when first asked for."""
+        return {name: row for row, name in enumerate(self._names) if name}
+
     def __len__(self) -> int:
         """The number of nodes, not of slots."""
         return len(self.row_of)
 
     def name(self, row: int) -> str:
-        node = self.nodes[row]
-        assert node is not None, f"row {row} is empty"
-        return node.metadata.name
+        """Return the name of the node in *row*, which must hold one."""
+        name = self._names[row]
+        assert name, f"row {row} is empty"
+        return name
 
     def names(self, rows: Iterable[int]) -> Iterator[str]:
+        """Yield the names of the nodes in *rows*."""
         return (self.name(int(row)) for row in rows)
 
     def no_rows(self) -> Mask:
+        """Return a new mask in which no row is marked."""
         return np.zeros(self.size, bool)
 
     def rows_named(self, names: Iterable[str]) -> Mask:
@@ -201,10 +213,12 @@ class NodeTable:
                 self._allocate(2 * self._capacity)
             self.size += 1
             self.nodes.append(None)
+            self._names.append("")
             self.pods.append({})
             self.labels.add_slot()
         self._kept.clear()
         self.row_of[node.metadata.name] = row
+        self._names[row] = node.metadata.name
         self.pods[row] = {} if pods is None else pods
         self._exists[row] = True
         self.set_node(row, node)
@@ -246,7 +260,7 @@ class NodeTable:
         self.labels.set_row(row, {})
         self._set_taints(row, ())
         del self.row_of[node.metadata.name]
-        self.nodes[row] = None
+        self.nodes[row], self._names[row] = None, ""
         self.pods[row] = {}
         for column in (self._exists, self._unschedulable, self._allowed_pods):
             column[row] = 0
@@ -316,8 +330,13 @@ class NodeTable:
 
     def _count_all(self, index: NDArray[np.intp], pods: PodBatch, sign: int) -> None:
         """Count each pod as :meth:`_count` does."""
-        np.add.at(self._requested[:3].T, index, pods.native_requests * sign)
-        np.add.at(self._non_zero_requested.T, index, pods.non_zero_requests * sign)
+        # Column by column: in one dimension ufunc.at is several times faster.
+        for columns, amounts in (
+            (self._requested, pods.native_requests),
+            (self._non_zero_requested, pods.non_zero_requests),
+        ):
+            for column, amount in zip(columns, amounts * sign, strict=False):
+                np.add.at(column, index, amount)
         np.add.at(self._pod_count, index, sign)
         special = pods.is_special
         if special.any():
@@ -393,9 +412,10 @@ class NodeTable:
         part = object.__new__(NodeTable)
         part.size = part._capacity = len(index)
         part.order = np.arange(part.size)
-        part.nodes = [self.nodes[row] for row in index]
-        part.pods = PodsOfPart(self.pods, index.tolist())
-        part.row_of = {n.metadata.name: i for i, n in enumerate(part.nodes) if n is not None}
+        some = index.tolist()
+        part.nodes = [self.nodes[row] for row in some]
+        part._names = [self._names[row] for row in some]
+        part.pods = PodsOfPart(self.pods, some)
         part.resources = dict(self.resources)
         part._taint_sets, part._shares_taint_sets = self._taint_sets, True
         part.last_generation = self.last_generation

@@ -15,14 +15,21 @@ POD_POPPED: Final = "PodPopped"
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
 
 
+class SubQueues(Protocol):
+    """The waiting pods, as far as they are counted."""
+
+    def pending_counts(self) -> Mapping[str, int]: ...
+    def rejected_counts(self) -> Mapping[tuple[str, str], int]: ...
+    def waiting_since(self) -> Mapping[str, float]: ...
+
+
 class Queue(Protocol):
     """The scheduling queue, as far as it is counted."""
 
-    def pending_counts(self) -> Mapping[str, int]: ...
+    @property
+    def sub_queues(self) -> SubQueues: ...
     def incoming_counts(self) -> Mapping[tuple[str, str], int]: ...
-    def rejected_counts(self) -> Mapping[tuple[str, str], int]: ...
     def in_flight_counts(self) -> Mapping[str, int]: ...
-    def waiting_since(self) -> Mapping[str, float]: ...
 
 
 class QueueCollector(Collector):
@@ -34,17 +41,17 @@ class QueueCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         queue, now = self._queue, self._clock.now()
-        pending = queue.pending_counts()
+        pending = queue.sub_queues.pending_counts()
         yield numbers(kube.PENDING_PODS, {(name,): size for name, size in pending.items()})
         incoming = queue.incoming_counts()
         yield numbers(
             kube.QUEUE_INCOMING_PODS,
             {(event, name): count for (name, event), count in incoming.items()},
         )
-        yield numbers(kube.UNSCHEDULABLE_PODS, queue.rejected_counts())
+        yield numbers(kube.UNSCHEDULABLE_PODS, queue.sub_queues.rejected_counts())
         in_flight = {POD_POPPED: 0, **queue.in_flight_counts()}
         yield numbers(kube.IN_FLIGHT_EVENTS, {(e,): count for e, count in in_flight.items()})
-        oldest = {name: now - since for name, since in queue.waiting_since().items()}
+        oldest = {name: now - since for name, since in queue.sub_queues.waiting_since().items()}
         yield numbers(berth.OLDEST_PENDING, {(name,): oldest.get(name, 0.0) for name in pending})
 
 

@@ -35,6 +35,11 @@ class KnownSignatures:
         self._profiles = profiles
         self._by_priority: dict[int, dict[PodSignature, KnownFailure]] = {}
 
+    def use(self, profiles: Container[str]) -> None:
+        """Go on with other *profiles*, and with nothing known."""
+        self._profiles = profiles
+        self._by_priority.clear()
+
     def signature_of(self, queued: QueuedPodInfo) -> PodSignature | None:
         """Return the signature of a pod; None: no other pod has the same."""
         if queued.pod.spec.scheduler_name not in self._profiles:

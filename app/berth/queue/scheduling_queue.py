@@ -1,6 +1,7 @@
-"""The facade: where a waiting pod is, and every way from one sub-queue to another (spec §3)."""
+"""Every way of a waiting pod from one sub-queue to another (spec §3)."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from math import floor
 from typing import Any, Final
@@ -10,22 +11,23 @@ from berth.framework.events import (
     ASSIGNED_POD_ADD,
     CONFIG_RELOAD,
     FORCE_ACTIVATE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_UPDATE,
     UNSCHEDULABLE_TIMEOUT,
-    ActionType,
     ClusterEvent,
-    EventResource,
 )
 from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.plugin_observer import PluginObserver
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.objects.pod import Pod
-from berth.queue.backoff import DEFAULT_BACKOFF, Backoff
+from berth.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
 from berth.queue.events_from_update import pod_events
 from berth.queue.gating import Gates
-from berth.queue.heap import SortKey
+from berth.queue.heap import PodHeap, SortKey
 from berth.queue.hints import EventHints, HintMap, ObserveHint, QueueingStrategy, Registration
+from berth.queue.in_flight import InFlight
 from berth.queue.known_signatures import KnownFailure, KnownSignatures
-from berth.queue.nominator import PodLookup
+from berth.queue.nominator import Nominator, PodLookup
 from berth.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueues
 from berth.queue.unschedulable import SignatureGroup, UnschedulablePods
 
@@ -36,13 +38,12 @@ SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
 
-_POD_ADD = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD).label
-_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE).label
+_POD_ADD, _POD_UPDATE = UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label
 
 PreCheck = Callable[[Pod], bool]
 
 
-class SchedulingQueue(SubQueues):
+class SchedulingQueue:
     """All pods that wait for a node, written by event handlers and the scheduler only.
 
     Pods are known by ``namespace/name`` while they wait and by UID while they are in flight. A pod
@@ -72,14 +73,22 @@ class SchedulingQueue(SubQueues):
         *signature_profiles* are those whose plugins decide by signature
         (:mod:`berth.framework.pod_signature`).
         """
-        super().__init__(
-            clock=clock,
-            sort_key=sort_key,
-            pod_lookup=pod_lookup,
-            backoff=backoff,
+        self._clock = clock
+        self._max_in_unschedulable = max_in_unschedulable
+        self._active = PodHeap(sort_key)
+        self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
+        self._known = KnownSignatures(signature_profiles)
+        self._unschedulable = UnschedulablePods(self._known.signature_of)
+        self._in_flight = InFlight()
+        self._incoming: Counter[tuple[str, str]] = Counter()
+        self.sub_queues = SubQueues(
+            self._active,
+            self._backoff,
+            self._unschedulable,
             max_in_unschedulable=max_in_unschedulable,
-            signature_profiles=signature_profiles,
         )
+        """For looking at what waits."""
+        self.nominator = Nominator(pod_lookup)
         self._observe_hint = observe_hint
         self._hints = HintMap(hints, clock=clock, observe=observe_hint)
         self._gates = Gates(pre_enqueue, observers=observers or {})
@@ -108,8 +117,7 @@ class SchedulingQueue(SubQueues):
         self._hints = HintMap(hints, clock=self._clock, observe=self._observe_hint)
         self._gates = Gates(pre_enqueue, observers=observers)
         self._backoff.use(backoff)
-        self._known = KnownSignatures(signature_profiles)
-        self._unschedulable = UnschedulablePods(self._known.signature_of)
+        self._known.use(signature_profiles)
         event = self._hints.of(CONFIG_RELOAD)
         for strategy, pods in (
             (QueueingStrategy.IMMEDIATELY, active),
@@ -172,7 +180,7 @@ class SchedulingQueue(SubQueues):
         """
         hints = self._hints.of(FORCE_ACTIVATE)
         for pod in pods:
-            self._known.forget(self.get(pod.key))
+            self._known.forget(self.sub_queues.get(pod.key))
             if queued := self._unschedulable.get(pod.key):
                 self._unschedulable.remove(pod.key)
                 self._requeue(queued, QueueingStrategy.IMMEDIATELY, hints.label)
@@ -213,7 +221,7 @@ class SchedulingQueue(SubQueues):
 
         None, and it waits on, if it does not wait or PreEnqueue has something against it.
         """
-        queued = self.get(key)
+        queued = self.sub_queues.get(key)
         if queued is None:
             return None
         self._remove(key)
@@ -251,7 +259,7 @@ class SchedulingQueue(SubQueues):
         now until something happens that may help them; not, if that has happened during the
         attempt.
         """
-        if self.sub_queue_of(queued.key) is not None:
+        if self.sub_queues.place_of(queued.key) is not None:
             self.done(queued.uid)
             return False
         if queued.unschedulable_plugins or queued.pending_plugins:
@@ -360,6 +368,39 @@ class SchedulingQueue(SubQueues):
         """Give out no more pods and release whoever waits for one."""
         self._closed = True
         self._wake.set()
+
+    # What there is to see
+
+    @property
+    def has_active(self) -> bool:
+        """Whether a pod is ready to be tried."""
+        return len(self._active) > 0
+
+    def is_in_flight(self, uid: str) -> bool:
+        return uid in self._in_flight
+
+    def in_flight(self) -> dict[str, int]:
+        """Return, by UID, how many events are kept for each pod that is in flight."""
+        return self._in_flight.uids()
+
+    def in_flight_counts(self) -> Counter[str]:
+        """Return the length of the in-flight list by event label, for ``inflight_events``."""
+        return self._in_flight.counts()
+
+    def incoming_counts(self) -> dict[tuple[str, str], int]:
+        """Return how many pods ever entered, by sub-queue and event label.
+
+        For ``queue_incoming_pods_total``, where gated pods count as unschedulable ones.
+        """
+        return dict(self._incoming)
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if two views disagree; for tests and debugging, linear in pods."""
+        self.sub_queues.check_invariants()
+        self._in_flight.check_invariants()
+        self.nominator.check_invariants()
+        signatures = {self._known.signature_of(queued) for queued in self._unschedulable}
+        assert set(self._known) <= signatures, "nobody hears for a known signature"
 
     # Ways between sub-queues; a pod is in none when it is handed to them
 

@@ -1,16 +1,12 @@
 """Where a waiting pod may be, and what there is to see of it from outside (spec §3.1)."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from berth.clock import Clock
 from berth.framework.pod_info import QueuedPodInfo
-from berth.queue.backoff import Backoff, BackoffQueue
-from berth.queue.heap import PodHeap, SortKey
-from berth.queue.in_flight import InFlight
-from berth.queue.known_signatures import KnownSignatures
-from berth.queue.nominator import Nominator, PodLookup
+from berth.queue.backoff import BackoffQueue
+from berth.queue.heap import PodHeap
 from berth.queue.unschedulable import UnschedulablePods
 
 
@@ -29,27 +25,34 @@ UNSCHEDULABLE, GATED = SubQueue.UNSCHEDULABLE.value, SubQueue.GATED.value
 
 
 class SubQueues:
-    """The sub-queues and the questions about them; what changes them is in the scheduling queue."""
+    """The waiting pods, each in one of three places. Only the scheduling queue moves them."""
 
     def __init__(
         self,
+        active: PodHeap,
+        backoff: BackoffQueue,
+        unschedulable: UnschedulablePods,
         *,
-        clock: Clock,
-        sort_key: SortKey,
-        pod_lookup: PodLookup,
-        backoff: Backoff,
         max_in_unschedulable: float,
-        signature_profiles: Container[str],
     ) -> None:
-        self._clock = clock
+        self._active = active
+        self._backoff = backoff
+        self._unschedulable = unschedulable
         self._max_in_unschedulable = max_in_unschedulable
-        self._active = PodHeap(sort_key)
-        self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
-        self._known = KnownSignatures(signature_profiles)
-        self._unschedulable = UnschedulablePods(self._known.signature_of)
-        self._in_flight = InFlight()
-        self._incoming: Counter[tuple[str, str]] = Counter()
-        self.nominator = Nominator(pod_lookup)
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        """Return the waiting pod ``namespace/name``."""
+        return self._active.get(key) or self._backoff.get(key) or self._unschedulable.get(key)
+
+    def place_of(self, key: str) -> SubQueue | None:
+        """Return where the pod ``namespace/name`` waits; None if it does not."""
+        if self._active.get(key):
+            return SubQueue.ACTIVE
+        if self._backoff.get(key):
+            return SubQueue.BACKOFF
+        if queued := self._unschedulable.get(key):
+            return SubQueue.GATED if queued.gating_plugin else SubQueue.UNSCHEDULABLE
+        return None
 
     def pods(self, sub_queue: SubQueue) -> Iterator[QueuedPodInfo]:
         """Yield the pods of a sub-queue; active and backoff ones in their order, at a sort's cost.
@@ -66,7 +69,7 @@ class SubQueues:
             case SubQueue.GATED:
                 return (queued for queued in self._unschedulable if queued.gating_plugin)
 
-    def waiting(self, sub_queue: SubQueue) -> Iterator[QueuedPodInfo]:
+    def in_any_order(self, sub_queue: SubQueue) -> Iterator[QueuedPodInfo]:
         """Yield the pods of a sub-queue in no particular order, which saves the sort."""
         match sub_queue:
             case SubQueue.ACTIVE:
@@ -97,7 +100,7 @@ class SubQueues:
         None: it is ready, or gated. Of a rejected pod in backoff an idle scheduler takes notice
         before that; an unschedulable one is found by the next look for leftovers.
         """
-        match self.sub_queue_of(queued.key):
+        match self.place_of(queued.key):
             case SubQueue.BACKOFF:
                 # The second in which the rest ends counts as rest.
                 return (queued.backoff_expiration or 0.0) + 1
@@ -105,32 +108,6 @@ class SubQueues:
                 return queued.timestamp + self._max_in_unschedulable
             case _:
                 return None
-
-    def in_flight(self) -> dict[str, int]:
-        """Return, by UID, how many events are kept for each pod that is in flight."""
-        return self._in_flight.uids()
-
-    @property
-    def has_active(self) -> bool:
-        """Whether a pod is ready to be tried."""
-        return len(self._active) > 0
-
-    def sub_queue_of(self, key: str) -> SubQueue | None:
-        """Return where the pod ``namespace/name`` waits; None if it does not."""
-        if self._active.get(key):
-            return SubQueue.ACTIVE
-        if self._backoff.get(key):
-            return SubQueue.BACKOFF
-        if queued := self._unschedulable.get(key):
-            return SubQueue.GATED if queued.gating_plugin else SubQueue.UNSCHEDULABLE
-        return None
-
-    def get(self, key: str) -> QueuedPodInfo | None:
-        """Return the waiting pod ``namespace/name``."""
-        return self._active.get(key) or self._backoff.get(key) or self._unschedulable.get(key)
-
-    def is_in_flight(self, uid: str) -> bool:
-        return uid in self._in_flight
 
     def pending_counts(self) -> dict[str, int]:
         """Return the sizes of the sub-queues, for ``pending_pods``."""
@@ -142,13 +119,6 @@ class SubQueues:
             GATED: gated,
         }
 
-    def incoming_counts(self) -> dict[tuple[str, str], int]:
-        """Return how many pods ever entered, by sub-queue and event label.
-
-        For ``queue_incoming_pods_total``, where gated pods count as unschedulable ones.
-        """
-        return dict(self._incoming)
-
     def rejected_counts(self) -> Counter[tuple[str, str]]:
         """Return how many waiting pods each plugin rejected, by plugin and profile.
 
@@ -156,8 +126,7 @@ class SubQueues:
         """
         return Counter(
             (plugin, queued.pod.spec.scheduler_name)
-            for waiting in (self._active, self._backoff, self._unschedulable)
-            for queued in waiting
+            for queued in self
             for plugin in queued.unschedulable_plugins | queued.pending_plugins
         )
 
@@ -181,28 +150,19 @@ class SubQueues:
                 oldest[where] = min(oldest.get(where, since), since)
         return oldest
 
-    def in_flight_counts(self) -> Counter[str]:
-        """Return the length of the in-flight list by event label, for ``inflight_events``."""
-        return self._in_flight.counts()
+    def __iter__(self) -> Iterator[QueuedPodInfo]:
+        """Yield all waiting pods in no particular order."""
+        yield from self._active
+        yield from self._backoff
+        yield from self._unschedulable
 
     def check_invariants(self) -> None:
         """Raise AssertionError if two views disagree; for tests and debugging, linear in pods."""
-        keys = [
-            queued.key
-            for waiting in (self._active, self._backoff, self._unschedulable)
-            for queued in waiting
-        ]
+        keys = [queued.key for queued in self]
         assert len(keys) == len(set(keys)), "a pod is in two sub-queues"
-        for part in (
-            self._active,
-            self._backoff,
-            self._unschedulable,
-            self._in_flight,
-            self.nominator,
-        ):
-            part.check_invariants()
-        waiting_signatures = {self._known.signature_of(queued) for queued in self._unschedulable}
-        assert set(self._known) <= waiting_signatures, "nobody hears for a known signature"
+        self._active.check_invariants()
+        self._backoff.check_invariants()
+        self._unschedulable.check_invariants()
         for queued in (*self._active, *self._backoff):
             assert not queued.gating_plugin, f"{queued.key} is gated"
         for queued in self._active:

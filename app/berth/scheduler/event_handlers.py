@@ -11,9 +11,11 @@ from berth.framework.events import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_DELETE,
+    UNSCHEDULABLE_POD_UPDATE,
     ActionType,
     ClusterEvent,
-    EventResource,
 )
 from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.listers import ApiObject, Lister, Listers
@@ -134,15 +136,11 @@ class KindHandler(Generic[T]):
             self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
 
 
-def _waiting_pod(action: ActionType) -> str:
-    return ClusterEvent(EventResource.UNSCHEDULABLE_POD, action).label
-
-
 # Labels of the events, put together once.
 _ASSIGNED_POD_ADD, _ASSIGNED_POD_DELETE = ASSIGNED_POD_ADD.label, ASSIGNED_POD_DELETE.label
-_WAITING_POD_ADD = _waiting_pod(ActionType.ADD)
-_WAITING_POD_UPDATE = _waiting_pod(ActionType.UPDATE)
-_WAITING_POD_DELETE = _waiting_pod(ActionType.DELETE)
+_WAITING_POD_ADD = UNSCHEDULABLE_POD_ADD.label
+_WAITING_POD_UPDATE = UNSCHEDULABLE_POD_UPDATE.label
+_WAITING_POD_DELETE = UNSCHEDULABLE_POD_DELETE.label
 _NODE_ADD, _NODE_DELETE = NODE_ADD.label, NODE_DELETE.label
 
 

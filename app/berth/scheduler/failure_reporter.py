@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from berth.client.events import shortened
-from berth.client.go_format import formatted
 from berth.clock import Clock
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
@@ -55,8 +53,7 @@ class FailureReporter:
     def record_event(self, pod: Pod, profile: Profile, note: str) -> None:
         """Write the event that says why *pod* was not scheduled.
 
-        Verbs in *note* are mangled, and that after it was shortened, as by kube-scheduler. Where
-        that makes it too long, it is shortened again; kube-scheduler's event is then refused.
+        kube-scheduler passes *note* through a printf-style formatter, which mangles each ``%``.
         """
         self._reporter.event(
             pod,
@@ -64,7 +61,7 @@ class FailureReporter:
             type="Warning",
             reason="FailedScheduling",
             action="Scheduling",
-            note=formatted(shortened(note)),
+            note=note,
         )
 
     def update_condition(

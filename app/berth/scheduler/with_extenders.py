@@ -23,7 +23,7 @@ from berth.extender.result import EXTENDER, ExtenderResult
 from berth.framework.interface import PostFilterResult
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Candidate
-from berth.framework.preemption.pick_node import choose
+from berth.framework.preemption.pick_node import select_candidate
 from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.objects.pod import Pod
@@ -188,7 +188,7 @@ class ExtenderRound:
         candidates = tuple(c for c in candidates if nodes.generation[c.row] <= asked_at)
         if not candidates:
             return replace(attempt, is_out_of_date=True)
-        found = choose(replace(result.preemption, candidates=candidates), self._rng)
+        found = select_candidate(replace(result.preemption, candidates=candidates), self._rng)
         assert found.chosen is not None
         helped = PostFilterResult(None, found.chosen.node, found)
         nominated = replace(outcome, post_filter=helped, nomination=To(found.chosen.node))

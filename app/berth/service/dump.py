@@ -29,9 +29,9 @@ def dump(
     for name, held in on_node.items():
         known = name in cache.table.row_of
         log.info("cached node", extra={"node": name, "known": known, "pods": sorted(held)})
-    log.info("dump of the queue", extra=queue.pending_counts())
+    log.info("dump of the queue", extra=queue.sub_queues.pending_counts())
     for sub_queue in SubQueue:
-        for queued in queue.pods(sub_queue):
+        for queued in queue.sub_queues.pods(sub_queue):
             log.info(
                 "waiting pod",
                 extra={

@@ -171,7 +171,7 @@ async def test_the_extender_schedules_nothing_itself() -> None:
         body = msgspec.json.encode(_pod("alone"))
         pod = msgspec.json.decode(await world.api.request("POST", PODS, body=body))
         await until(lambda: "default/alone" in world.service.pods.store)
-        assert world.service.queue.pending_counts() == {
+        assert world.service.queue.sub_queues.pending_counts() == {
             "active": 0, "backoff": 0, "unschedulable": 0, "gated": 0,
         }  # fmt: skip
 
@@ -226,7 +226,7 @@ async def test_questions_are_answered_by_the_configuration_in_force() -> None:
 
         assert sorted((await world.ask("filter", question))["NodeNames"]) == sorted(ROOM)
         assert (await world.ask("default-scheduler/filter", question))["NodeNames"] == []
-        assert sum(world.service.queue.pending_counts().values()) == 0
+        assert sum(world.service.queue.sub_queues.pending_counts().values()) == 0
 
 
 @pytest.mark.wall

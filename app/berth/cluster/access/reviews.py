@@ -3,15 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from berth import field_errors
 from berth.clock import Clock, rfc3339
 from berth.cluster import errors
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.tokens import API_AUDIENCE, Tokens, service_account_of
 from berth.cluster.access.users import User
-from berth.cluster.resources import FieldError, Object, ResourceType
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.store import Store, Stored
-from berth.cluster.strategies import field_errors
+from berth.field_errors import FieldError
 
 AUTHENTICATION: Final = "authentication.k8s.io"
 AUTHORIZATION: Final = "authorization.k8s.io"

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from berth.cluster.resources import FieldError
-from berth.cluster.strategies import field_errors, metadata, selectors, syntax
+from berth import field_errors
+from berth.cluster.strategies import metadata, selectors, syntax
 from berth.cluster.strategies.selectors import LabelSelector, Requirement
 from berth.cluster.strategies.shape import Int32, Shape
+from berth.field_errors import FieldError
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -4,11 +4,13 @@ import binascii
 import re
 from base64 import b64decode, b64encode
 
+from berth import field_errors
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
-from berth.cluster.strategies import field_errors, metadata, plain
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata, plain
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, judged, when_fit
+from berth.field_errors import FieldError
 
 SIZE_LIMIT = 1024 * 1024
 """Bytes of all values together."""

@@ -1,12 +1,14 @@
 """Deployments: a template, and how to move from one to the next."""
 
+from berth import field_errors
 from berth.cluster import percent
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
-from berth.cluster.strategies import field_errors, metadata, workload
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Int32, Shape, judged, section, when_fit
 from berth.cluster.strategies.workload import WorkloadSpec
+from berth.field_errors import FieldError
 
 
 class RollingUpdate(Shape, frozen=True):

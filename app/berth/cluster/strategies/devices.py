@@ -6,9 +6,11 @@ What a real server checks of device names and counters is not checked here.
 from collections.abc import Iterator
 from typing import Any, Final
 
+from berth import field_errors
 from berth.cel.selector_error import CompileError
-from berth.cluster.resources import FieldError, Object
-from berth.cluster.strategies import field_errors, plain
+from berth.cluster.resources import Object
+from berth.cluster.strategies import plain
+from berth.field_errors import FieldError
 
 EXACT_COUNT = "ExactCount"
 

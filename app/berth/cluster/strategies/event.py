@@ -1,10 +1,12 @@
 """Events, in the form of core/v1; :mod:`berth.cluster.events_view` translates for the other API."""
 
+from berth import field_errors
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
-from berth.cluster.strategies import field_errors, metadata
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Int32, Shape, judged
+from berth.field_errors import FieldError
 
 NOTE_LIMIT = 1024
 """Bytes of ``note`` (core: ``message``) that events.k8s.io takes."""

@@ -2,11 +2,13 @@
 
 import re
 
+from berth import field_errors
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
-from berth.cluster.strategies import field_errors, metadata
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Int32, Shape, judged
+from berth.field_errors import FieldError
 
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 

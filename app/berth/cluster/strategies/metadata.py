@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
-from berth.cluster.resources import FieldError, Object
-from berth.cluster.strategies import field_errors, syntax
+from berth import field_errors
+from berth.cluster.resources import Object
+from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import Int64, Shape
+from berth.field_errors import FieldError
 
 ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes of all annotations of an object together."""

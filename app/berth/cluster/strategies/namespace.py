@@ -1,10 +1,11 @@
 """Namespaces: they hold a finalizer until the namespace controller has emptied them."""
 
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
+from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, judged, section, when_fit
+from berth.field_errors import FieldError
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 

@@ -2,13 +2,15 @@
 
 import msgspec
 
+from berth import field_errors
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
-from berth.cluster.strategies import field_errors, metadata, quantities
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata, quantities
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod import Condition, validate_conditions
 from berth.cluster.strategies.shape import Int64, Shape, judged, section, when_fit
 from berth.cluster.strategies.taints import Taint, validate_taints
+from berth.field_errors import FieldError
 from berth.objects.quantity import Quantities
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from berth import field_errors
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
-from berth.cluster.strategies import field_errors, metadata, syntax
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject, ObjectMeta
 from berth.cluster.strategies.shape import Shape, judged, section, when_fit
+from berth.field_errors import FieldError
 
 Default = Callable[[Object], None]
 Check = Callable[[Object], list[FieldError]]

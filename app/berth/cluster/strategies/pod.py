@@ -1,12 +1,14 @@
 """Pods: born Pending, and once created all but carved in stone."""
 
+from berth import field_errors
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
-from berth.cluster.strategies import field_errors, metadata, pod_spec
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata, pod_spec
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.pod_update import validate_spec_update
 from berth.cluster.strategies.shape import Int64, Shape, fits, judged, section, when_fit
+from berth.field_errors import FieldError
 from berth.objects import pod_defaults
 
 SCHEDULING_GATED = {

@@ -1,8 +1,10 @@
 """PodDisruptionBudgets: how many pods of a kind may be away at a time."""
 
+from berth import field_errors
 from berth.cluster import percent
-from berth.cluster.resources import FieldError, Object
-from berth.cluster.strategies import field_errors, plain
+from berth.cluster.resources import Object
+from berth.cluster.strategies import plain
+from berth.field_errors import FieldError
 
 
 def _check(spec: Object) -> list[FieldError]:

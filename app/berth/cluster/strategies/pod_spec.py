@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from berth.cluster.resources import FieldError
-from berth.cluster.strategies import field_errors, metadata, quantities, syntax, taints
+from berth import field_errors
+from berth.cluster.strategies import metadata, quantities, syntax, taints
 from berth.cluster.strategies.affinity import (
     Affinity,
     TopologySpreadConstraint,
@@ -16,6 +16,7 @@ from berth.cluster.strategies.affinity import (
 from berth.cluster.strategies.quantities import ResourceRequirements
 from berth.cluster.strategies.shape import Int32, Int64, Shape
 from berth.cluster.strategies.taints import Toleration
+from berth.field_errors import FieldError
 from berth.objects.quantity import Quantities
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")

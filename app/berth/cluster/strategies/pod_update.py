@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from berth.cluster.resources import FieldError, Object
-from berth.cluster.strategies import field_errors
+from berth import field_errors
+from berth.cluster.resources import Object
+from berth.field_errors import FieldError
 
 MUTABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"

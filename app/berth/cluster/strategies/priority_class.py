@@ -1,11 +1,13 @@
 """PriorityClasses: names for priorities."""
 
+from berth import field_errors
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
-from berth.cluster.strategies import field_errors, metadata
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import PREEMPTION_POLICIES
 from berth.cluster.strategies.shape import Int32, Shape, fits, judged
+from berth.field_errors import FieldError
 from berth.objects.pod_defaults import SYSTEM_PRIORITIES
 
 HIGHEST_USER_PRIORITY = 1_000_000_000

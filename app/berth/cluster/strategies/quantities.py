@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from berth.cluster.resources import FieldError
-from berth.cluster.strategies import field_errors, syntax
+from berth import field_errors
+from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import Shape
+from berth.field_errors import FieldError
 from berth.objects.quantity import NANO, Quantities, Quantity, parse
 
 MALFORMED = (

@@ -4,12 +4,14 @@ from functools import partial
 
 import msgspec
 
+from berth import field_errors
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
-from berth.cluster.strategies import field_errors, metadata, selectors, syntax
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata, selectors, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape, judged, section, when_fit
+from berth.field_errors import FieldError
 
 GROUP = "rbac.authorization.k8s.io"
 

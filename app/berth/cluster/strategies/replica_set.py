@@ -1,11 +1,12 @@
 """ReplicaSets: so many pods of one template."""
 
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
+from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.shape import Shape, judged, when_fit
 from berth.cluster.strategies.workload import WorkloadSpec
+from berth.field_errors import FieldError
 
 
 class ReplicaSet(Shape, frozen=True):

@@ -1,12 +1,13 @@
 """ReplicationControllers: what ReplicaSets were before label selectors."""
 
 from berth.cluster.nulls import drop_nulls_under
-from berth.cluster.resources import FieldError, Object, Strategy
+from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Int32, Shape, judged, section, when_fit
 from berth.cluster.strategies.workload import PodTemplate, WorkloadSpec
+from berth.field_errors import FieldError
 
 
 class ReplicationControllerSpec(Shape, frozen=True):

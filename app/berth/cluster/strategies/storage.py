@@ -4,8 +4,10 @@ The object-in-use protection of a real cluster is absent: no finalizers are put 
 claims.
 """
 
-from berth.cluster.resources import FieldError, Object
-from berth.cluster.strategies import field_errors, plain
+from berth import field_errors
+from berth.cluster.resources import Object
+from berth.cluster.strategies import plain
+from berth.field_errors import FieldError
 
 FILESYSTEM = "Filesystem"
 

@@ -1,8 +1,9 @@
 """Taints of nodes and tolerations of pods."""
 
-from berth.cluster.resources import FieldError
-from berth.cluster.strategies import field_errors, syntax
+from berth import field_errors
+from berth.cluster.strategies import syntax
 from berth.cluster.strategies.shape import Int64, Shape
+from berth.field_errors import FieldError
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

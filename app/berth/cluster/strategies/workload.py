@@ -3,12 +3,14 @@
 from collections.abc import Collection
 from typing import TypeVar
 
-from berth.cluster.resources import FieldError, Object
-from berth.cluster.strategies import field_errors, metadata, pod_spec, selectors
+from berth import field_errors
+from berth.cluster.resources import Object
+from berth.cluster.strategies import metadata, pod_spec, selectors
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Int32, Int64, Shape, section
+from berth.field_errors import FieldError
 from berth.objects import pod_defaults
 
 

@@ -67,8 +67,12 @@ async def waiting_pods(
         after=after,
         limit=limit,
     )
-    ahead = await queue.all_ahead_of([each.key for each in found])
-    found = [each for each in found if queue.get(each.key) is each or queue.is_in_flight(each.uid)]
+    ahead = await queue.sub_queues.all_ahead_of([each.key for each in found])
+    found = [
+        each
+        for each in found
+        if queue.sub_queues.get(each.key) is each or queue.is_in_flight(each.uid)
+    ]
     messages = {record.uid: record.message for record in sight.scheduler.decisions.all()}
     return WaitingPods(
         items=tuple(_told(each, sight, ahead.get(each.key), messages) for each in found),
@@ -103,13 +107,13 @@ def _of_queue(sight: Sight, name: QueueName | None) -> Iterator[QueuedPodInfo]:
     match name:
         case None:
             for sub_queue in SubQueue:
-                yield from queue.waiting(sub_queue)
+                yield from queue.sub_queues.in_any_order(sub_queue)
         case QueueName.BACKOFF | QueueName.ERROR_BACKOFF:
-            for queued in queue.waiting(SubQueue.BACKOFF):
+            for queued in queue.sub_queues.in_any_order(SubQueue.BACKOFF):
                 if _backoff_name(queued) is name:
                     yield queued
         case QueueName.ACTIVE | QueueName.UNSCHEDULABLE | QueueName.GATED:
-            yield from queue.waiting(_SUB_QUEUES[name])
+            yield from queue.sub_queues.in_any_order(_SUB_QUEUES[name])
 
 
 def in_flight(sight: Sight) -> Iterator[QueuedPodInfo]:
@@ -121,8 +125,10 @@ def in_flight(sight: Sight) -> Iterator[QueuedPodInfo]:
 
 def _counts(sight: Sight) -> dict[QueueName, int]:
     queue = sight.scheduler.queue
-    pending = queue.pending_counts()
-    broken = sum(1 for each in queue.waiting(SubQueue.BACKOFF) if not _rejectors(each))
+    pending = queue.sub_queues.pending_counts()
+    broken = sum(
+        1 for each in queue.sub_queues.in_any_order(SubQueue.BACKOFF) if not _rejectors(each)
+    )
     return {
         QueueName.ACTIVE: pending[SubQueue.ACTIVE],
         QueueName.BACKOFF: pending[SubQueue.BACKOFF] - broken,
@@ -135,9 +141,9 @@ def _counts(sight: Sight) -> dict[QueueName, int]:
 
 def _queue_name(queued: QueuedPodInfo, sight: Sight) -> QueueName:
     queue = sight.scheduler.queue
-    if queue.get(queued.key) is not queued:
+    if queue.sub_queues.get(queued.key) is not queued:
         return QueueName.IN_FLIGHT
-    match queue.sub_queue_of(queued.key):
+    match queue.sub_queues.place_of(queued.key):
         case SubQueue.BACKOFF:
             return _backoff_name(queued)
         case SubQueue.UNSCHEDULABLE:
@@ -166,7 +172,7 @@ def _told(
 ) -> WaitingPod:
     queue, now = sight.scheduler.queue, sight.clock.now()
     name, first = _queue_name(queued, sight), waiting_since(queued)
-    next_try = None if name is QueueName.IN_FLIGHT else queue.next_try(queued)
+    next_try = None if name is QueueName.IN_FLIGHT else queue.sub_queues.next_try(queued)
     return WaitingPod(
         pod=queued.key,
         uid=queued.uid,

@@ -1,12 +1,13 @@
-"""Ranks are what a fresh look at the table would give, whatever happened before."""
+"""Ranked pods are what a fresh look at the table would give, whatever happened before."""
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.importance import importance
-from berth.framework.preemption.ranks import NOBODY, Ranks
+from berth.framework.preemption.importance import importance, started
+from berth.framework.preemption.ranked_pods import MOST_GARBAGE, NOBODY, RankedPods
 from tests.builders import node, pod
 
 NODES, PRIORITIES = ("a", "b", "c"), (-1, 0, 0, 5)
@@ -22,9 +23,11 @@ changes = st.lists(
 
 
 @settings(max_examples=200, deadline=None)
-@given(changes)
-def test_ranks_follow_the_table(changes: list[tuple[str, str, int]]) -> None:
-    nodes, ranks = NodeTable(), Ranks()
+@given(changes, st.sampled_from([0, MOST_GARBAGE]))
+def test_ranked_pods_follow_the_table(
+    changes: list[tuple[str, str, int]], most_garbage: int
+) -> None:
+    nodes, ranked_pods = NodeTable(), RankedPods(most_garbage=most_garbage)
     for what, name, number in changes:
         row = nodes.row_of.get(name)
         if what == "node" and row is None:
@@ -36,6 +39,7 @@ def test_ranks_follow_the_table(changes: list[tuple[str, str, int]]) -> None:
                 pod(
                     f"{name}-{number}",
                     priority=PRIORITIES[number],
+                    cpu=number,
                     started=f"2026-01-0{number + 1}",
                 )
             )
@@ -44,14 +48,21 @@ def test_ranks_follow_the_table(changes: list[tuple[str, str, int]]) -> None:
             else:
                 nodes.add_pod(row, changed)
         elif what == "look":
-            check(nodes, ranks, below=number)
-    check(nodes, ranks, below=6)
+            check(nodes, ranked_pods, below=number)
+    check(nodes, ranked_pods, below=6)
 
 
-def check(nodes: NodeTable, ranks: Ranks, *, below: int) -> None:
-    lowest = ranks.lowest_priorities(nodes)
-    for row in nodes.row_of.values():
+def check(nodes: NodeTable, ranked_pods: RankedPods, *, below: int) -> None:
+    lowest = ranked_pods.lowest_priorities(nodes)
+    rows = list(nodes.row_of.values())
+    want = []
+    for i, row in enumerate(rows):
         pods = nodes.pods[row].values()
         assert lowest[row] == min((p.priority for p in pods), default=NOBODY)
-        lower = [p for p in sorted(pods, key=importance) if p.priority < below]
-        assert list(ranks.below(below, nodes, row)) == lower
+        want += [(i, p) for p in sorted(pods, key=importance) if p.priority < below]
+    found = ranked_pods.below(below, nodes, np.array(rows, np.intp))
+    assert list(zip(found.node_of.tolist(), found.pods, strict=True)) == want
+    assert found.priorities.tolist() == [p.priority for _, p in want]
+    assert found.starts.tolist() == [started(p) for _, p in want]
+    requests = [p.template.columns[0].tolist() for _, p in want]
+    assert found.pods.native_requests.T.tolist() == requests

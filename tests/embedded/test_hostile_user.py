@@ -12,11 +12,11 @@ from typing import Final
 import pytest
 import pytest_asyncio
 
+from tests.embedded.guest import World, world_with_guest
 from tests.hostile_objects import ATTACKS
 from tests.hostile_requests import CORE, Attack, Request, Want
 from tests.hostile_text import misread
 from tests.loop_turns import LoopTurns, watched_loop
-from tests.up.guest import World, world_with_guest
 
 pytestmark = [
     pytest.mark.wall,

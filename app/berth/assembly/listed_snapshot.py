@@ -1,47 +1,31 @@
 """A snapshot of any cluster, listed from its API server."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from berth.client.api import Api
 from berth.client.connect import connect
 from berth.client.errors import ApiError, ForbiddenError, NotFoundError
 from berth.clock import RealClock, rfc3339
+from berth.errors import UserError
 from berth.framework.listers import KINDS
-from berth.terminal import UsageError, in_loop
 from berth.whatif.daemons import DAEMON_SETS_PATH
 from berth.whatif.snapshot import Snapshot, decode
 
 
-def list_cluster(kubeconfig: str) -> Snapshot:
+async def list_cluster(kubeconfig: str) -> Snapshot:
     """List all that scheduling reads; the default configuration would decide.
 
     Kinds that the server does not serve are left out. The lists are of moments that are close to
-    each other. Raises UsageError and ConnectError.
+    each other. Raises UserError, ConnectError among them.
     """
-    found: list[Snapshot] = []
-
-    async def listing() -> int:
-        client = await connect(kubeconfig=kubeconfig)
-        try:
-            time = rfc3339(RealClock().now())
-            found.append(await snapshot_of(client, time=time))
-        finally:
-            await client.close()
-        return 0
-
+    client = await connect(kubeconfig=kubeconfig)
     try:
-        in_loop(listing())
+        return await snapshot_of(client, time=rfc3339(RealClock().now()))
     except ApiError as exc:
-        raise UsageError(f"{kubeconfig}: {exc}") from exc
-    return found[0]
-
-
-class Api(Protocol):
-    """An API server, as far as it is read here."""
-
-    async def request(
-        self, method: str, path: str, *, params: Mapping[str, str] | None = None
-    ) -> bytes: ...
+        raise UserError(f"{kubeconfig}: {exc}") from exc
+    finally:
+        await client.close()
 
 
 async def snapshot_of(client: Api, *, time: str) -> Snapshot:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cluster import schema, struct_types
 from berth.cluster.registry import RESOURCES, find
 from berth.cluster.resources import ResourceType
+from berth.cluster.schemas import checks
 from tests.cluster.bodies import pod
 
 PODS = find("", "v1", "pods")
@@ -22,7 +22,7 @@ PLACES = st.lists(st.sampled_from(FIELDS), min_size=1, max_size=4)
 
 
 def slow(resource: ResourceType, body: Any) -> bool:
-    return not schema.misfit(resource, body) and not schema.prune(resource, body)
+    return not checks.misfit(resource.schema, body) and not checks.prune(resource.schema, body)
 
 
 @given(PLACES, ANYTHING)
@@ -34,12 +34,12 @@ def test_the_quick_answer_is_the_slow_one(place: list[str], value: Any) -> None:
         below = at.setdefault(step, {})
         at = below[0] if isinstance(below, list) else below
     at[place[-1]] = value
-    assert struct_types.fits(PODS, body) is slow(PODS, body)
+    assert checks.fits(PODS.schema, body) is slow(PODS, body)
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.qualified_plural)
 def test_every_kind_has_a_type(resource: ResourceType) -> None:
     body = {"kind": resource.kind, "metadata": {"name": "x", "labels": None}}
-    assert struct_types.fits(resource, body)
-    assert not struct_types.fits(resource, {**body, "teapot": 1})
-    assert not struct_types.fits(resource, {**body, "metadata": []})
+    assert checks.fits(resource.schema, body)
+    assert not checks.fits(resource.schema, {**body, "teapot": 1})
+    assert not checks.fits(resource.schema, {**body, "metadata": []})

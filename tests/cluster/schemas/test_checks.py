@@ -1,20 +1,17 @@
-"""Which fields there are: complete, merged by keys that exist, and strict about others."""
-
-from typing import Any
+"""Bodies against the fields of their kind: wrong types, unknown fields, null elements."""
 
 import pytest
 
-from berth.cluster import schema, struct_types
-from berth.cluster.descriptions import DESCRIPTIONS
 from berth.cluster.registry import RESOURCES, find
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schema import Field, ListOf, MapOf, Merge, Ref, Scalar
+from berth.cluster.schemas import checks
+from berth.cluster.schemas.types import Schema
 
 
-def pods() -> ResourceType:
+def pods() -> Schema:
     found = find("", "v1", "pods")
     assert found is not None
-    return found
+    return found.schema
 
 
 FULL_SPEC: Object = {
@@ -83,7 +80,7 @@ FULL_SPEC: Object = {
     ],
 )
 def test_unknown_fields(pod: Object, want: list[str]) -> None:
-    assert schema.prune(pods(), pod) == want
+    assert checks.prune(pods(), pod) == want
 
 
 @pytest.mark.parametrize(
@@ -99,8 +96,14 @@ def test_unknown_fields(pod: Object, want: list[str]) -> None:
         pytest.param(
             {"priority": 1.5},
             "json: cannot unmarshal number 1.5 into Go struct field "
-            "PodSpec.spec.priority of type int64",
+            "PodSpec.spec.priority of type int32",
             id="a fraction for a whole number",
+        ),
+        pytest.param(
+            {"priority": 2**31},
+            "json: cannot unmarshal number 2147483648 into Go struct field "
+            "PodSpec.spec.priority of type int32",
+            id="a number of more than 32 bits",
         ),
         pytest.param(
             {"containers": [{"env": [{"name": "A", "value": 1}]}]},
@@ -135,87 +138,21 @@ def test_unknown_fields(pod: Object, want: list[str]) -> None:
     ],
 )
 def test_misfit(spec: Object, want: str | None) -> None:
-    assert schema.misfit(pods(), {"kind": "Pod", "spec": spec}) == want
+    assert checks.misfit(pods(), {"kind": "Pod", "spec": spec}) == want
 
 
 def test_event_apis_have_their_own_fields() -> None:
     core, new = find("", "v1", "events"), find("events.k8s.io", "v1", "events")
     assert core is not None
     assert new is not None
-    assert schema.prune(core, {"note": "x"}) == ["note"]
-    assert schema.prune(new, {"note": "x"}) == []
+    assert checks.prune(core.schema, {"note": "x"}) == ["note"]
+    assert checks.prune(new.schema, {"note": "x"}) == []
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.group_version + each.kind)
 def test_every_kind_has_a_schema(resource: ResourceType) -> None:
-    fields = schema.schema(schema.model_of(resource)).fields
+    fields = resource.schema.fields
     assert {"apiVersion", "kind", "metadata"} <= fields.keys()
-
-
-def described() -> list[Any]:
-    return [
-        pytest.param(model, field, merge, id=f"{model}.{field}")
-        for model, merges in schema.MERGES.items()
-        for field, merge in merges.items()
-    ]
-
-
-@pytest.mark.parametrize(("model", "field", "merge"), described())
-def test_what_merges_exists_and_has_its_key(model: str, field: str, merge: Merge) -> None:
-    found = schema.schema(model).fields[field]
-    assert found.merge == merge
-    if merge.key:
-        assert isinstance(found.type, ListOf)
-        assert isinstance(found.type.item, Ref)
-        assert merge.key in schema.schema(found.type.item.model).fields
-
-
-def test_descriptions_are_of_types_that_are_served() -> None:
-    served = {model for each in RESOURCES for model in schema.reachable(schema.model_of(each))}
-    assert not DESCRIPTIONS.keys() - served
-
-
-@pytest.mark.parametrize(
-    ("model", "field", "want"),
-    [
-        pytest.param("V1PodSpec", "nodeName", Scalar("string"), id="text"),
-        pytest.param("V1PodSpec", "containers", ListOf(Ref("V1Container")), id="list"),
-        pytest.param("V1PodSpec", "nodeSelector", MapOf(Scalar("string")), id="map"),
-        pytest.param("V1NodeStatus", "capacity", MapOf(Scalar("Quantity")), id="quantities"),
-        pytest.param("V1NodeSwapStatus", "capacity", Scalar("integer"), id="a plain number"),
-        pytest.param("V1ServicePort", "targetPort", Scalar("IntOrString"), id="number or name"),
-        pytest.param("V1ManagedFieldsEntry", "fieldsV1", Scalar("any"), id="anything"),
-        pytest.param("V1ObjectMeta", "creationTimestamp", Scalar("Time"), id="time"),
-    ],
-)
-def test_types(model: str, field: str, want: schema.Type) -> None:
-    assert schema.schema(model).fields[field].type == want
-
-
-def test_a_field_tells_what_it_is_for() -> None:
-    assert schema.schema("V1HostAlias").fields == {
-        "hostnames": Field(
-            ListOf(Scalar("string")), "Hostnames for the above IP address.", required=False
-        ),
-        "ip": Field(Scalar("string"), "IP address of the host file entry.", required=True),
-    }
-
-
-@pytest.mark.parametrize(
-    ("model", "want"),
-    [
-        pytest.param("V1PodSpec", "v1.PodSpec", id="plain"),
-        pytest.param("CoreV1Event", "core.v1.Event", id="with its group"),
-        pytest.param("V1HTTPGetAction", "v1.HTTPGetAction", id="an acronym"),
-    ],
-)
-def test_schema_names(model: str, want: str) -> None:
-    assert schema.schema_name(model) == want
-
-
-def test_what_is_no_model_is_named_in_the_error() -> None:
-    with pytest.raises(ValueError, match="'Configuration' is not the name of a model"):
-        schema.schema_name("Configuration")
 
 
 @pytest.mark.parametrize(
@@ -232,11 +169,11 @@ def test_what_is_no_model_is_named_in_the_error() -> None:
 def test_times(text: str, is_time: bool) -> None:
     obj = {"status": {"startTime": text}}
     why = f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00"'
-    assert schema.misfit(pods(), obj) == (None if is_time else why)
-    assert struct_types.fits(pods(), obj) is is_time
+    assert checks.misfit(pods(), obj) == (None if is_time else why)
+    assert checks.fits(pods(), obj) is is_time
 
 
 def test_null_elements_are_empty() -> None:
     obj: Object = {"spec": {"containers": [None, {"args": ["a", None], "ports": None}]}}
-    schema.fill_nulls(pods(), obj)
+    checks.fill_nulls(pods(), obj)
     assert obj == {"spec": {"containers": [{}, {"args": ["a", ""], "ports": None}]}}

@@ -1,12 +1,32 @@
-"""The words of a 422: one function per reason of the API server's ``field.Error``."""
+"""What is wrong with a field, in Kubernetes' words: a function per reason of its ``field.Error``.
+
+The API server uses them in a 422, kube-scheduler about its configuration.
+"""
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from berth.cluster.resources import FieldError
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What the API server calls a cause; ``str()`` is a line of its message.
+
+    ``reason`` is one of ``FieldValueRequired``, ``FieldValueInvalid``, ``FieldValueNotSupported``,
+    ``FieldValueNotFound``, ``FieldValueForbidden``, ``FieldValueDuplicate``,
+    ``FieldValueTooLong``, ``FieldValueTooMany``; ``message`` is what follows the field, e.g.
+    ``Required value`` or ``Invalid value: "-1": must be greater than or equal to 0``.
+    """
+
+    field: str
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
 
 
 def required(path: str, detail: str = "") -> FieldError:
@@ -30,6 +50,10 @@ def duplicate(path: str, value: Any, detail: str = "") -> FieldError:
     )
 
 
+def not_found(path: str, value: Any) -> FieldError:
+    return FieldError(path, "FieldValueNotFound", f"Not found: {quoted(value)}")
+
+
 def forbidden(path: str, detail: str) -> FieldError:
     return FieldError(path, "FieldValueForbidden", f"Forbidden: {detail}")
 
@@ -45,9 +69,24 @@ def too_many(path: str, count: int, limit: int) -> FieldError:
 
 
 def quoted(value: Any) -> str:
-    """Write *value* as the API server shows it: JSON, the names of fields as in the API."""
+    """Write *value* as the API server shows it: JSON, the names of fields as in the API.
+
+    What JSON does not know (a Duration) is as it writes itself.
+    """
+    if not isinstance(value, str | int | float | list | dict | tuple | msgspec.Struct | None):
+        return str(value)
     return json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def _message(head: str, detail: str) -> str:
     return f"{head}: {detail}" if detail else head
+
+
+def join(path: str, *steps: str | int) -> str:
+    """Append fields and list indices to a field path: ``profiles[0].plugins``."""
+    for step in steps:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        else:
+            path += f".{step}" if path else step
+    return path

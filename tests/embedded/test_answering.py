@@ -19,7 +19,7 @@ from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.up import Up, UpOptions
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
-from tests.up.test_up import run
+from tests.embedded.test_up import run
 
 pytestmark = pytest.mark.wall
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.up.world import PODS, Object, pod, running, running_world, why_pending
+from tests.embedded.world import PODS, Object, pod, running, running_world, why_pending
 
 pytestmark = pytest.mark.wall
 

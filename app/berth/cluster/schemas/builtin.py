@@ -1,0 +1,162 @@
+"""The object types and kinds that a server has from the start, read from the data file.
+
+The file is read when the first kind is asked for, some milliseconds; the fields of an object type
+are made when somebody looks at them.
+"""
+
+import gzip
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import msgspec
+
+from berth.cluster.schemas.types import Field, ListOf, MapOf, Scalar, Schema, Type
+
+DATA = "kubernetes-1.36.json.gz"
+DESCRIPTIONS = "descriptions-1.36.json.gz"
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+
+
+class SubresourceData(NamedTuple):
+    """A subresource as discovery announces it."""
+
+    name: str
+    verbs: tuple[str, ...]
+    group: str
+    """Of what it speaks; with an empty version: as the resource."""
+    version: str
+    kind: str
+
+
+class ColumnData(NamedTuple):
+    """A column of a table, without what is in its cells."""
+
+    name: str
+    type: str
+    format: str
+    priority: int
+
+
+class KindData(NamedTuple):
+    """A kind as a server of this release serves it by default."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+    verbs: tuple[str, ...]
+    subresources: tuple[SubresourceData, ...]
+    columns: tuple[ColumnData, ...]
+
+
+@cache
+def kinds() -> tuple[KindData, ...]:
+    """Return the kinds that are served by default."""
+    data = _data()
+    return tuple(
+        _kind(path, each, data["columns"].get(path, ())) for path, each in data["resources"].items()
+    )
+
+
+@cache
+def schema(name: str) -> Schema:
+    """Return the object type of that full name; raises KeyError when there is none."""
+    data = _data()["schemas"][name]
+
+    def fields() -> Mapping[str, Field]:
+        return {field: _field(each) for field, each in data["fields"].items()}
+
+    return Schema(name, fields, map_type=data.get("map_type", ""))
+
+
+def schema_of(group: str, version: str, kind: str) -> Schema | None:
+    """Return the object type of a kind; None when the API has none."""
+    name = _by_kind().get((group, version, kind))
+    return None if name is None else schema(name)
+
+
+def meta(name: str) -> Schema:
+    """Return an object type of ``meta/v1``: ``ObjectMeta``, ``DeleteOptions``."""
+    return schema(META + name)
+
+
+def descriptions(name: str) -> Mapping[str, str]:
+    """Return what the fields of an object type are for."""
+    found: Mapping[str, str] = _descriptions().get(name, {})
+    return found
+
+
+@cache
+def _data() -> Any:
+    return _read(DATA)
+
+
+@cache
+def _descriptions() -> Any:
+    return _read(DESCRIPTIONS)
+
+
+@cache
+def _by_kind() -> dict[tuple[str, str, str], str]:
+    return {
+        (group, version, kind): name
+        for name, each in _data()["schemas"].items()
+        for group, version, kind in each.get("kinds", ())
+    }
+
+
+def _read(name: str) -> Any:
+    packed = files("berth.cluster.schemas").joinpath(name).read_bytes()
+    return msgspec.json.decode(gzip.decompress(packed))
+
+
+def _kind(path: str, data: Any, columns: Any) -> KindData:
+    group, version, plural = path.split("/") if path.count("/") == 2 else ("", *path.split("/"))
+    return KindData(
+        group=group,
+        version=version,
+        kind=data["kind"],
+        plural=plural,
+        singular=data["singular"],
+        namespaced=data["scope"] == "Namespaced",
+        short_names=tuple(data["shortNames"]),
+        categories=tuple(data["categories"]),
+        verbs=tuple(data["verbs"]),
+        subresources=tuple(
+            SubresourceData(each["name"], tuple(each["verbs"]), **each["kind"])
+            for each in data["subresources"]
+        ),
+        columns=tuple(ColumnData(**each) for each in columns),
+    )
+
+
+def _field(data: Any) -> Field:
+    default = data.get("default")
+    return Field(
+        type=_type(data["type"]),
+        is_required=data.get("required", False),
+        default=default or None,
+        enum=tuple(data.get("enum", ())),
+        list_type=data.get("list_type", ""),
+        list_keys=tuple(data.get("list_keys", ())),
+        map_type=data.get("map_type", ""),
+        patch_strategy=data.get("strategy", ""),
+        merge_key=data.get("merge_key", ""),
+        by_value=data.get("by_value", False),
+        number=tuple(data.get("number", ())),
+    )
+
+
+def _type(text: str) -> Type:
+    """Read a type as the compiler writes it."""
+    if text.startswith("[]"):
+        return ListOf(_type(text[2:]))
+    if text.startswith("map[]"):
+        return MapOf(_type(text[5:]))
+    return schema(text) if "." in text else Scalar(text)

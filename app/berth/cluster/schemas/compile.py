@@ -1,0 +1,316 @@
+"""Compile the published description of Kubernetes' API into the data files of this package.
+
+    python -m berth.cluster.schemas.compile OPENAPI DISCOVERY PROTOBUF
+
+The three arguments are gzipped JSON files: every OpenAPI v3 schema by its full name
+(``schemas``), what a server serves by default with the columns of its tables (``resources``,
+``columns``), and the numbers of protobuf fields (message → field → number, label, type). Only what
+the served kinds lead to is kept. Descriptions of fields come from the models of kubernetes-asyncio,
+which are generated from the same OpenAPI document (Apache License 2.0).
+"""
+
+import gzip
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+MORE_ROOTS: Final = ("DeleteOptions", "ListMeta", "Status", "WatchEvent")
+"""Object types of no kind that requests and answers carry."""
+
+SCALARS: Final = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "Quantity",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "FieldsV1",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "MicroTime",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "Time",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "RawExtension",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "IntOrString",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": "JSON",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": (
+        "JSONSchemaPropsOrArray"
+    ),
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": (
+        "JSONSchemaPropsOrBool"
+    ),
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": (
+        "JSONSchemaPropsOrStringArray"
+    ),
+}
+"""Types whose JSON is not an object with fields."""
+
+PLAIN_SCALARS: Final = {
+    ("boolean", None): "boolean",
+    ("integer", "int32"): "int32",
+    ("integer", "int64"): "int64",
+    ("number", "double"): "number",
+    ("string", None): "string",
+    ("string", "byte"): "bytes",
+}
+
+_VALUE_NAMES: Final = """
+active allocatable authenticated availableReplicas chapAuthDiscovery chapAuthSession
+clusterScope code count currentHealthy currentReplicas denied deprecated deprecatedCount
+desiredHealthy disruptionsAllowed exclusiveMaximum exclusiveMinimum expectedPods failed
+failureThreshold fullyLabeledReplicas generation globalDefault handSize healthCheckNodePort
+hostIPC hostNetwork hostPID hostPort initialDelaySeconds insecureSkipTLSVerify
+matchingPrecedence minReadySeconds nodePort nullable number numberAvailable numberUnavailable
+observedGeneration partition paused periodSeconds preserveUnknownFields priority
+publishNotReadyAddresses queueLengthLimit queues readOnly readyReplicas replicas
+retryAfterSeconds signal sizeBytes sslEnabled start stdin stdinOnce succeeded successThreshold
+timeoutSeconds tty unavailableReplicas uniqueItems unschedulable updatedNumberScheduled
+updatedReplicas x-kubernetes-embedded-resource x-kubernetes-int-or-string
+"""
+VALUES: Final = frozenset(_VALUE_NAMES.split())
+"""Optional numbers and booleans that the API's Go types hold by value: zero and false are as good
+as unset, and protobuf writes them all the same. The others are pointers: a zero was set by
+somebody."""
+
+POINTERS: Final = frozenset(
+    {
+        ("AzureDiskVolumeSource", "readOnly"),
+        ("CSIVolumeSource", "readOnly"),
+        ("ClientIPConfig", "timeoutSeconds"),
+        ("DeploymentSpec", "replicas"),
+        ("HorizontalPodAutoscalerStatus", "observedGeneration"),
+        ("MutatingWebhook", "timeoutSeconds"),
+        ("PodSpec", "priority"),
+        ("ReplicaSetSpec", "replicas"),
+        ("ReplicationControllerSpec", "replicas"),
+        ("RollingUpdateStatefulSetStrategy", "partition"),
+        ("StatefulSetSpec", "replicas"),
+        ("ValidatingWebhook", "timeoutSeconds"),
+        ("VolumeNodeResources", "count"),
+    }
+)
+"""Fields with a name in :data:`VALUES` that are pointers."""
+
+STRING_POINTERS: Final = frozenset(
+    {
+        ("PersistentVolumeClaimSpec", "storageClassName"),
+        ("PersistentVolumeClaimSpec", "volumeAttributesClassName"),
+        ("PersistentVolumeSpec", "volumeAttributesClassName"),
+        ("EndpointPort", "name"),
+        ("DeviceAttribute", "string"),
+        ("MetricIdentifier", "name"),
+    }
+)
+"""Strings where empty is not the same as unset; of most nobody can tell."""
+
+Json = dict[str, Any]
+
+
+def main(openapi: Path, discovery: Path, protobuf: Path) -> None:
+    """Write the data files beside this one."""
+    published, served = _read(openapi), _read(discovery)
+    here = Path(__file__).parent
+    schemas = compiled(published["schemas"], served["resources"], _read(protobuf))
+    data = {
+        "release": published["release"],
+        "schemas": schemas,
+        "resources": served["resources"],
+        "columns": served["columns"],
+    }
+    _write(here / "kubernetes-1.36.json.gz", data)
+    _write(here / "descriptions-1.36.json.gz", descriptions(schemas))
+
+
+def compiled(schemas: Json, resources: Json, messages: Json) -> Json:
+    """Return the schemas that *resources* lead to, in the form of the data file."""
+    found: Json = {}
+    todo = [*roots(schemas, resources), *(META + each for each in MORE_ROOTS)]
+    while todo:
+        name = todo.pop()
+        if name in found or name in SCALARS:
+            continue
+        found[name] = _schema(name, schemas[name], messages)
+        todo += references(schemas[name])
+    return dict(sorted(found.items()))
+
+
+def roots(schemas: Json, resources: Json) -> Iterator[str]:
+    """Yield the schemas of the kinds, and of what their subresources speak."""
+    by_kind = {
+        (gvk["group"], gvk["version"], gvk["kind"]): name
+        for name, schema in schemas.items()
+        for gvk in schema.get("x-kubernetes-group-version-kind", ())
+    }
+    for path, resource in resources.items():
+        group, version, _ = path.split("/") if path.count("/") == 2 else ("", *path.split("/"))
+        yield by_kind[group, version, resource["kind"]]
+        for subresource in resource["subresources"]:
+            kind = subresource["kind"]
+            spoken = (kind["group"] or group, kind["version"] or version, kind["kind"])
+            if spoken in by_kind:  # the options of exec and its like are query parameters
+                yield by_kind[spoken]
+
+
+def references(node: Any) -> Iterator[str]:
+    """Yield the names of the schemas that *node* refers to."""
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield _referred(node)
+        for child in node.values():
+            yield from references(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from references(child)
+
+
+def _referred(node: Json) -> str:
+    return str(node["$ref"]).rpartition("/")[2]
+
+
+def _schema(name: str, schema: Json, messages: Json) -> Json:
+    numbers = dict(_numbers(_message_name(name), messages))
+    required = schema.get("required", ())
+    fields = {}
+    for field, node in schema.get("properties", {}).items():
+        entry = _field(name, field, node, is_required=field in required)
+        if field not in ("apiVersion", "kind") or "x-kubernetes-group-version-kind" not in schema:
+            entry["number"] = numbers[_spelled(field)]
+        fields[field] = entry
+    found: Json = {"fields": fields}
+    if kinds := schema.get("x-kubernetes-group-version-kind"):
+        found["kinds"] = [[each["group"], each["version"], each["kind"]] for each in kinds]
+    if map_type := schema.get("x-kubernetes-map-type"):
+        found["map_type"] = map_type
+    if unions := schema.get("x-kubernetes-unions"):
+        found["unions"] = unions
+    return found
+
+
+def _field(owner: str, name: str, node: Json, *, is_required: bool) -> Json:
+    entry: Json = {"type": _type(node)}
+    if is_required:
+        entry["required"] = True
+    if "default" in node:
+        entry["default"] = node["default"]
+    if "enum" in node:
+        entry["enum"] = node["enum"]
+    for key, extension in (
+        ("list_type", "x-kubernetes-list-type"),
+        ("list_keys", "x-kubernetes-list-map-keys"),
+        ("map_type", "x-kubernetes-map-type"),
+        ("strategy", "x-kubernetes-patch-strategy"),
+        ("merge_key", "x-kubernetes-patch-merge-key"),
+    ):
+        if extension in node:
+            entry[key] = node[extension]
+    if not is_required and _is_value(owner.rpartition(".")[2], name, entry["type"]):
+        entry["by_value"] = True
+    return entry
+
+
+def _is_value(owner: str, name: str, type_text: str) -> bool:
+    """Whether a zero says nothing."""
+    if type_text in ("boolean", "int32", "int64"):
+        return name in VALUES and (owner, name) not in POINTERS
+    return type_text == "string" and (owner, name) not in STRING_POINTERS
+
+
+def _type(node: Json) -> str:
+    """Write a type as the data file has it: ``[]string``, ``map[]Quantity``, a schema's name."""
+    match node:
+        case {"$ref": str()}:
+            name = _referred(node)
+            return SCALARS.get(name, name)
+        case {"allOf": [inner]}:
+            return _type(inner)
+        case {"type": "array"}:
+            return f"[]{_type(node['items'])}"
+        case {"type": "object", "additionalProperties": values}:
+            return f"map[]{_type(values)}"
+        case _:
+            return PLAIN_SCALARS[node["type"], node.get("format")]
+
+
+def _message_name(schema: str) -> str:
+    """Return what protobuf calls a schema: ``io.k8s.api…`` is ``k8s.io.api…``."""
+    return schema.replace("io.k8s.", "k8s.io.", 1).replace("-", "_")
+
+
+def _spelled(name: str) -> str:
+    """Return what the names of a field in JSON and in protobuf have in common."""
+    return re.sub("[^a-z0-9]", "", name.lower())
+
+
+def _numbers(message: str, messages: Json) -> Iterator[tuple[str, list[int]]]:
+    """Yield the fields of a message with their numbers.
+
+    What JSON has inline, protobuf has in messages inside: the number is a path then.
+    """
+    for name, (number, label, type_text) in messages[message].items():
+        yield _spelled(name), [number]
+        inner = f"{message.rpartition('.')[0]}.{type_text}"
+        if label != "repeated" and inner in messages and inner != message:
+            for below, path in _inlined(inner, messages):
+                yield below, [number, *path]
+
+
+def _inlined(message: str, messages: Json) -> Iterator[tuple[str, list[int]]]:
+    """Yield the fields of a message that may be inline in JSON: the outer one's own win."""
+    if message.rpartition(".")[2] in INLINE:
+        yield from _numbers(message, messages)
+
+
+INLINE: Final = frozenset(
+    {
+        "DeviceConfiguration",
+        "EphemeralContainerCommon",
+        "IngressRuleValue",
+        "LocalObjectReference",
+        "PersistentVolumeSource",
+        "ProbeHandler",
+        "Rule",
+        "RuleWithOperations",
+        "VolumeSource",
+    }
+)
+"""Go's embedded structs."""
+
+
+def descriptions(schemas: Mapping[str, Json]) -> Json:
+    """Return what is said of the fields, by schema and field."""
+    from kubernetes_asyncio.client import models
+
+    found: Json = {}
+    for schema in schemas:
+        model = next((m for m in _model_names(schema) if hasattr(models, m)), None)
+        if model is None:
+            continue
+        cls = getattr(models, model)
+        said = {
+            cls.attribute_map[attribute]: _said(getattr(cls, attribute))
+            for attribute in cls.openapi_types
+        }
+        found[schema] = {field: text for field, text in said.items() if text}
+    return found
+
+
+def _model_names(schema: str) -> Iterator[str]:
+    """Yield what a model may be called: ``CoreV1Event`` where groups share a word."""
+    *_, group, version, kind = schema.split(".")
+    yield group.capitalize() + version.capitalize() + kind
+    yield version.capitalize() + kind
+
+
+def _said(attribute: property) -> str:
+    """Return what a generated property says of itself, between its first and last lines."""
+    _, _, rest = (attribute.__doc__ or "").partition("\n\n")
+    return rest.partition(":return:")[0].replace("  # noqa: E501", "").strip()
+
+
+def _read(path: Path) -> Any:
+    return json.loads(gzip.decompress(path.read_bytes()))
+
+
+def _write(path: Path, data: Any) -> None:
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

@@ -1,0 +1,80 @@
+"""The schemas as msgspec types: whether a body fits its kind, in microseconds.
+
+They answer yes or no. What is wrong, in the API server's words, is what :mod:`.checks` finds out by
+walking the body, thirty times slower, for the few that do not fit.
+"""
+
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+
+from berth.cluster.schemas.types import (
+    ANYTHING,
+    ListOf,
+    MapOf,
+    Scalar,
+    Schema,
+    Type,
+    object_of,
+    reachable,
+)
+
+TIME: Any = Annotated[datetime, msgspec.Meta(tz=True)]
+"""RFC 3339, as columns and controllers read it."""
+
+INT32: Any = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+INT64: Any = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+SCALARS: dict[str, Any] = {
+    "boolean": bool,
+    "bytes": str,
+    "int32": INT32,
+    "int64": INT64,
+    "number": float | INT64,
+    "string": str,
+    "IntOrString": INT32 | str,
+    "MicroTime": TIME,
+    "Quantity": INT64 | float | str,
+    "Time": TIME,
+    **dict.fromkeys(ANYTHING, Any),
+}
+
+
+@cache
+def struct_type(schema: Schema) -> Any:
+    """Return the type that values decode to: every field may be missing, or null.
+
+    None: an object type in it contains itself, which msgspec cannot be told.
+    """
+    if any(_contains_itself(each) for each in reachable(schema)):
+        return None
+    return _struct_type(schema)
+
+
+def _contains_itself(schema: Schema) -> bool:
+    below = (object_of(each.type) for each in schema.fields.values())
+    return any(each is schema for each in below)
+
+
+@cache
+def _struct_type(schema: Schema) -> Any:
+    fields = [
+        # The names of attributes do not matter; those of fields can be Python's keywords.
+        (f"field_{number}", _type(each.type) | None, msgspec.field(default=None, name=name))
+        for number, (name, each) in enumerate(schema.fields.items())
+    ]
+    return msgspec.defstruct(schema.short_name, fields, forbid_unknown_fields=True, gc=False)
+
+
+def _type(each: Type) -> Any:
+    match each:
+        case Scalar(name):
+            return SCALARS[name]
+        case ListOf(item):
+            return list[_type(item) | None]  # type: ignore[misc]  # made at run time
+        case MapOf(value):
+            return dict[str, _type(value) | None]  # type: ignore[misc]  # made at run time
+        case Schema():
+            return _struct_type(each)

@@ -1,0 +1,151 @@
+"""The data file: every kind described, lists merged by keys that exist, one number per field."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.types import (
+    ANYTHING,
+    Field,
+    ListOf,
+    MapOf,
+    Scalar,
+    Schema,
+    Type,
+    reachable,
+)
+
+CORE = "io.k8s.api.core.v1."
+META = builtin.META
+
+
+def every_schema() -> dict[str, Schema]:
+    kinds = (builtin.schema_of(each.group, each.version, each.kind) for each in builtin.kinds())
+    return {found.name: found for kind in kinds if kind is not None for found in reachable(kind)}
+
+
+def every_field() -> Iterator[tuple[Schema, str, Field]]:
+    for schema in every_schema().values():
+        for name, field in schema.fields.items():
+            yield schema, name, field
+
+
+def test_every_kind_that_a_server_serves_has_its_fields() -> None:
+    kinds = builtin.kinds()
+    assert len(kinds) == 68
+    for each in kinds:
+        schema = builtin.schema_of(each.group, each.version, each.kind)
+        assert schema is not None, each
+        assert {"apiVersion", "kind", "metadata"} <= schema.fields.keys()
+
+
+def test_what_merges_has_its_key() -> None:
+    merged = [(s.name, name, field) for s, name, field in every_field() if field.merge_key]
+    assert len(merged) > 40
+    for owner, name, field in merged:
+        assert isinstance(field.type, ListOf), (owner, name)
+        item = field.type.item
+        assert isinstance(item, Schema), (owner, name)
+        assert field.merge_key in item.fields, (owner, name)
+
+
+def test_lists_of_type_map_have_their_keys() -> None:
+    found = [(s.name, name, field) for s, name, field in every_field() if field.list_type == "map"]
+    assert len(found) > 40
+    for owner, name, field in found:
+        assert isinstance(field.type, ListOf), (owner, name)
+        assert isinstance(field.type.item, Schema), (owner, name)
+        assert field.list_keys, (owner, name)
+        assert set(field.list_keys) <= field.type.item.fields.keys(), (owner, name)
+
+
+def test_fields_have_numbers_of_their_own() -> None:
+    for schema in every_schema().values():
+        numbers = [
+            field.number
+            for name, field in schema.fields.items()
+            if field.number or name not in ("apiVersion", "kind")
+        ]
+        assert all(numbers), schema
+        assert len(set(numbers)) == len(numbers), schema
+
+
+@pytest.mark.parametrize(
+    ("owner", "field", "want"),
+    [
+        pytest.param(CORE + "PodSpec", "nodeName", Scalar("string"), id="text"),
+        pytest.param(
+            CORE + "PodSpec", "containers", ListOf(builtin.schema(CORE + "Container")), id="list"
+        ),
+        pytest.param(CORE + "PodSpec", "nodeSelector", MapOf(Scalar("string")), id="map"),
+        pytest.param(CORE + "NodeStatus", "capacity", MapOf(Scalar("Quantity")), id="quantities"),
+        pytest.param(CORE + "NodeSwapStatus", "capacity", Scalar("int64"), id="a plain number"),
+        pytest.param(CORE + "ServicePort", "targetPort", Scalar("IntOrString"), id="port or name"),
+        pytest.param(CORE + "Secret", "data", MapOf(Scalar("bytes")), id="bytes"),
+        pytest.param(META + "ManagedFieldsEntry", "fieldsV1", Scalar("FieldsV1"), id="anything"),
+        pytest.param(META + "ObjectMeta", "creationTimestamp", Scalar("Time"), id="time"),
+    ],
+)
+def test_types(owner: str, field: str, want: Type) -> None:
+    assert builtin.schema(owner).fields[field].type == want
+
+
+def test_a_field_has_all_that_is_declared_of_it() -> None:
+    owners = builtin.meta("ObjectMeta").fields["ownerReferences"]
+    assert owners == Field(
+        type=ListOf(builtin.meta("OwnerReference")),
+        list_type="map",
+        list_keys=("uid",),
+        patch_strategy="merge",
+        merge_key="uid",
+        number=(13,),
+    )
+    assert builtin.schema(CORE + "ContainerPort").fields["protocol"] == Field(
+        type=Scalar("string"),
+        default="TCP",
+        enum=("SCTP", "TCP", "UDP"),
+        by_value=True,
+        number=(4,),
+    )
+
+
+def test_inline_fields_have_a_path() -> None:
+    assert builtin.schema(CORE + "Volume").fields["emptyDir"].number == (2, 2)
+    assert builtin.schema(CORE + "Probe").fields["httpGet"].number == (1, 2)
+
+
+def test_scalars_are_known() -> None:
+    from berth.cluster.schemas.protobuf import READERS, WRITERS
+    from berth.cluster.schemas.structs import SCALARS
+
+    found = {scalar(field.type) for _, _, field in every_field()} - {None}
+    assert found <= SCALARS.keys()
+    assert SCALARS.keys() == READERS.keys() == WRITERS.keys()
+    assert SCALARS.keys() >= ANYTHING
+
+
+def scalar(each: Type) -> str | None:
+    match each:
+        case Scalar(name):
+            return name
+        case ListOf(inner) | MapOf(inner):
+            return scalar(inner)
+        case _:
+            return None
+
+
+def test_descriptions_are_of_fields_that_exist() -> None:
+    said = builtin.descriptions(CORE + "HostAlias")
+    assert said == {
+        "hostnames": "Hostnames for the above IP address.",
+        "ip": "IP address of the host file entry.",
+    }
+    for name, schema in every_schema().items():
+        assert builtin.descriptions(name).keys() <= schema.fields.keys()
+
+
+def test_unknown_names_are_told_apart() -> None:
+    assert builtin.schema_of("example.com", "v1", "Teapot") is None
+    with pytest.raises(KeyError):
+        builtin.schema(CORE + "Teapot")
