@@ -25,7 +25,7 @@ from berth.framework.listers import ApiObject, Lister, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
 from berth.framework.pod_info import PodInfo
-from berth.informer.store import Handler
+from berth.informer.store import ResourceEventHandler
 from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.devices import ResourceClaim
@@ -69,7 +69,7 @@ class FakeCluster:
     """Set while more binds may be under way, as at first."""
     lets_victims_linger: bool = False
     """Whether evicted pods are terminating until the test deletes them."""
-    handler: Handler[Pod] | None = None
+    handler: ResourceEventHandler[Pod] | None = None
 
     def __post_init__(self) -> None:
         self.room.set()

@@ -18,10 +18,10 @@ from tests.docs.pages import ROOT
 PLUGIN: Final = """
     ActionType BindPlugin CPU Change ChangeKind ClusterEvent ClusterEventWithHint Code CycleState
     Detail Diagnosis EnqueueExtensions EventResource Explains FilterPlugin FilterRunner Gang Handle
-    Hint Ints Lister Listers MAX_NODE_SCORE MEMORY Mask Node NodeInfo NodeTable Overlay PASS
-    PermitPlugin Plugin PluginArgs PluginWrites Pod PodBatch PodInfo PodTemplate PostBindPlugin
-    PostFilterPlugin PostFilterResult PreBindPlugin PreEnqueuePlugin PreFilterExtensions
-    PreFilterPlugin PreFilterResult PreScorePlugin QueueSortPlugin QueuedPodInfo QueueingHint
+    Ints Lister Listers MAX_NODE_SCORE MEMORY Mask Node NodeInfo NodeTable Overlay PASS PermitPlugin
+    Plugin PluginArgs PluginWrites Pod PodBatch PodInfo PodTemplate PostBindPlugin PostFilterPlugin
+    PostFilterResult PreBindPlugin PreEnqueuePlugin PreFilterExtensions PreFilterPlugin
+    PreFilterResult PreScorePlugin QueueSortPlugin QueuedPodInfo QueueingHint QueueingHintFn
     Rejection ReservePlugin Rows SKIP ScalarFilter ScalarPreFilterExtensions ScalarScore ScorePlugin
     Scores Status Verdict WAIT default_normalize everywhere quantity
 """

@@ -12,8 +12,8 @@ from berth.config.errors import ConfigError
 from berth.config.types import KubeSchedulerConfiguration
 from berth.field_errors import join
 from berth.framework.handle import Handle
-from berth.framework.plugin_observer import PluginObserver
 from berth.framework.pod_info import forget_plugins
+from berth.metrics.plugin_observer import PluginObserver
 from berth.objects.pod import Pod
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile

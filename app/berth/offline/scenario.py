@@ -11,7 +11,7 @@ from berth.framework.kind import Kind
 from berth.framework.listers import Listers, kinds_of
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.informer.store import Handler
+from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 
@@ -30,7 +30,7 @@ class Scenario:
     pods: dict[str, Pod] = field(default_factory=dict)
     """All pods by namespace/name, also those that are done."""
     _kinds: Mapping[str, Kind[Any]] = field(init=False)
-    _lister_of: Mapping[type[msgspec.Struct], Handler[Any]] = field(init=False)
+    _lister_of: Mapping[type[msgspec.Struct], ResourceEventHandler[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._kinds = kinds_of(type(self.listers))
