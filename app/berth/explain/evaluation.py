@@ -1,6 +1,6 @@
 """Evaluates one pod on a table as the scheduler would, and tells everything that it found."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from berth.explain.choice import choose, scores_of
@@ -16,6 +16,7 @@ from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.outcome import Failed, Outcome, Placed
 from berth.scheduler.schedule_pod import evaluate_pod
+from berth.scheduler.score_nodes import smallest_name
 from berth.tasks import Steps, at_once
 
 
@@ -51,11 +52,8 @@ def evaluate_in_steps(
     *nodes* must not change meanwhile.
     """
 
-    def smallest_name(rows: Sequence[int]) -> int:
-        return min(rows, key=nodes.name)
-
     cycle = Cycle(profile, pod, nodes, nominated)
-    outcome = evaluate_pod(cycle, select=smallest_name)
+    outcome = evaluate_pod(cycle, select=smallest_name(nodes))
     found, gang = outcome.found, cycle.state.gang
     is_refused = not isinstance(outcome, Placed)
     message = outcome.message if not isinstance(outcome, Placed) else ""

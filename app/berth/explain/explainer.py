@@ -28,7 +28,7 @@ from berth.tasks import Steps, at_once, in_turns, step_by_step
 HISTORY_TOLD: Final = 10
 """Attempts of one pod; there may be more among all decisions."""
 GROUPS_TOLD: Final = 5
-"""Of a workload; replicas are mostly all alike, those with volumes of their own are not."""
+"""Of a workload; replicas mostly have one signature, those with volumes of their own have none."""
 NODES_PER_TURN: Final = 20
 """A node takes a tenth of a millisecond or two."""
 AS_IF_UNGATED = "judged as if it were not gated"
@@ -72,7 +72,7 @@ class Explainer:
     async def explain_workload_in_turns(
         self, namespace: str, workload: Workload, *, limit: int | None
     ) -> WorkloadExplanation | None:
-        """Tell about the pending pods of *workload*, one of those that are alike.
+        """Tell about the pending pods of *workload*, one for each signature.
 
         None if no pod of it is known. Each explanation is true of its own beginning.
         """

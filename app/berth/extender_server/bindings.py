@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from berth.cache.cache import Cache, CacheError
-from berth.client import pods
 from berth.client.api import Api
 from berth.client.errors import ApiError
+from berth.client.writes import pods
 from berth.clock import Clock
 from berth.extender_server.asked_nodes import named
 from berth.extender_server.judging import filter_nodes

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from berth.cache.cache import Cache
 from berth.client.api import FenceableApi
-from berth.client.lanes import Limits, WriteLanes
+from berth.client.writes.lanes import Limits, WriteLanes
 from berth.clock import Clock
 from berth.extender_server.answers import Answers
 from berth.extender_server.bindings import Bindings

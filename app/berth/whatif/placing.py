@@ -17,12 +17,13 @@ from berth.framework.status import Status
 from berth.objects.pod import Pod
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.selectors import compile_selector
-from berth.offline.scenario import Scenario, smallest_name
+from berth.offline.scenario import Scenario
 from berth.offline.simulate import Simulation
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler import outcome as scheduler_outcome
 from berth.scheduler.outcome import Unschedulable
+from berth.scheduler.score_nodes import smallest_name
 from berth.scheduler.signatures import signature_profiles
 from berth.whatif.answer import Victim
 

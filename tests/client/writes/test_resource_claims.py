@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from berth.client import errors
-from berth.client.lanes import WriteLanes
-from berth.client.resource_claims import ResourceClaimApi
+from berth.client.writes.lanes import WriteLanes
+from berth.client.writes.resource_claims import ResourceClaimApi
 from berth.clock import FakeClock
 from berth.framework.assume_cache import AssumeCache
 from berth.framework.listers import Lister

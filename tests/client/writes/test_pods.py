@@ -16,7 +16,7 @@ from berth.client.errors import (
     ServerError,
     UnavailableError,
 )
-from berth.client.pods import bind, bound_node, delete_pod, patch_pod_status, status_patch
+from berth.client.writes.pods import bind, bound_node, delete_pod, patch_pod_status, status_patch
 from berth.clock import FakeClock
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from berth.client.events import EventRecorder
+from berth.client.events.recorder import EventRecorder
 from berth.tasks import forever
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from berth.client.errors import NotFoundError, UnavailableError
-from berth.client.event_api import EventApi
+from berth.client.events.api import EventApi
 from berth.objects.event import Event, EventMeta, EventSeries, ObjectReference
 from tests.client.fake_api import FakeApi, Request
 

@@ -8,8 +8,8 @@ import msgspec
 
 from berth.client import errors
 from berth.client.api import Api
-from berth.client.lanes import WriteLanes
-from berth.client.pods import STRATEGIC_MERGE_PATCH
+from berth.client.writes.lanes import WriteLanes
+from berth.client.writes.pods import STRATEGIC_MERGE_PATCH
 from berth.framework.writes import ConflictError
 from berth.objects.devices import ResourceClaim, decode_claim
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from berth.client.lanes import Limits, WriteLanes
-from berth.client.pod_status import PodStatusWriter
+from berth.client.writes.lanes import Limits, WriteLanes
+from berth.client.writes.pod_status import PodStatusWriter
 from berth.clock import FakeClock
 from berth.objects.meta import Condition
 from tests.builders import pod

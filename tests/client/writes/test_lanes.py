@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from berth.client.errors import FencedError, NotFoundError
-from berth.client.lanes import Lane, LaneStats, Limits, WriteLanes
+from berth.client.writes.lanes import Lane, LaneStats, Limits, WriteLanes
 from berth.clock import FakeClock
 from tests.client.slow_server import Server, settle
 

@@ -15,9 +15,9 @@ from berth.client.errors import (
     UnavailableError,
     log_failure,
 )
-from berth.client.event_api import EventApi
-from berth.client.event_series import EventSeriesCache
-from berth.client.lanes import WriteLanes
+from berth.client.events.api import EventApi
+from berth.client.events.series import EventSeriesCache
+from berth.client.writes.lanes import WriteLanes
 from berth.clock import Clock, rfc3339_micro
 from berth.objects.event import Event, EventMeta, ObjectReference, event_name
 from berth.objects.pod import Pod
@@ -63,7 +63,7 @@ def reference_to(pod: Pod) -> ObjectReference:
 class EventRecorder:
     """Records events of one *component* (the profile's scheduler name) through the event lane.
 
-    Repeats become a series (:mod:`berth.client.event_series`). Somebody must own :meth:`run`.
+    Repeats become a series (:mod:`berth.client.events.series`). Somebody must own :meth:`run`.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from berth.client.lanes import Lane, LaneStats, Limits, WriteLanes
+from berth.client.writes.lanes import Lane, LaneStats, Limits, WriteLanes
 from berth.clock import FakeClock
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import Condition

@@ -19,9 +19,9 @@ from berth.client.errors import (
     TooManyRequestsError,
     UnavailableError,
 )
-from berth.client.event_api import EventApi
-from berth.client.events import EventRecorder, shortened
-from berth.client.lanes import Limits, WriteLanes
+from berth.client.events.api import EventApi
+from berth.client.events.recorder import EventRecorder, shortened
+from berth.client.writes.lanes import Limits, WriteLanes
 from berth.clock import FakeClock
 from tests.builders import pod
 from tests.client.fake_api import FakeApi, Request

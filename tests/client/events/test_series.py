@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.client.event_series import IDLE_LIMIT, EventSeriesCache, Occurrences, isomorphic_key
+from berth.client.events.series import IDLE_LIMIT, EventSeriesCache, Occurrences, isomorphic_key
 from berth.clock import rfc3339_micro
 from berth.objects.event import Event, EventMeta, ObjectReference
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from berth.client.api import Api
-from berth.client.lanes import WriteLanes
-from berth.client.pods import patch_pod_status
+from berth.client.writes.lanes import WriteLanes
+from berth.client.writes.pods import patch_pod_status
 from berth.clock import Clock
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from berth.client.errors import ConflictError
-from berth.client.volumes import decode_claim, decode_volume, update_claim, update_volume
+from berth.client.writes.volumes import decode_claim, decode_volume, update_claim, update_volume
 from tests.client.fake_api import FakeApi, Request
 from tests.volume_builders import claim, reference
 

@@ -7,7 +7,7 @@ import msgspec
 from berth.client.api import Api
 from berth.client.discovery import Discovery
 from berth.client.errors import NotFoundError
-from berth.client.pods import STRATEGIC_MERGE_PATCH
+from berth.client.writes.pods import STRATEGIC_MERGE_PATCH
 from berth.objects.event import Event
 
 _GROUP: Final = "/apis/events.k8s.io/v1"
