@@ -40,6 +40,18 @@ def select_host(scores: ScoreTable, select: Select) -> tuple[int, NDArray[np.int
     return (rows[0] if len(rows) == 1 else select(rows)), best
 
 
+def smallest_name(nodes: NodeTable) -> Select:
+    """Return a *select* that takes the node with the smallest name: always the same one."""
+
+    def ranks() -> list[int]:
+        found = [0] * nodes.size
+        for rank, name in enumerate(sorted(nodes.row_of)):
+            found[nodes.row_of[name]] = rank
+        return found
+
+    return lambda rows: min(rows, key=nodes.kept(smallest_name, ranks).__getitem__)
+
+
 def _in_rows(scores: Mapping[str, int], nodes: NodeTable, rows: NDArray[np.intp]) -> Ints:
     """Return *scores* row by row; out of int64 they wrap, as in Go."""
     of_rows = [scores.get(name, 0) for name in nodes.names(rows)]
