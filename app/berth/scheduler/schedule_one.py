@@ -51,7 +51,7 @@ from berth.scheduler.with_extenders import ExtenderRound
 log = logging.getLogger(__name__)
 
 KNOWN_FAILURES_PER_TURN: Final = 32
-"""So many pods that need no attempt take about as long as one attempt."""
+"""How many pods that need no attempt take about as long as one attempt."""
 
 
 class Scheduler:

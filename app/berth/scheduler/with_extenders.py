@@ -38,7 +38,7 @@ from berth.scheduler.schedule_pod import place_on_a_candidate
 from berth.scheduler.score_nodes import Select
 
 MOST_ROUNDS: Final = 3
-"""So often extenders are asked in one attempt, if what they answer is out of date each time."""
+"""How often extenders are asked in one attempt, if their answer is out of date each time."""
 
 OUT_OF_DATE: Final = Status.error("the nodes have changed each time that extenders were asked")
 NO_CANDIDATE: Final = "preemption: no candidate node for preemption"
