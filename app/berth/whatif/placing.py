@@ -23,7 +23,7 @@ from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler import outcome as scheduler_outcome
 from berth.scheduler.outcome import Unschedulable
-from berth.scheduler.score_nodes import smallest_name
+from berth.scheduler.schedule_pod import smallest_name
 from berth.scheduler.signatures import signature_profiles
 from berth.whatif.answer import Victim
 
