@@ -15,6 +15,7 @@ from berth.config.errors import model_problems
 from berth.config.plugin_references import replace_references
 from berth.config.presets import PRESETS, preset
 from berth.flags.configuration import add_plugin_flags, known_plugins
+from berth.memory import collect_seldom
 from berth.offline.files import answer_all
 from berth.offline.simulate import simulate
 from berth.plugin_sources import KnownPlugins
@@ -267,6 +268,7 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
         question = Question.model_validate(asked)
     except ValidationError as exc:
         raise UsageError("\n".join(model_problems(exc))) from exc
+    collect_seldom()
     if given.snapshot is not None:
         return answer(question, load(given.snapshot), registry)
     return answer(question, _listed(given.kubeconfig), registry)
