@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.extender.wire import MetaPod, MetaVictims
-from berth.extender_server.asked_nodes import NO_ROW, AskedNodes
+from berth.extender_server.candidate_nodes import NO_ROW, CandidateNodes
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.node_table import NodeTable
@@ -25,7 +25,7 @@ MAX_PRIORITY: Final = 10
 NOT_KNOWN: Final = Status.unresolvable("node(s) not known to the extender")
 
 
-class Filtered(NamedTuple):
+class FilterOutcome(NamedTuple):
     """Which nodes fit, one flag for each that was asked about, and why the others do not."""
 
     fits: Mask
@@ -33,9 +33,9 @@ class Filtered(NamedTuple):
     """Evicting pods may help."""
     unresolvable: dict[str, str]
     error: str = ""
-    """Why the pod cannot be judged; then the rest says nothing."""
+    """Why the filters could not run; then the rest says nothing."""
 
-    def only(self, place: str, names: Sequence[str]) -> "Filtered":
+    def only(self, place: str, names: Sequence[str]) -> "FilterOutcome":
         """Return this for a pod that goes to *place* already; *names* are the nodes asked about.
 
         If it does not fit there, this is returned as it is: should the pod be refused there, it may
@@ -49,17 +49,17 @@ class Filtered(NamedTuple):
         return self._replace(fits=there, failed={**self.failed, **dict.fromkeys(others, reason)})
 
 
-class Scored(NamedTuple):
+class PriorityOutcome(NamedTuple):
     """A score from 0 to 10 for each node that was asked about."""
 
     scores: list[int]
     error: str = ""
-    """Why the pod cannot be judged; then all are 0."""
+    """Why the score plugins could not run; then all are 0."""
 
 
 def filter_nodes(
-    profile: Profile, pod: PodInfo, asked: AskedNodes, *, nominated: NominatedPods
-) -> Filtered:
+    profile: Profile, pod: PodInfo, asked: CandidateNodes, *, nominated: NominatedPods
+) -> FilterOutcome:
     """Say which of the nodes can take *pod*."""
     nodes = asked.table
     none = np.zeros(len(asked.names), bool)
@@ -68,23 +68,23 @@ def filter_nodes(
     diagnosis = Diagnosis(len(nodes))
     if outcome.status is not None:
         if not outcome.status.is_rejected:
-            return Filtered(none, {}, {}, outcome.status.message)
+            return FilterOutcome(none, {}, {}, outcome.status.message)
         diagnosis.absent = outcome.status
-        return Filtered(none, *_reasons(asked, none, diagnosis))
+        return FilterOutcome(none, *_reasons(asked, none, diagnosis))
     eligible, diagnosis.absent = eligible_rows(outcome, nodes)
     state.feasible = eligible & asked.mask
     FiltersWithNominatedPods(profile, nominated).run_filters(state, pod, nodes, diagnosis)
     error = diagnosis.error()
     if error is not None:
-        return Filtered(none, {}, {}, error.message)
+        return FilterOutcome(none, {}, {}, error.message)
     known = asked.rows != NO_ROW
     fits = none
     fits[known] = state.feasible[asked.rows[known]]
-    return Filtered(fits, *_reasons(asked, fits, diagnosis))
+    return FilterOutcome(fits, *_reasons(asked, fits, diagnosis))
 
 
 def _reasons(
-    asked: AskedNodes, fits: Mask, diagnosis: Diagnosis
+    asked: CandidateNodes, fits: Mask, diagnosis: Diagnosis
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return why nodes do not fit, where evictions may help and where not."""
     failed: dict[str, str] = {}
@@ -144,25 +144,25 @@ def _cause_on(verdict: Verdict, row: int) -> _Cause:
     return _Cause.of(status)
 
 
-def prioritize_nodes(profile: Profile, pod: PodInfo, asked: AskedNodes) -> Scored:
+def prioritize_nodes(profile: Profile, pod: PodInfo, asked: CandidateNodes) -> PriorityOutcome:
     """Rank the nodes for *pod*, whether or not it fits them."""
     nodes = asked.table
     scores = [0] * len(asked.names)
     wanted = asked.mask
     if not wanted.any():
-        return Scored(scores)
+        return PriorityOutcome(scores)
     state = CycleState(nodes.exists.copy())
     outcome = profile.run_pre_filter(state, pod, nodes)  # Score plugins may count on it
     if outcome.status is not None:
-        return Scored(scores, "" if outcome.status.is_rejected else outcome.status.message)
+        return PriorityOutcome(scores, "" if outcome.status.is_rejected else outcome.status.message)
     state.feasible = wanted
     rows = np.flatnonzero(wanted)
     said = profile.run_scores(state, pod, nodes, rows)
     if isinstance(said, Status):
-        return Scored(scores, said.message)
+        return PriorityOutcome(scores, said.message)
     priorities = np.zeros(nodes.size + 1, np.int64)  # the last one is NO_ROW's
     priorities[rows] = _priorities(said.total)
-    return Scored(priorities[asked.rows].tolist())
+    return PriorityOutcome(priorities[asked.rows].tolist())
 
 
 def _priorities(totals: Ints) -> Ints:

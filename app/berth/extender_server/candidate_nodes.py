@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.errors import UNREADABLE
-from berth.extender_server.wire import QuestionError, read_names
+from berth.extender_server.wire import ExtenderArgsError, read_names
 from berth.framework.node_table import NodeTable
 from berth.framework.verdict import Mask
 from berth.objects.node import ContainerImage, Node
@@ -27,7 +27,7 @@ but a question must not cost much more than an honest one."""
 NO_ROW: Final = -1
 
 
-class AskedNodes(NamedTuple):
+class CandidateNodes(NamedTuple):
     """Nodes in the order of the question, and where they are in *table*."""
 
     table: NodeTable
@@ -64,11 +64,11 @@ class SentNodes(NamedTuple):
     different: dict[str, Node]
 
 
-def named(nodes: NodeTable, names: Sequence[str]) -> AskedNodes:
+def named(nodes: NodeTable, names: Sequence[str]) -> CandidateNodes:
     """Find the nodes of these names in *nodes*."""
     row_of = nodes.row_of if len(names) < MANY else _row_of(nodes)
     found = map(row_of.get, names, repeat(NO_ROW))
-    return AskedNodes(nodes, names, np.fromiter(found, np.intp, len(names)))
+    return CandidateNodes(nodes, names, np.fromiter(found, np.intp, len(names)))
 
 
 def _row_of(nodes: NodeTable) -> dict[str, int]:
@@ -83,8 +83,8 @@ def _row_of(nodes: NodeTable) -> dict[str, int]:
     )
 
 
-def listed(nodes: NodeTable, names: bytes) -> AskedNodes:
-    """Find the nodes of a JSON array of names in *nodes*. Raises QuestionError."""
+def listed(nodes: NodeTable, names: bytes) -> CandidateNodes:
+    """Find the nodes of a JSON array of names in *nodes*. Raises ExtenderArgsError."""
     found = _lists(nodes).get(names)
     return named(nodes, read_names(names, most=most_nodes(nodes))) if found is None else found
 
@@ -94,7 +94,7 @@ def most_nodes(known: NodeTable) -> int:
     return 2 * len(known) + MORE
 
 
-def remember(asked: AskedNodes, names: bytes) -> None:
+def remember(asked: CandidateNodes, names: bytes) -> None:
     """Have *asked* found at once when its *names*, a JSON array, come again.
 
     What prioritize is asked about is mostly what filter has just left; to find 5,000 nodes anew
@@ -106,7 +106,7 @@ def remember(asked: AskedNodes, names: bytes) -> None:
     lists[names] = asked
 
 
-def _lists(nodes: NodeTable) -> dict[bytes, AskedNodes]:
+def _lists(nodes: NodeTable) -> dict[bytes, CandidateNodes]:
     """Return the lists of names that are known until a node comes, goes or changes."""
     return nodes.kept("lists of names that extenders are asked about", dict)
 
@@ -114,11 +114,11 @@ def _lists(nodes: NodeTable) -> dict[bytes, AskedNodes]:
 async def read_nodes(known: NodeTable, sent: Sequence[msgspec.Raw]) -> SentNodes:
     """Read node objects, whole only those of another version than in *known*.
 
-    Lets other work run in between. Raises QuestionError.
+    Lets other work run in between. Raises ExtenderArgsError.
     """
     most = most_nodes(known)
     if len(sent) > most:
-        raise QuestionError(f"Nodes.items: more than {most} nodes")
+        raise ExtenderArgsError(f"Nodes.items: more than {most} nodes")
     names: list[str] = []
     different: dict[str, Node] = {}
     for start in range(0, len(sent), AT_ONCE):
@@ -126,12 +126,12 @@ async def read_nodes(known: NodeTable, sent: Sequence[msgspec.Raw]) -> SentNodes
             try:
                 meta = _decode_version(raw).metadata
                 if not meta.name:
-                    raise QuestionError(f"Nodes.items[{i}].metadata.name is missing")
+                    raise ExtenderArgsError(f"Nodes.items[{i}].metadata.name is missing")
                 names.append(meta.name)
                 if not _is_known(known, meta):
                     different[meta.name] = _decode_node(raw)
             except UNREADABLE as exc:
-                raise QuestionError(f"Nodes.items[{i}]: {exc}") from exc
+                raise ExtenderArgsError(f"Nodes.items[{i}]: {exc}") from exc
         await asyncio.sleep(0)
     return SentNodes(names, different)
 
@@ -142,7 +142,7 @@ def _is_known(known: NodeTable, meta: _Meta) -> bool:
     return node is not None and node.metadata.resource_version == meta.resource_version
 
 
-def overlaid(nodes: NodeTable, sent: SentNodes) -> AskedNodes:
+def overlaid(nodes: NodeTable, sent: SentNodes) -> CandidateNodes:
     """Find nodes that were sent, in *nodes* or, if some differ from these, in a copy with them."""
     if sent.different:
         nodes = _copy_with(nodes, sent.different.values())
