@@ -1,12 +1,13 @@
 """``docs/reference/embedded-api.md``: the kinds that the embedded API server serves."""
 
+from berth.cluster.access.reviews import REVIEWS
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import VERBS
 from docs.generate import markdown
 
 INTRODUCTION = """\
 The API server of `berth up` and `berth cluster` serves these kinds, with the verbs of the
-Kubernetes API. [Concepts](../concepts.md#the-embedded-cluster) introduces the embedded cluster."""
+Kubernetes API. [Embedded cluster](../embedded.md) says what acts on them and what does not."""
 
 
 def page() -> str:
@@ -23,7 +24,7 @@ def page() -> str:
                     "all" if set(each.verbs) == set(VERBS) else ", ".join(each.verbs),
                     ", ".join(map(markdown.code, each.subresources)),
                 )
-                for each in sorted(RESOURCES, key=lambda each: (each.group, each.kind))
+                for each in sorted([*RESOURCES, *REVIEWS], key=lambda each: (each.group, each.kind))
             ],
         ),
         f"*All* verbs are {', '.join(VERBS[:-1])} and {VERBS[-1]}.",

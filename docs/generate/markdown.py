@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from textwrap import dedent
 from typing import Final
 
 _FLAG: Final = re.compile(r"(?<![\w`/-])(--[a-z][\w-]*)")
-_ROLE: Final = re.compile(r":(?:class|func|meth|attr|mod|data|exc):`~?([^`]+)`")
+_MODULE: Final = re.compile(r":mod:`([^`]+)`")
+_ROLE: Final = re.compile(r":(?:class|func|meth|attr|data|exc):`~?([^`]+)`")
 _CODE: Final = re.compile(r"(`[^`]*`)")
+_LITERAL: Final = re.compile(r"::\n\n((?:(?:    .*)?\n)+)(?=\S|\Z)")
 _SPEC: Final = re.compile(r"\bspec §(\d+(?:\.\d+)*)")
 
 
@@ -41,12 +44,22 @@ def plain(text: str) -> str:
 
 
 def prose(docstring: str, *, specification: str) -> str:
-    """Return a docstring as Markdown: roles and double backticks become code.
+    """Return a docstring as Markdown: roles, double backticks and literal blocks become code.
 
     Citations such as ``spec §6.3`` become links to *specification*, the page with the rules.
     """
-    text = _ROLE.sub(lambda role: f"``{role[1].rpartition('.')[2]}``", docstring)
-    return text.replace("``", "`")
+    parts = _LITERAL.split(docstring)
+    for index in range(0, len(parts), 2):
+        text = _MODULE.sub(r"``\1``", parts[index])
+        text = _ROLE.sub(lambda role: f"``{role[1].rpartition('.')[2]}``", text)
+        parts[index] = _cited(text.replace("``", "`"), specification)
+    for index in range(1, len(parts), 2):
+        parts[index] = f":\n\n```python\n{dedent(parts[index]).strip()}\n```\n\n"
+    return "".join(parts).strip()
+
+
+def _cited(text: str, specification: str) -> str:
+    return text
 
 
 def anchor(specification: str, section: str) -> str:

@@ -13,7 +13,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import (
@@ -29,8 +29,8 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.framework.preemption.dry_run import DryRun
 from berth.framework.preemption.eligibility import why_not
-from berth.framework.preemption.pick_node import choose
-from berth.framework.preemption.ranks import Ranks
+from berth.framework.preemption.pick_node import select_candidate
+from berth.framework.preemption.ranked_pods import RankedPods
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Rows
 from berth.objects.pod import Pod
@@ -76,7 +76,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         self._absolute = args.min_candidate_nodes_absolute
         self._handle = handle
         self._budgets = DisruptionBudgets(handle.listers.pod_disruption_budgets)
-        self._ranks = Ranks()
+        self._ranked_pods = RankedPods()
 
     def post_filter(
         self,
@@ -95,11 +95,11 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         reason = why_not(pod, nodes, diagnosis, nominated=nominated)
         if reason is not None:
             return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
-        dry_run = DryRun(pod, nodes, state, filters, self._ranks, self._budgets)
+        dry_run = DryRun(pod, nodes, state, filters, self._ranked_pods, self._budgets)
         rows = self._potential_rows(nodes, diagnosis)
         found = dry_run.dry_run_preemption(rows, num_candidates=self._num_candidates(len(rows)))
         if found.candidates:
-            found = choose(found, self._handle.rng)
+            found = select_candidate(found, self._handle.rng)
             assert found.chosen is not None
             return PostFilterResult(None, found.chosen.node, found)
         errors = [s for s in found.rejected.statuses.values() if s.code is Code.ERROR]
@@ -130,9 +130,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         return [ClusterEventWithHint(pod_gone, after_pod_deletion)]
 
 
-def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
     """Skip: the event is registered only so that gated pods are looked at again."""
-    return Hint.SKIP
+    return QueueingHint.SKIP
 
 
 def aggregated(errors: Sequence[Status]) -> str:

@@ -157,9 +157,9 @@ async def test_a_preemption_that_fails(harness: Harness) -> None:
     queued = harness.queue.pop()
     assert queued is not None
     harness.scheduler.scheduling_cycle(queued)
-    order = harness.preemptions.take()
-    assert order is not None
-    await harness.preemptions.carry_out(order)
+    pending = harness.preemptions.take()
+    assert pending is not None
+    await harness.preemptions.prepare_candidate(pending, harness.queue)
 
     registry = harness.registry
     assert counted(registry, "scheduler_preemption_goroutines_execution_total") == {("error",): 1}

@@ -7,6 +7,7 @@ import pytest
 
 from berth.client.errors import UnavailableError
 from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import Candidate
 from berth.objects.pod import Pod
 from tests.builders import disruption_budget, node, pod, selector
 from tests.harness import Harness, RecordedEvent
@@ -160,15 +161,17 @@ async def test_an_eviction_that_fails_is_tried_again(harness: Harness) -> None:
     queued = harness.queue.pop()
     assert queued is not None
     assert not harness.scheduler.scheduling_cycle(queued)
-    order = harness.preemptions.take()
-    assert order is not None
-    carrying = asyncio.create_task(harness.preemptions.carry_out(order), name="carry out")
+    pending = harness.preemptions.take()
+    assert pending is not None
+    preparing = asyncio.create_task(
+        harness.preemptions.prepare_candidate(pending, harness.queue), name="prepare candidate"
+    )
     await asyncio.sleep(0)
     assert harness.queue.sub_queues.pending_counts()["active"] == 0
 
     harness.cluster.evict_error = None
     harness.clock.advance(1)
-    await carrying
+    await preparing
     await harness.until_idle()
     assert harness.placements() == {"high": "n1"}
 
@@ -195,16 +198,18 @@ async def test_the_preemptor_is_gated_until_its_last_victim_goes(harness: Harnes
     high = pod("high", cpu=2, priority=9)
     harness.put(node("n1", cpu=2), first, last, high)
     await harness.until_idle()
-    under_way = harness.core.preemptions_under_way
-
-    gate = under_way.begin(high.metadata.uid)
+    chosen = Candidate(0, "n1", (PodInfo(first), PodInfo(last)), 0)
+    profile = high.spec.scheduler_name
+    harness.preemptions.prepare_candidate_async(PodInfo(high), profile=profile, chosen=chosen)
+    pending = harness.preemptions.take()
+    assert pending is not None
     harness.delete(first)
     assert harness.queue.sub_queues.pending_counts()["gated"] == 1
 
-    gate.last = PodInfo(last)
+    pending.last_victim = PodInfo(last)
     harness.delete(last)
     assert harness.queue.sub_queues.pending_counts()["gated"] == 0
-    under_way.end(high.metadata.uid, gate)
+    await harness.preemptions.prepare_candidate(pending, harness.queue)
 
     await wait_out_backoff(harness)
     assert harness.placements() == {"high": "n1"}

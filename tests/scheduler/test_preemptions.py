@@ -17,7 +17,7 @@ from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Bindings
-from berth.scheduler.preemption import Preemptions, PreemptionsUnderWay
+from berth.scheduler.preemption import PendingPreemption, Preemptions
 from berth_plugins.priority_sort import PrioritySort
 from tests.builders import pod
 
@@ -45,7 +45,6 @@ class World:
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
         self.pods[HIGH.key] = HIGH.pod
-        self.under_way = PreemptionsUnderWay(self.pods.get)
         self.queue = SchedulingQueue(
             clock=FakeClock(),
             sort_key=PrioritySort().sort_key,
@@ -54,8 +53,7 @@ class World:
             pod_lookup=self.pods.get,
         )
         self.preemptions = Preemptions(
-            under_way=self.under_way,
-            queue=self.queue,
+            pods=self.pods,
             bindings=InMemory(self),
             reporter=self,
             evictor=self,
@@ -65,7 +63,7 @@ class World:
 
     async def evict(self, pod: Pod, condition: Condition) -> bool:
         name = pod.metadata.name
-        self.gated[name] = self.under_way.is_preempting(HIGH.uid)
+        self.gated[name] = self.preemptions.is_preempting(HIGH.uid)
         self.asked[name] += 1
         await asyncio.sleep(0)
         if name in self.failing:
@@ -108,14 +106,22 @@ class World:
             if victim.metadata.name not in self.gone:
                 self.pods[victim.key] = victim
         chosen = Candidate(0, "n1", tuple(map(PodInfo, victims)), 0)
-        self.preemptions.order(HIGH, profile="prof", chosen=chosen)
-        order = self.preemptions.take()
+        self.preemptions.prepare_candidate_async(HIGH, profile="prof", chosen=chosen)
+        pending = self.preemptions.take()
 
-        async def carry_out() -> None:
-            if order is not None:
-                await self.preemptions.carry_out(order)
+        async def prepare_candidate() -> None:
+            if pending is not None:
+                await self.preemptions.prepare_candidate(pending, self.queue)
 
-        return asyncio.create_task(carry_out(), name="carry out")
+        return asyncio.create_task(prepare_candidate(), name="prepare candidate")
+
+    def pending(self, victim: Pod) -> PendingPreemption:
+        """Have *victim* chosen, and return what is to be done."""
+        chosen = Candidate(0, "n1", (PodInfo(victim),), 0)
+        self.preemptions.prepare_candidate_async(HIGH, profile="prof", chosen=chosen)
+        pending = self.preemptions.take()
+        assert pending is not None
+        return pending
 
     async def settle(self) -> None:
         for _ in range(20):
@@ -156,7 +162,7 @@ async def test_the_last_victim_goes_when_the_others_are_gone() -> None:
     assert sorted(world.done[:4]) == sorted(["evicted a", "evicted b", told("a"), told("b")])
     assert world.done[4:] == ["evicted c", told("c")]
     assert world.gated == {"a": True, "b": True, "c": True}
-    assert not world.under_way.is_preempting(HIGH.uid)
+    assert not world.preemptions.is_preempting(HIGH.uid)
     assert world.preemptions.is_idle
 
 
@@ -168,7 +174,7 @@ async def test_pods_that_are_leaving_already_are_let_go() -> None:
     world = World()
     await world.preempt(pod("a", deleted="2026-01-01T00:00:00Z"))
     assert world.done == []
-    assert not world.under_way.is_preempting(HIGH.uid)
+    assert not world.preemptions.is_preempting(HIGH.uid)
 
 
 async def test_a_victim_that_was_gone_gets_no_event() -> None:
@@ -214,7 +220,7 @@ async def test_the_preemptor_is_woken_when_nothing_else_may_wake_it(
 
     assert world.done == done
     assert world.queue.sub_queues.pending_counts()["active"] == 1
-    assert not world.under_way.is_preempting(HIGH.uid)
+    assert not world.preemptions.is_preempting(HIGH.uid)
 
 
 @pytest.mark.parametrize(
@@ -228,30 +234,27 @@ async def test_the_preemptor_is_woken_when_nothing_else_may_wake_it(
 def test_the_preemptor_waits_until_the_last_victim_is_seen_to_go(
     last: Pod | None, waits: bool
 ) -> None:
-    pods: dict[str, Pod] = {"default/low": last} if last is not None else {}
-    under_way = PreemptionsUnderWay(pods.get)
-    assert not under_way.is_preempting("high")
+    world = World()
+    assert not world.preemptions.is_preempting(HIGH.uid)
 
-    gate = under_way.begin("high")
-    assert under_way.is_preempting("high")
+    pending = world.pending(pod("low"))
+    assert world.preemptions.is_preempting(HIGH.uid)
 
-    gate.last = PodInfo(pod("low"))
-    assert under_way.is_preempting("high") is waits
-
-    under_way.end("high", gate)
-    assert not under_way.is_preempting("high")
+    pending.last_victim = PodInfo(pod("low"))
+    if last is not None:
+        world.pods["default/low"] = last
+    assert world.preemptions.is_preempting(HIGH.uid) is waits
 
 
-def test_the_end_of_one_preemption_is_not_that_of_the_next_one_for_the_same_pod() -> None:
-    under_way = PreemptionsUnderWay(lambda _: None)
-    first = under_way.begin("high")
-    second = under_way.begin("high")
+async def test_the_end_of_one_preemption_is_not_that_of_the_next_one_for_the_same_pod() -> None:
+    world = World()
+    first, second = world.pending(pod("a")), world.pending(pod("b"))
 
-    under_way.end("high", first)
-    assert under_way.is_preempting("high")
+    await world.preemptions.prepare_candidate(first, world.queue)
+    assert world.preemptions.is_preempting(HIGH.uid)
 
-    under_way.end("high", second)
-    assert not under_way.is_preempting("high")
+    await world.preemptions.prepare_candidate(second, world.queue)
+    assert not world.preemptions.is_preempting(HIGH.uid)
 
 
 # Evictions that fail.
@@ -268,7 +271,7 @@ async def test_what_failed_is_tried_again_with_pauses_and_nothing_else_is() -> N
         world.clock.advance(1)
 
     assert tries == [1, 2, 2, 3, 3, 3, 3], "after 1, 2 and 4 seconds"
-    assert world.under_way.is_preempting(HIGH.uid), "it must not try other nodes meanwhile"
+    assert world.preemptions.is_preempting(HIGH.uid), "it must not try other nodes meanwhile"
     assert world.queue.sub_queues.pending_counts()["active"] == 0
     world.failing.clear()
     await carrying
@@ -348,7 +351,7 @@ async def test_a_preemptor_whose_room_became_free_is_not_kept_by_the_pauses() ->
     await world.settle()
     del world.pods["default/b"]
 
-    assert not world.under_way.is_preempting(HIGH.uid)
+    assert not world.preemptions.is_preempting(HIGH.uid)
     world.clock.advance(1)
     await carrying
 
@@ -377,10 +380,10 @@ async def test_how_a_failure_is_told(
 
 async def test_orders_are_carried_out_beside_each_other() -> None:
     world = World()
-    running = asyncio.create_task(world.preemptions.run())
+    running = asyncio.create_task(world.preemptions.run(world.queue))
     for name in ("a", "b"):
         chosen = Candidate(0, "n1", (PodInfo(pod(name)),), 0)
-        world.preemptions.order(HIGH, profile="prof", chosen=chosen)
+        world.preemptions.prepare_candidate_async(HIGH, profile="prof", chosen=chosen)
     for _ in range(10):
         await asyncio.sleep(0)
     assert sorted(world.done) == sorted(["evicted a", "evicted b", told("a"), told("b")])

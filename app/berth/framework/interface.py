@@ -79,7 +79,8 @@ class EnqueueExtensions(Plugin):
     """
 
     @abstractmethod
-    def events_to_register(self) -> Sequence[ClusterEventWithHint]: ...
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events, each with a hint that may say that it does not help a pod."""
 
 
 class QueueSortPlugin(Plugin):
@@ -229,7 +230,8 @@ class ReservePlugin(Plugin):
     """Claims things in memory when a node was chosen, and gives them back on failure."""
 
     @abstractmethod
-    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None: ...
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Take in memory what the pod needs on the node; a Status fails the attempt."""
 
     @abstractmethod
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -257,21 +259,24 @@ class PreBindPlugin(Plugin):
         """Return SKIP when :meth:`pre_bind` would have nothing to do."""
 
     @abstractmethod
-    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None: ...
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Return None when the work is done; any Status fails the binding."""
 
 
 class BindPlugin(Plugin):
     """Writes the binding; SKIP leaves it to the next plugin."""
 
     @abstractmethod
-    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None: ...
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Return None when the pod is bound, SKIP for the next plugin, or why it failed."""
 
 
 class PostBindPlugin(Plugin):
     """Told after a successful bind."""
 
     @abstractmethod
-    async def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None: ...
+    async def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Take note that the pod is bound; nothing can be undone any more."""
 
 
 EXTENSION_POINTS: dict[str, type[Plugin]] = {

@@ -1,14 +1,12 @@
 """Pods that are added or removed together."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from berth.framework.pod_info import PodInfo, PodTemplate
-from berth.framework.verdict import Ints, Mask
+from berth.framework.verdict import Ints, Mask, Rows
 
 
 class PodBatch(Sequence[PodInfo]):
@@ -21,53 +19,65 @@ class PodBatch(Sequence[PodInfo]):
     __slots__ = ("_index", "_pods", "_template_of", "_templates")
 
     def __init__(self, pods: Sequence[PodInfo]) -> None:
-        number: dict[PodTemplate, int] = {}
         self._pods = pods
-        self._index: NDArray[np.intp] | None = None
+        self._index: Rows | None = None
         """Which of ``_pods`` are in the batch; None: all of them."""
-        self._template_of = np.array(
-            [number.setdefault(pod.template, len(number)) for pod in pods], np.intp
-        )
-        self._templates = _Templates(tuple(number))
+        self._templates = Templates()
+        self._template_of = self._templates.numbers(pods)
 
     @classmethod
     def of(cls, pods: Sequence[PodInfo]) -> "PodBatch":
+        """Return *pods* as a batch; themselves if they are one."""
         return pods if isinstance(pods, PodBatch) else cls(pods)
 
-    def take(self, index: NDArray[np.intp] | Mask) -> "PodBatch":
+    @classmethod
+    def some_of(
+        cls, pods: Sequence[PodInfo], index: Rows, *, templates: "Templates", template_of: Rows
+    ) -> "PodBatch":
+        """Return the batch of the *pods* at *index*, which have the numbers *template_of*."""
+        batch = object.__new__(cls)
+        batch._pods, batch._index = pods, index
+        batch._templates, batch._template_of = templates, template_of
+        return batch
+
+    def take(self, index: Rows | Mask) -> "PodBatch":
         """Return the batch of the pods at *index*, in that order."""
-        part = object.__new__(PodBatch)
-        part._pods, part._templates = self._pods, self._templates
-        part._template_of = self._template_of[index]
-        if self._index is not None:
-            part._index = self._index[index]
-        else:
-            part._index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp)
-        return part
+        at: Rows = (
+            np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp, copy=False)
+        )
+        return PodBatch.some_of(
+            self._pods,
+            at if self._index is None else self._index[at],
+            templates=self._templates,
+            template_of=self._template_of[at],
+        )
 
     @property
     def templates(self) -> list[PodTemplate]:
         """The templates of the pods, each once."""
-        return self._templates.some(self._template_of)
+        return [self._templates.all[i] for i in _distinct(self._template_of)]
 
     def per_template(self, ask: Callable[[PodTemplate], int]) -> Ints:
         """Return what *ask* says of the template of each pod; it is asked once per template."""
-        return self._templates.per_template(ask, self._template_of)
+        answers = np.zeros(len(self._templates.all), np.int64)
+        for i in _distinct(self._template_of):
+            answers[i] = ask(self._templates.all[i])
+        return answers[self._template_of]
 
     @property
     def native_requests(self) -> Ints:
-        """Return the requests for CPU, memory and ephemeral storage; shape (pods, 3)."""
-        return self._templates.native[self._template_of]
+        """The requests for CPU, memory and ephemeral storage; shape (3, pods)."""
+        return self._templates.native_requests[:, self._template_of]
 
     @property
     def non_zero_requests(self) -> Ints:
-        """CPU and memory with defaults for pods that request none; shape (pods, 2)."""
-        return self._templates.non_zero[self._template_of]
+        """CPU and memory with defaults for pods that request none; shape (2, pods)."""
+        return self._templates.non_zero_requests[:, self._template_of]
 
     @property
     def is_special(self) -> Mask:
         """Which pods have host ports, or request other resources than the native ones."""
-        return self._templates.special[self._template_of]
+        return self._templates.is_special[self._template_of]
 
     def __len__(self) -> int:
         return len(self._template_of)
@@ -87,37 +97,52 @@ class PodBatch(Sequence[PodInfo]):
         return self._pods[at if self._index is None else int(self._index[at])]
 
 
-class _Templates:
-    """The templates of a batch, with what a table counts of each as columns."""
+class Templates:
+    """Templates by number, with what a table counts of each as columns."""
 
-    def __init__(self, templates: tuple[PodTemplate, ...]) -> None:
-        self._templates = templates
+    def __init__(self) -> None:
+        self.all: list[PodTemplate] = []
+        self._number: dict[PodTemplate, int] = {}
+        self._native_requests: Ints = np.empty((3, 0), np.int64)
+        self._non_zero_requests: Ints = np.empty((2, 0), np.int64)
+        self._is_special: Mask = np.empty(0, bool)
 
-    @cached_property
-    def native(self) -> Ints:
-        columns = [template.columns[0] for template in self._templates]
-        return np.array(columns, np.int64).reshape(-1, 3)
+    def numbers(self, pods: Sequence[PodInfo]) -> Rows:
+        """Return the number of the template of each pod; new ones get one."""
+        templates = [pod.template for pod in pods]
+        for template in dict.fromkeys(templates):
+            if template not in self._number:
+                self._number[template] = len(self.all)
+                self.all.append(template)
+        return np.fromiter(map(self._number.__getitem__, templates), np.intp, len(templates))
 
-    @cached_property
-    def non_zero(self) -> Ints:
-        columns = [template.columns[1] for template in self._templates]
-        return np.array(columns, np.int64).reshape(-1, 2)
+    @property
+    def native_requests(self) -> Ints:
+        self._catch_up()
+        return self._native_requests
 
-    @cached_property
-    def special(self) -> Mask:
-        return np.array([bool(t.requested.scalars or t.host_ports) for t in self._templates], bool)
+    @property
+    def non_zero_requests(self) -> Ints:
+        self._catch_up()
+        return self._non_zero_requests
 
-    def some(self, template_of: NDArray[np.intp]) -> list[PodTemplate]:
-        return [self._templates[i] for i in _distinct(template_of)]
+    @property
+    def is_special(self) -> Mask:
+        self._catch_up()
+        return self._is_special
 
-    def per_template(
-        self, ask: Callable[[PodTemplate], int], template_of: NDArray[np.intp]
-    ) -> Ints:
-        answers = np.zeros(len(self._templates), np.int64)
-        for i in _distinct(template_of):
-            answers[i] = ask(self._templates[i])
-        return answers[template_of]
+    def _catch_up(self) -> None:
+        """Fill in the columns of templates that are new."""
+        new = self.all[len(self._is_special) :]
+        if not new:
+            return
+        native = np.array([template.columns[0] for template in new]).T
+        non_zero = np.array([template.columns[1] for template in new]).T
+        special = [bool(t.requested.scalars or t.host_ports) for t in new]
+        self._native_requests = np.concatenate([self._native_requests, native], axis=1)
+        self._non_zero_requests = np.concatenate([self._non_zero_requests, non_zero], axis=1)
+        self._is_special = np.concatenate([self._is_special, special])
 
 
-def _distinct(numbers: NDArray[np.intp]) -> list[int]:
+def _distinct(numbers: Rows) -> list[int]:
     return np.flatnonzero(np.bincount(numbers)).tolist()

@@ -44,6 +44,8 @@ class PortIndex:
     def take(self, rows: NDArray[np.intp]) -> "PortIndex":
         """Return an independent index of *rows*, renumbered from 0."""
         part = PortIndex()
+        if not self._users:
+            return part
         renumbered = {row: i for i, row in enumerate(rows.tolist())}
         for key, users in self._users.items():
             common = users.keys() & renumbered.keys()

@@ -57,6 +57,7 @@ class Status(msgspec.Struct, frozen=True):
 
     @property
     def is_rejected(self) -> bool:
+        """Whether the pod was refused; see :attr:`Code.is_rejected`."""
         return self.code.is_rejected
 
     @property

@@ -21,7 +21,7 @@ from berth.client.errors import (
 )
 from berth.clock import Clock
 from berth.informer.identity import Identify, Identity, identity_in, identity_of, is_older
-from berth.informer.store import Handler, Store
+from berth.informer.store import ResourceEventHandler, Store
 from berth.informer.watch_event import (
     WatchEvent,
     decode_bookmark,
@@ -93,7 +93,7 @@ class Reflector(Generic[T]):
         path: str,
         *,
         decode: Callable[[bytes], T],
-        handler: Handler[T],
+        handler: ResourceEventHandler[T],
         clock: Clock,
         rng: random.Random,
         on_malformed: Callable[[str, bytes, Exception], None],

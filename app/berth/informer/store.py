@@ -12,7 +12,7 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
-class Handler(Protocol[T_contra]):
+class ResourceEventHandler(Protocol[T_contra]):
     """Told of every change, in order. Synchronous; an error is logged and stops nothing."""
 
     def on_add(self, obj: T_contra, /) -> None: ...
@@ -28,7 +28,7 @@ class Store(Generic[T]):
 
     def __init__(
         self,
-        handler: Handler[T],
+        handler: ResourceEventHandler[T],
         *,
         identify: Identify[T],
         objects: dict[str, T] | None = None,

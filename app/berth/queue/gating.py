@@ -4,9 +4,9 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 from berth.framework.interface import PreEnqueuePlugin
-from berth.framework.plugin_observer import NOBODY, PluginObserver
 from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.status import Code, Status
+from berth.metrics.plugin_observer import NOBODY, PluginObserver
 
 log = logging.getLogger(__name__)
 

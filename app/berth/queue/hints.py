@@ -12,8 +12,8 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
     QueueingHint,
+    QueueingHintFn,
 )
 from berth.framework.pod_info import QueuedPodInfo
 from berth.queue.unschedulable import Rejector
@@ -42,7 +42,7 @@ class EventHints:
 
     event: ClusterEvent
     label: str
-    by_profile: Mapping[str, Sequence[tuple[str, QueueingHint | None]]]
+    by_profile: Mapping[str, Sequence[tuple[str, QueueingHintFn | None]]]
     """Per profile, in order of registration, the plugins that listen, each with its hint."""
     rejectors: tuple[Rejector, ...]
     """All who listen, which is where to look for pods that the event may help."""
@@ -118,9 +118,9 @@ class HintMap:
                         "queueing hint failed",
                         extra={"plugin": plugin, "event": hints.label, "pod": queued.key},
                     )
-                    answer, outcome = Hint.QUEUE, "Error"
+                    answer, outcome = QueueingHint.QUEUE, "Error"
                 self._observe(plugin, hints.label, outcome, self._clock.monotonic() - started)
-                if answer is Hint.SKIP:
+                if answer is QueueingHint.SKIP:
                     continue
             if plugin in pending:
                 return QueueingStrategy.IMMEDIATELY

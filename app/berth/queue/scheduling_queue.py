@@ -17,8 +17,8 @@ from berth.framework.events import (
     ClusterEvent,
 )
 from berth.framework.interface import PreEnqueuePlugin
-from berth.framework.plugin_observer import PluginObserver
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.metrics.plugin_observer import PluginObserver
 from berth.objects.pod import Pod
 from berth.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
 from berth.queue.events_from_update import pod_events

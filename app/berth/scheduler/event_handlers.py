@@ -20,7 +20,7 @@ from berth.framework.events import (
 from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.listers import ApiObject, Lister, Listers
 from berth.framework.pod_info import PodInfo
-from berth.informer.store import Handler
+from berth.informer.store import ResourceEventHandler
 from berth.objects.devices import ResourceClaim
 from berth.objects.node import Node
 from berth.objects.pod import Pod
@@ -54,12 +54,12 @@ def event_handlers(
     bindings: Bindings,
     scheduler_names: Container[str],
     timer: EventTimer,
-) -> dict[Kind[Any], Handler[Any]]:
+) -> dict[Kind[Any], ResourceEventHandler[Any]]:
     """Return the handler of every kind, nodes and pods first.
 
     Pods of *scheduler_names* are ours. A kind that no pod waits for has its lister only.
     """
-    handlers: dict[Kind[Any], Handler[Any]] = {
+    handlers: dict[Kind[Any], ResourceEventHandler[Any]] = {
         NODES: NodeHandler(queue=queue, cache=cache, timer=timer),
         PODS: PodHandler(
             queue=queue,

@@ -125,5 +125,7 @@ def _rejected(
     )
     pod, profile, found = outcome.pod, outcome.profile, replace(outcome.found, diagnosis=diagnosis)
     if status.code is Code.ERROR:
-        return Failed(pod, profile, found, status, CLEAR, placed, outcome.gang)
-    return Unschedulable(pod, profile, found, CLEAR, None, placed, outcome.gang, status.message)
+        return Failed(pod, profile, found, status, refused=placed, gang=outcome.gang)
+    return Unschedulable(
+        pod, profile, found, CLEAR, refused=placed, gang=outcome.gang, words=status.message
+    )

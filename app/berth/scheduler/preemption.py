@@ -1,8 +1,9 @@
-"""Carries preemption out: victims are told and deleted, while the preemptor waits (spec §6.7).
+"""Carries preemption out: evicts the victims, while the preemptor waits (spec §6.7).
 
 ::
 
-    PostFilter chose a node --order--> [orders] --run--> clear lower nominations
+    PostFilter chose a candidate --prepare_candidate_async--> [pending] --run--> prepare_candidate:
+                                                         clear lower nominations
                                                          evict all victims but the last, together
                                                          evict the last
     preemptor gated by PreEnqueue  <---------------------- until then
@@ -19,7 +20,7 @@ pods while the first ones leave; when the API server fails, that repeats as fast
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -36,8 +37,6 @@ from berth.scheduler.binding import Bindings
 from berth.scheduler.reporter import Reporter
 
 log = logging.getLogger(__name__)
-
-PodLookup = Callable[[str], Pod | None]
 
 IN_MEMORY: Final = " (in kube-scheduler memory)."
 
@@ -57,44 +56,63 @@ class Evictor(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Gate:
-    """Keeps a preemptor from being tried while its victims are evicted."""
-
-    last: PodInfo | None = None
-    """The victim that alone remains to be evicted; None while there are others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
+class PendingPreemption:
     """Some victims to evict, none of which was leaving already."""
 
     preemptor: PodInfo
     profile: str
     node: str
     victims: tuple[PodInfo, ...]
-    gate: Gate
+    last_victim: PodInfo | None = None
+    """The victim that alone remains to be evicted; None while there are others."""
 
 
-class PreemptionsUnderWay:
-    """For which pods victims are being evicted. The handle asks it on behalf of PreEnqueue."""
+class Preemptions:
+    """The preemptions under way.
 
-    def __init__(self, pod_lookup: PodLookup) -> None:
-        self._pod_lookup = pod_lookup
-        self._gates: dict[str, Gate] = {}
+    They are begun without waiting; :meth:`run`, which somebody must own, carries them out. The
+    handle asks :meth:`is_preempting` on behalf of PreEnqueue, so this is made before the queue.
+    """
 
-    def begin(self, uid: str) -> Gate:
-        """Gate the preemptor until :meth:`end`, in place of an earlier gate of its own."""
-        gate = self._gates[uid] = Gate()
-        return gate
+    def __init__(
+        self,
+        *,
+        pods: Mapping[str, Pod],
+        bindings: Bindings,
+        reporter: Reporter,
+        evictor: Evictor,
+        metrics: SchedulerMetrics,
+        clock: Clock,
+    ) -> None:
+        """*pods* is the informer's store, by namespace/name: what the API says now."""
+        self._pods = pods
+        self._bindings = bindings
+        self._reporter = reporter
+        self._evictor = evictor
+        self._metrics = metrics
+        self._clock = clock
+        self._by_preemptor: dict[str, PendingPreemption] = {}
+        self._to_prepare: deque[PendingPreemption] = deque()
+        self._some = asyncio.Event()
 
-    def end(self, uid: str, gate: Gate) -> None:
-        """Take *gate* away, unless another is in its place."""
-        if self._gates.get(uid) is gate:
-            del self._gates[uid]
+    def prepare_candidate_async(
+        self, preemptor: PodInfo, *, profile: str, chosen: Candidate
+    ) -> None:
+        """Have the victims of *chosen* evicted, but for those that are leaving already.
 
-    def __len__(self) -> int:
-        """The number of pods that victims are being evicted for."""
-        return len(self._gates)
+        The preemptor is gated until then. An earlier preemption of its own gates it no more.
+        """
+        staying = tuple(v for v in chosen.victims if v.pod.metadata.deletion_timestamp is None)
+        if staying:
+            self._metrics.victims_chosen(len(chosen.victims))
+            pending = PendingPreemption(preemptor, profile, chosen.node, staying)
+            self._by_preemptor[preemptor.uid] = pending
+            self._to_prepare.append(pending)
+            self._some.set()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._by_preemptor
 
     def is_preempting(self, uid: str) -> bool:
         """Whether it is too early to try the preemptor.
@@ -102,134 +120,101 @@ class PreemptionsUnderWay:
         It is not when the last victim is seen to go: that may well be heard of before the answer
         to our own request, and nothing wakes the preemptor later.
         """
-        gate = self._gates.get(uid)
-        return gate is not None and (gate.last is None or self.stays(gate.last))
+        pending = self._by_preemptor.get(uid)
+        if pending is None:
+            return False
+        return pending.last_victim is None or self._stays(pending.last_victim)
 
-    def stays(self, victim: PodInfo) -> bool:
-        """Whether *victim* is neither gone nor leaving, as far as the watch has told."""
+    def take(self) -> PendingPreemption | None:
+        """Take the oldest one, for :meth:`prepare_candidate`; None if there is none."""
+        return self._to_prepare.popleft() if self._to_prepare else None
+
+    async def run(self, queue: SchedulingQueue) -> None:
+        """Carry preemptions out as they come, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self._some.wait()
+                self._some.clear()
+                while pending := self.take():
+                    name = f"preempt for {pending.preemptor.key}"
+                    tasks.create_task(self.prepare_candidate(pending, queue), name=name)
+
+    async def prepare_candidate(self, pending: PendingPreemption, queue: SchedulingQueue) -> None:
+        """Evict the victims; if that fails, let the preemptor, which *queue* has, try again.
+
+        What fails is tried again first, unless the preemptor is gone or has a node by then.
+        """
+        preemptor = pending.preemptor
+        started = self._clock.monotonic()
+        self._clear_lower_nominations(pending, queue)
+        left: Sequence[PodInfo] = pending.victims
+        wakes = False
+        try:
+            for pause in (*PAUSES, None):
+                left, wakes = await self._evict_all(pending, left)
+                if not left or pause is None:
+                    break
+                await self._clock.sleep(pause)
+                if not self._waits(preemptor):
+                    break
+                left = [victim for victim in left if self._stays(victim)]
+                if not left:
+                    break
+        except Exception:  # whatever failed, the preemptor must not stay gated
+            log.exception("preemption failed", extra={"pod": preemptor.key, "node": pending.node})
+        finally:
+            if self._by_preemptor.get(preemptor.uid) is pending:
+                del self._by_preemptor[preemptor.uid]
+            seconds = self._clock.monotonic() - started
+            self._metrics.preempted(seconds=seconds, failed=bool(left))
+        if left:
+            self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
+        if not wakes:
+            queue.activate([preemptor.pod])
+
+    def _stays(self, victim: PodInfo) -> bool:
+        """Whether *victim* is neither gone nor leaving, as far as the watch knows."""
         current = self._current(victim)
         return current is not None and current.metadata.deletion_timestamp is None
 
-    def waits(self, preemptor: PodInfo) -> bool:
+    def _waits(self, preemptor: PodInfo) -> bool:
         """Whether *preemptor* still waits for a node."""
         current = self._current(preemptor)
         return current is not None and not current.spec.node_name
 
     def _current(self, pod: PodInfo) -> Pod | None:
-        found = self._pod_lookup(pod.key)
+        found = self._pods.get(pod.key)
         return found if found is not None and found.metadata.uid == pod.uid else None
 
-
-class Preemptions:
-    """Takes orders without waiting; :meth:`run`, which somebody must own, carries them out."""
-
-    def __init__(
-        self,
-        *,
-        under_way: PreemptionsUnderWay,
-        queue: SchedulingQueue,
-        bindings: Bindings,
-        reporter: Reporter,
-        evictor: Evictor,
-        metrics: SchedulerMetrics,
-        clock: Clock,
-    ) -> None:
-        self._under_way = under_way
-        self._queue = queue
-        self._bindings = bindings
-        self._reporter = reporter
-        self._evictor = evictor
-        self._metrics = metrics
-        self._clock = clock
-        self._orders: deque[Order] = deque()
-        self._ordered = asyncio.Event()
-
-    def order(self, preemptor: PodInfo, *, profile: str, chosen: Candidate) -> None:
-        """Have the victims of *chosen* evicted, but for those that are leaving already."""
-        staying = tuple(v for v in chosen.victims if v.pod.metadata.deletion_timestamp is None)
-        if staying:
-            self._metrics.victims_chosen(len(chosen.victims))
-            gate = self._under_way.begin(preemptor.uid)
-            self._orders.append(Order(preemptor, profile, chosen.node, staying, gate))
-            self._ordered.set()
-
-    @property
-    def is_idle(self) -> bool:
-        return not len(self._under_way)
-
-    def take(self) -> Order | None:
-        """Take the oldest order, for :meth:`carry_out`; None if there is none."""
-        return self._orders.popleft() if self._orders else None
-
-    async def run(self) -> None:
-        """Carry orders out as they come, for ever."""
-        async with asyncio.TaskGroup() as tasks:
-            while True:
-                await self._ordered.wait()
-                self._ordered.clear()
-                while order := self.take():
-                    tasks.create_task(
-                        self.carry_out(order), name=f"preempt for {order.preemptor.key}"
-                    )
-
-    async def carry_out(self, order: Order) -> None:
-        """Evict the victims of *order*; if that fails, let the preemptor try something else.
-
-        What fails is tried again first, unless the preemptor is gone or has a node by then.
-        """
-        preemptor = order.preemptor
-        started = self._clock.monotonic()
-        self._clear_lower_nominations(order)
-        left: Sequence[PodInfo] = order.victims
-        told = False
-        try:
-            for pause in (*PAUSES, None):
-                left, told = await self._evict_all(order, left)
-                if not left or pause is None:
-                    break
-                await self._clock.sleep(pause)
-                if not self._under_way.waits(preemptor):
-                    break
-                left = [victim for victim in left if self._under_way.stays(victim)]
-                if not left:
-                    break
-        except Exception:  # whatever failed, the preemptor must not stay gated
-            log.exception("preemption failed", extra={"pod": preemptor.key, "node": order.node})
-        finally:
-            self._under_way.end(preemptor.uid, order.gate)
-            seconds = self._clock.monotonic() - started
-            self._metrics.preempted(seconds=seconds, failed=bool(left))
-        if left:
-            self._metrics.evicted_for_nothing(len(order.victims) - len(left))
-        if not told:
-            self._queue.activate([preemptor.pod])
-
     async def _evict_all(
-        self, order: Order, victims: Sequence[PodInfo]
+        self, pending: PendingPreemption, victims: Sequence[PodInfo]
     ) -> tuple[Sequence[PodInfo], bool]:
         """Try to evict *victims*, the last one when the others are; return those that remain.
 
-        Also return whether the deletion of the last one will wake the preemptor. If it was gone,
-        that may have been told too early to wake anybody. Raises what is no error of the API.
+        Also return whether the deletion of the last one will wake the preemptor; it will not if
+        that one was gone before. Raises what is no error of the API.
         """
         *others, last = victims
-        answers = await asyncio.gather(*(self._try_to_evict(order, victim) for victim in others))
-        left = self._failed(order, others, answers)
+        answers = await asyncio.gather(*(self._try_to_evict(pending, victim) for victim in others))
+        left = self._failed(pending, others, answers)
         if left:
             return [*left, last], False
-        order.gate.last = last
-        answer = await self._try_to_evict(order, last)
-        return self._failed(order, [last], [answer]), answer is True
+        pending.last_victim = last
+        answer = await self._try_to_evict(pending, last)
+        return self._failed(pending, [last], [answer]), answer is True
 
-    async def _try_to_evict(self, order: Order, victim: PodInfo) -> bool | Exception:
-        """Return what :meth:`_evict` does, or its error."""
+    async def _try_to_evict(self, pending: PendingPreemption, victim: PodInfo) -> bool | Exception:
+        """Return what :meth:`_preempt_pod` does, or its error."""
         try:
-            return await self._evict(order, victim)
+            return await self._preempt_pod(pending, victim)
         except Exception as exc:  # noqa: BLE001 - looked at when the others have ended, too
             return exc
 
     def _failed(
-        self, order: Order, victims: Sequence[PodInfo], answers: Sequence[bool | Exception]
+        self,
+        pending: PendingPreemption,
+        victims: Sequence[PodInfo],
+        answers: Sequence[bool | Exception],
     ) -> list[PodInfo]:
         """Return the victims whose eviction failed; raise the first error that is not the API's."""
         failed = [
@@ -242,22 +227,22 @@ class Preemptions:
                 raise error
         if failed:
             victim, error = failed[0]
-            told = {"pod": order.preemptor.key, "node": order.node, "victim": victim.key}
-            log_failure(log, "eviction failed", error, {**told, "failed": len(failed)})
+            fields = {"pod": pending.preemptor.key, "node": pending.node, "victim": victim.key}
+            log_failure(log, "eviction failed", error, {**fields, "failed": len(failed)})
         return [victim for victim, _ in failed]
 
-    def _clear_lower_nominations(self, order: Order) -> None:
+    def _clear_lower_nominations(self, pending: PendingPreemption, queue: SchedulingQueue) -> None:
         """Let pods that the preemptor takes the node from look for another one."""
-        for other in self._queue.nominator.nominated_pods_for_node(order.node):
-            if other.priority < order.preemptor.priority:
+        for other in queue.nominator.nominated_pods_for_node(pending.node):
+            if other.priority < pending.preemptor.priority:
                 self._reporter.status(other.pod, condition=None, nominated_node_name="")
 
-    async def _evict(self, order: Order, victim: PodInfo) -> bool:
-        """Evict one pod and tell it why; False if it was gone already."""
+    async def _preempt_pod(self, pending: PendingPreemption, victim: PodInfo) -> bool:
+        """Evict one pod, with a condition and an event; False if it was gone already."""
         suffix = IN_MEMORY
         if not self._bindings.preempt(victim.uid):
             suffix = ""
-            scheduler = order.preemptor.pod.spec.scheduler_name
+            scheduler = pending.preemptor.pod.spec.scheduler_name
             condition = Condition(
                 type=DISRUPTION_TARGET,
                 status="True",
@@ -266,18 +251,18 @@ class Preemptions:
                 observed_generation=victim.pod.metadata.generation,
             )
             if not await self._evictor.evict(victim.pod, condition):
-                log.info("victim was gone", extra={"pod": victim.key, "node": order.node})
+                log.info("victim was gone", extra={"pod": victim.key, "node": pending.node})
                 return False
         log.info(
             "pod preempted",
-            extra={"pod": victim.key, "node": order.node, "preemptor": order.preemptor.key},
+            extra={"pod": victim.key, "node": pending.node, "preemptor": pending.preemptor.key},
         )
         self._reporter.event(
             victim.pod,
-            profile=order.profile,
+            profile=pending.profile,
             type="Normal",
             reason="Preempted",
             action="Preempting",
-            note=f"Preempted by pod {order.preemptor.uid} on node {order.node}{suffix}",
+            note=f"Preempted by pod {pending.preemptor.uid} on node {pending.node}{suffix}",
         )
         return True

@@ -2,7 +2,7 @@
 
 ::
 
-    run -> schedule_one -> scheduling_cycle      schedule_pod: find_nodes_that_fit, score_nodes
+    run -> schedule_one -> scheduling_cycle      schedule_pod: filter, score, select_host
                              |                   post_filter, if no node fits
                              |-- no node ------> preemptions, handle_scheduling_failure
                              `-- assume, reserve, permit
@@ -43,15 +43,14 @@ from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.reservation import Reservation, assume, reserve
 from berth.scheduler.sampling import Sampling
-from berth.scheduler.schedule_pod import schedule_pod
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select, schedule_pod
 from berth.scheduler.signatures import known_failure_of
 from berth.scheduler.with_extenders import ExtenderRound
 
 log = logging.getLogger(__name__)
 
 KNOWN_FAILURES_PER_TURN: Final = 32
-"""So many pods that need no attempt take about as long as one attempt."""
+"""How many pods that need no attempt take about as long as one attempt."""
 
 
 class Scheduler:
@@ -134,7 +133,7 @@ class Scheduler:
         if failure is None or failure.num_nodes != len(self.cache.table):
             return False  # what it says of N nodes would not be true of the nodes there are
         profile = self._profile_for_pod(queued)
-        if profile is None or self._skip_pod_schedule(queued, profile):
+        if profile is None:
             return True
         started = self._clock.monotonic()
         if not self._failures.apply_known_failure(queued, profile, failure, started=started):
@@ -155,7 +154,7 @@ class Scheduler:
     def scheduling_cycle(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
         """Decide where a popped pod goes, and reserve it; without asking extenders."""
         profile = self._profile_for_pod(queued)
-        if profile is None or self._skip_pod_schedule(queued, profile):
+        if profile is None:
             return ()
         started = self._clock.monotonic()
         cycle = self._begin_cycle(profile, queued)
@@ -169,7 +168,7 @@ class Scheduler:
     async def scheduling_cycle_with_extenders(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
         """Do the same with extenders; the pod may be gone before they have answered."""
         profile = self._profile_for_pod(queued)
-        if profile is None or self._skip_pod_schedule(queued, profile):
+        if profile is None:
             return ()
         started = self._clock.monotonic()
         attempt = await self._extender_round.schedule_pod(profile, queued)
@@ -188,24 +187,24 @@ class Scheduler:
         )
 
     def _profile_for_pod(self, queued: QueuedPodInfo) -> Profile | None:
-        """Return whose plugins decide; None, and the pod is done with, if there is no profile."""
+        """Return whose plugins decide; None if the pod is skipped, and the queue done with it."""
         name = queued.pod.spec.scheduler_name
         profile = self.profiles.get(name)
         if profile is None:
             log.error("no profile for pod", extra={"pod": queued.key, "scheduler_name": name})
-            self.queue.done(queued.uid)
-        return profile
+        elif not self._skip_pod_schedule(queued, profile):
+            return profile
+        self.queue.done(queued.uid)
+        return None
 
     def _skip_pod_schedule(self, queued: QueuedPodInfo, profile: Profile) -> bool:
-        """Be done with a pod that is being deleted, or is assumed on a node already."""
+        """Whether a pod must not be tried: it is being deleted, or assumed on a node already."""
         pod = queued.pod
         if pod.metadata.deletion_timestamp is not None:
             note = f"skip schedule deleting pod: {pod.metadata.namespace}/{pod.metadata.name}"
             self._failure_reporter.record_event(pod, profile, note)
-        elif not self.cache.is_assumed(queued.uid):
-            return False
-        self.queue.done(queued.uid)
-        return True
+            return True
+        return self.cache.is_assumed(queued.uid)
 
     def _finish(
         self, queued: QueuedPodInfo, cycle: Cycle, outcome: Outcome, started: float
@@ -268,7 +267,9 @@ class Scheduler:
             return
         chosen = result.preemption.chosen
         if chosen is not None:
-            self._preemptions.order(outcome.pod, profile=outcome.profile, chosen=chosen)
+            self._preemptions.prepare_candidate_async(
+                outcome.pod, profile=outcome.profile, chosen=chosen
+            )
 
     def _measure(self, outcome: Outcome, started: float) -> None:
         """Record what finding a node took, and which plugins ruled nodes out."""
@@ -323,7 +324,7 @@ class Scheduler:
         """Find a node for one of a gang that is not the first; None if it is not to be had."""
         queued = self.queue.pop_specific_pod(key)
         profile = self._profile_for_pod(queued) if queued is not None else None
-        if queued is None or profile is None or self._skip_pod_schedule(queued, profile):
+        if queued is None or profile is None:
             return None
         cycle = self._begin_cycle(profile, queued)
         if self._extender_round.is_due(queued.pod_info):

@@ -23,7 +23,7 @@ from berth.extender.result import EXTENDER, ExtenderResult
 from berth.framework.interface import PostFilterResult
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Candidate
-from berth.framework.preemption.pick_node import choose
+from berth.framework.preemption.pick_node import select_candidate
 from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.objects.pod import Pod
@@ -34,11 +34,10 @@ from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes, find_nod
 from berth.scheduler.outcome import KEEP, Failed, Outcome, To, Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.sampling import Sampling
-from berth.scheduler.schedule_pod import place_on_a_candidate
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select, place_on_a_candidate
 
 MOST_ROUNDS: Final = 3
-"""So often extenders are asked in one attempt, if what they answer is out of date each time."""
+"""How often extenders are asked in one attempt, if their answer is out of date each time."""
 
 OUT_OF_DATE: Final = Status.error("the nodes have changed each time that extenders were asked")
 NO_CANDIDATE: Final = "preemption: no candidate node for preemption"
@@ -188,7 +187,7 @@ class ExtenderRound:
         candidates = tuple(c for c in candidates if nodes.generation[c.row] <= asked_at)
         if not candidates:
             return replace(attempt, is_out_of_date=True)
-        found = choose(replace(result.preemption, candidates=candidates), self._rng)
+        found = select_candidate(replace(result.preemption, candidates=candidates), self._rng)
         assert found.chosen is not None
         helped = PostFilterResult(None, found.chosen.node, found)
         nominated = replace(outcome, post_filter=helped, nomination=To(found.chosen.node))

@@ -14,7 +14,7 @@ from berth.clock import Clock
 from berth.extender.extenders import Extenders
 from berth.framework.kind import NODES, PODS, Kind
 from berth.informer.reflector import Reflector
-from berth.informer.store import Handler
+from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.tasks import forever
@@ -31,7 +31,7 @@ class Watches:
     def __init__(
         self,
         client: Api,
-        handlers: Mapping[Kind[Any], Handler[Any]],
+        handlers: Mapping[Kind[Any], ResourceEventHandler[Any]],
         *,
         known_pods: dict[str, Pod],
         contact: Contact,

@@ -14,7 +14,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import Detail, Explains, Records, SummingUp, SumsUp
 from berth.framework.handle import Handle
@@ -438,7 +438,9 @@ class DynamicResources(
             ClusterEventWithHint(ClusterEvent(EventResource.RESOURCE_SLICE, changed)),
         ]
 
-    def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> Hint:
+    def after_claim_change(
+        self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim
+    ) -> QueueingHint:
         """Queue if devices became free, or a claim of the pod is new or has another status.
 
         Only once all claims of the pod are there.
@@ -446,22 +448,26 @@ class DynamicResources(
         try:
             claims = claims_of(pod, self._claims)
         except UnresolvedError:
-            return Hint.SKIP
+            return QueueingHint.SKIP
         if old is not None and old.status.allocation is not None and new.status.allocation is None:
-            return Hint.QUEUE
+            return QueueingHint.QUEUE
         if all(claim.metadata.uid != new.metadata.uid for claim in claims):
-            return Hint.SKIP
-        return Hint.SKIP if old is not None and old.status == new.status else Hint.QUEUE
+            return QueueingHint.SKIP
+        return (
+            QueueingHint.SKIP
+            if old is not None and old.status == new.status
+            else QueueingHint.QUEUE
+        )
 
-    def after_pod_change(self, pod: Pod, _old: Pod, new: Pod) -> Hint:
+    def after_pod_change(self, pod: Pod, _old: Pod, new: Pod) -> QueueingHint:
         """Queue if it is this pod, and now all its claims are there."""
         if pod.metadata.uid != new.metadata.uid:
-            return Hint.SKIP
+            return QueueingHint.SKIP
         try:
             claims_of(new, self._claims)
         except UnresolvedError:
-            return Hint.SKIP
-        return Hint.QUEUE
+            return QueueingHint.SKIP
+        return QueueingHint.QUEUE
 
 
 def _lacking(extended: ExtendedResources | None, nodes: NodeTable, row: int) -> frozenset[str]:

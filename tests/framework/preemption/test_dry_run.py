@@ -1,5 +1,6 @@
 """The dry run finds the victims of the plain rule, however many nodes it asks about at once."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -15,9 +16,9 @@ from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.dry_run import NO_VICTIMS, DryRun, Selected
+from berth.framework.preemption.dry_run import NO_VICTIMS, DryRun
 from berth.framework.preemption.importance import importance
-from berth.framework.preemption.ranks import Ranks
+from berth.framework.preemption.ranked_pods import RankedPods
 from berth.framework.scalar import ScalarFilter
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
@@ -76,22 +77,21 @@ class Cluster:
             profile,
             {f"n{i}": [PodInfo(one) for one in there] for i, there in enumerate(self.nominated)},
         )
-        run = DryRun(info, nodes, state, filters, Ranks(), DisruptionBudgets(budgets))
-        run.ranks.lowest_priorities(nodes)
+        run = DryRun(info, nodes, state, filters, RankedPods(), DisruptionBudgets(budgets))
+        run.ranked_pods.lowest_priorities(nodes)
         return run
 
 
-Told = dict[int, tuple[list[str], int] | Status | None]
+Told = Mapping[int, tuple[list[str], int] | Status | None]
 
 
-def told(selected: Selected) -> Told:
-    """Put what was found, by position, into plain values."""
-    found: Told = {
-        i: ([v.name for v in c.victims], c.pdb_violations) for i, c in selected.candidates.items()
+def select(run: DryRun, rows: Sequence[int]) -> Told:
+    """Put what is found on *rows* into plain values."""
+    selected = run.select_victims_on_nodes(np.array(rows, np.intp))
+    statuses = {row: selected.statuses.status_of(i) for i, row in enumerate(rows)}
+    return statuses | {
+        c.row: ([v.name for v in c.victims], c.pdb_violations) for c in selected.candidates
     }
-    return {
-        i: selected.statuses.status_of(i) for i in range(selected.statuses.num_all_nodes)
-    } | found
 
 
 @st.composite
@@ -128,9 +128,8 @@ preemptors = st.builds(
 @given(clusters(), preemptors)
 def test_asking_about_many_nodes_is_asking_about_each(cluster: Cluster, preemptor: Pod) -> None:
     run = cluster.dry_run(preemptor)
-    together = told(run.select_victims_on_nodes(run.nodes.order))
-    alone = {row: told(run.select_victims_on_nodes(np.array([row])))[0] for row in run.nodes.order}
-    assert together == alone
+    rows = range(len(cluster.pods))
+    assert select(run, rows) == {row: select(run, [row])[row] for row in rows}
 
 
 @settings(max_examples=150, deadline=None)
@@ -145,7 +144,7 @@ def test_nodes_are_tried_until_there_are_enough_candidates(
     for row, on_node in enumerate(cluster.pods):
         if non_violating and len(non_violating) + len(violating) >= enough:
             break
-        match told(run.select_victims_on_nodes(np.array([row])))[0]:
+        match select(run, [row])[row]:
             case _ if not any(PodInfo(p).priority < PRIORITY for p in on_node):
                 rejected[row] = NO_VICTIMS
             case (_, 0):
@@ -167,7 +166,7 @@ def test_nodes_are_tried_until_there_are_enough_candidates(
 @given(clusters(), preemptors)
 def test_the_victims_are_those_of_the_rule(cluster: Cluster, preemptor: Pod) -> None:
     run = cluster.dry_run(preemptor)
-    found = told(run.select_victims_on_nodes(run.nodes.order))
+    found = select(run, range(len(cluster.pods)))
     for row in range(len(cluster.pods)):
         match by_the_rule(cluster, row, preemptor), found[row]:
             case "nobody", _:

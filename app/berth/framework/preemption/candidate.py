@@ -1,9 +1,16 @@
 """What preemption found: nodes where it would help, and those where it would not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.importance import started
+from berth.framework.verdict import Ints, Mask, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +25,106 @@ class Candidate:
     """How many of them their disruption budgets would rather keep."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates(Sequence[Candidate]):
+    """Candidates as columns: hundreds are compared, and few of them are ever looked at."""
+
+    rows: Rows
+    nodes: Sequence[str]
+    pdb_violations: Ints
+    num_victims: Rows
+    victims: Sequence[PodInfo]
+    """Those of the first candidate, then those of the second, and so on."""
+    priorities: Ints
+    """One for each of ``victims``."""
+    starts: NDArray[np.float64]
+    """When each of ``victims`` started, in unix seconds; inf: it has not."""
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
+        if isinstance(candidates, Candidates):
+            return candidates
+        victims = [victim for candidate in candidates for victim in candidate.victims]
+        return cls(
+            np.array([candidate.row for candidate in candidates], np.intp),
+            [candidate.node for candidate in candidates],
+            np.array([candidate.pdb_violations for candidate in candidates], np.int64),
+            np.array([len(candidate.victims) for candidate in candidates], np.intp),
+            victims,
+            np.array([victim.priority for victim in victims], np.int64),
+            np.array([started(victim) for victim in victims], np.float64),
+        )
+
+    @property
+    def first_victims(self) -> Rows:
+        """Where in ``victims`` those of each candidate begin."""
+        return np.cumsum(self.num_victims) - self.num_victims
+
+    def __add__(self, more: "Candidates") -> "Candidates":
+        return Candidates(
+            np.concatenate([self.rows, more.rows]),
+            [*self.nodes, *more.nodes],
+            np.concatenate([self.pdb_violations, more.pdb_violations]),
+            np.concatenate([self.num_victims, more.num_victims]),
+            [*self.victims, *more.victims],
+            np.concatenate([self.priorities, more.priorities]),
+            np.concatenate([self.starts, more.starts]),
+        )
+
+    def take(self, index: Rows | Mask) -> "Candidates":
+        """Return the candidates at *index*, in that order."""
+        at: Rows = (
+            np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp, copy=False)
+        )
+        counts = self.num_victims[at]
+        victims = ranges(self.first_victims[at], counts)
+        return Candidates(
+            self.rows[at],
+            [self.nodes[i] for i in at.tolist()],
+            self.pdb_violations[at],
+            counts,
+            [self.victims[i] for i in victims.tolist()],
+            self.priorities[victims],
+            self.starts[victims],
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Candidates": ...
+    def __getitem__(self, at: int | slice) -> "Candidate | Candidates":
+        if isinstance(at, slice):
+            return self.take(np.arange(len(self))[at])
+        first = int(self.first_victims[at])
+        return Candidate(
+            int(self.rows[at]),
+            self.nodes[at],
+            tuple(self.victims[first : first + int(self.num_victims[at])]),
+            int(self.pdb_violations[at]),
+        )
+
+
+NO_CANDIDATES: Final = Candidates.of(())
+
+
 @dataclass(frozen=True, slots=True)
 class Preemption:
     """One attempt to make room for a pod."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: Sequence[Candidate]
     """Those without budget violations first; else as they were tried."""
     rejected: Diagnosis
     """Why preemption would not help on the nodes that were tried in vain. Rows are the table's."""
-    equals: tuple[Candidate, ...] = field(default=())
+    equals: Sequence[Candidate] = field(default=())
     """The best candidates, among which no rule decides."""
     chosen: Candidate | None = None
     """The one of them that the pod is nominated to."""
+
+
+def ranges(first: Rows, counts: Rows) -> Rows:
+    """Return ``first[0], first[0] + 1, ...``, ``counts[0]`` numbers, then those of ``first[1]``."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(first - before, counts) + np.arange(int(counts.sum()))

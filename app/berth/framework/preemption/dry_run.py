@@ -7,7 +7,6 @@ there are lesser pods on one node, however many nodes there are.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,24 +17,23 @@ from berth.framework.interface import FilterRunner
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import Candidate, Preemption
+from berth.framework.preemption.candidate import NO_CANDIDATES, Candidates, Preemption
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.importance import importance
-from berth.framework.preemption.ranks import Ranks
+from berth.framework.preemption.ranked_pods import Ranked, RankedPods
 from berth.framework.status import Status
-from berth.framework.verdict import Mask, Rows, Verdict
+from berth.framework.verdict import Ints, Mask, Rows, Verdict
 
 NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 NOT_HELPFUL: Final = Status.unresolvable("Preemption is not helpful for scheduling")
 
 
 class Selected(NamedTuple):
-    """What came of some nodes, by position among them."""
+    """What came of some nodes."""
 
-    candidates: dict[int, Candidate]
-    """In order."""
+    candidates: Candidates
+    """In the order of the nodes."""
     statuses: Diagnosis
-    """Why preemption does not help on the others."""
+    """Why preemption does not help on the others, by position among the nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,101 +44,117 @@ class DryRun:
     nodes: NodeTable
     state: CycleState
     filters: FilterRunner
-    ranks: Ranks
+    ranked_pods: RankedPods
     budgets: DisruptionBudgets
 
     def dry_run_preemption(self, rows: Rows, *, num_candidates: int) -> Preemption:
         """Try *rows* in order until a candidate breaks no budget and there are *num_candidates*."""
-        lowest = self.ranks.lowest_priorities(self.nodes)
+        lowest = self.ranked_pods.lowest_priorities(self.nodes)
         has_victims = (lowest < self.pod.priority)[rows]
         statuses = Diagnosis(len(self.nodes), absent=NOT_HELPFUL)
-        non_violating: list[Candidate] = []
-        violating: list[Candidate] = []
-        tried = len(rows)
+        candidates = NO_CANDIDATES
+        tried, enough = len(rows), None
         for at in _batches(np.flatnonzero(has_victims), first=num_candidates):
-            selected = self.select_victims_on_nodes(rows[at])
-            done = len(at)
-            for position, candidate in selected.candidates.items():
-                found = violating if candidate.pdb_violations else non_violating
-                if len(found) < num_candidates:
-                    found.append(candidate)
-                if non_violating and len(non_violating) + len(violating) >= num_candidates:
-                    done, tried = position + 1, int(at[position]) + 1
-                    break
-            statuses.add_part(selected.statuses, self.nodes, rows[at[:done]])
-            if tried < len(rows):
-                break
+            some = rows[at]
+            selected = self.select_victims_on_nodes(some)
+            candidates += selected.candidates
+            enough = _enough(candidates.pdb_violations, num_candidates)
+            if enough is None:
+                statuses.add_part(selected.statuses, self.nodes, some)
+                continue
+            last = int(np.flatnonzero(some == candidates.rows[enough - 1])[0])
+            statuses.add_part(selected.statuses, self.nodes, some[: last + 1])
+            tried = int(at[last]) + 1
+            break
         in_vain = self.nodes.no_rows()
         in_vain[rows[:tried][~has_victims[:tried]]] = True
         if in_vain.any():
             statuses.verdicts.append(PluginVerdict("", Verdict.reject(NO_VICTIMS, where=in_vain)))
-        return Preemption((*non_violating, *violating), statuses)
+        is_violating = candidates.pdb_violations[:enough] > 0
+        non_violating = np.flatnonzero(~is_violating)[:num_candidates]
+        violating = np.flatnonzero(is_violating)[:num_candidates]
+        return Preemption(candidates.take(np.concatenate([non_violating, violating])), statuses)
 
     def select_victims_on_nodes(self, rows: Rows) -> Selected:
         """Say for each of *rows* whose eviction lets the pod in, or why nobody's does.
 
-        Whatever is done is done to all nodes at once. A victim has a number, by which it is found
-        in ``potential_victims``, and its node one in ``node_of``.
+        Whatever is done is done to all nodes at once. Pods and nodes go by number: ``node_of``
+        has the node of each potential victim.
         """
         overlay = self.filters.overlay(self.state, self.pod, self.nodes, rows)
 
         # Remove all pods of lower priority. If the pod does not fit then, it never will.
-        potential_victims, node_of = self._potential_victims(rows)
-        overlay.remove_pods(node_of, potential_victims)
+        potential_victims = self.ranked_pods.below(self.pod.priority, self.nodes, rows)
+        pods, node_of = potential_victims.pods, potential_victims.node_of
+        overlay.remove_pods(node_of, pods)
         statuses = overlay.run_filters()
         fits = ~statuses.rejected(overlay.nodes)
 
         # Reprieve as many as possible: first those whose eviction breaks a disruption budget, then
         # the others, and the most important of either first.
-        breaks_budget = self._break_budgets(potential_victims, node_of, among=fits)
+        breaks_budget = self._break_budgets(pods, node_of, among=fits)
+        is_victim = np.zeros(len(pods), bool)
         in_order = np.lexsort((~breaks_budget, node_of))
-        is_victim = np.zeros(len(potential_victims), bool)
         for next_of_nodes in _one_of_each(in_order[fits[node_of[in_order]]], node_of):
-            overlay.add_pods(node_of[next_of_nodes], potential_victims.take(next_of_nodes))
+            overlay.add_pods(node_of[next_of_nodes], pods.take(next_of_nodes))
             reprieved = ~overlay.run_filters(node_of[next_of_nodes]).rejected(overlay.nodes)
             victims = next_of_nodes[~reprieved[node_of[next_of_nodes]]]
-            overlay.remove_pods(node_of[victims], potential_victims.take(victims))
+            overlay.remove_pods(node_of[victims], pods.take(victims))
             is_victim[victims] = True
 
-        candidates: dict[int, Candidate] = {}
-        victims = in_order[is_victim[in_order]]
-        ends = np.searchsorted(node_of[victims], np.arange(len(rows)), side="right").tolist()
-        for i in np.flatnonzero(fits).tolist():
-            node = self.nodes.name(rows[i])
-            of_node = victims[ends[i - 1] if i else 0 : ends[i]].tolist()
-            if not of_node:
-                text = f'expected at least one victim pod on node "{node}"'
-                statuses.statuses[i] = Status.error(text)
-                continue
-            pods = [potential_victims[number] for number in of_node]
-            violations = int(np.count_nonzero(breaks_budget[of_node]))
-            if violations:
-                pods.sort(key=importance)
-            candidates[i] = Candidate(int(rows[i]), node, tuple(pods), violations)
+        num_victims = np.bincount(node_of[is_victim], minlength=len(rows))
+        for node in np.flatnonzero(fits & (num_victims == 0)).tolist():
+            name = self.nodes.name(rows[node])
+            text = f'expected at least one victim pod on node "{name}"'
+            statuses.statuses[node] = Status.error(text)
+        candidates = self._candidates(rows, potential_victims, is_victim, breaks_budget)
         return Selected(candidates, statuses)
 
-    def _potential_victims(self, rows: Rows) -> tuple[PodBatch, Rows]:
-        """Return the pods of lower priority, and their nodes by position among *rows*.
-
-        Node by node, the most important pods of each first.
-        """
-        priority, nodes = self.pod.priority, self.nodes
-        of_nodes = [self.ranks.below(priority, nodes, row) for row in rows.tolist()]
-        counts = [len(pods) for pods in of_nodes]
-        batch = PodBatch(list(chain.from_iterable(of_nodes)))
-        return batch, np.repeat(np.arange(len(rows)), counts)
+    def _candidates(
+        self, rows: Rows, potential_victims: Ranked, is_victim: Mask, breaks_budget: Mask
+    ) -> Candidates:
+        """Return the nodes that have victims; of equal ones those that break a budget go first."""
+        pods, node_of, priorities, starts = potential_victims
+        victims = np.flatnonzero(is_victim)
+        order = (~breaks_budget[victims], starts[victims], -priorities[victims], node_of[victims])
+        victims = victims[np.lexsort(order)]
+        num_victims = np.bincount(node_of[victims], minlength=len(rows))
+        violations = np.bincount(node_of[victims[breaks_budget[victims]]], minlength=len(rows))
+        nodes = np.flatnonzero(num_victims)
+        return Candidates(
+            rows[nodes],
+            [self.nodes.name(row) for row in rows[nodes].tolist()],
+            violations[nodes],
+            num_victims[nodes],
+            list(pods.take(victims)),
+            priorities[victims],
+            starts[victims],
+        )
 
     def _break_budgets(self, pods: PodBatch, node_of: Rows, *, among: Mask) -> Mask:
         """Return whose eviction would break a budget, of the pods on the nodes *among* some."""
         breaks = np.zeros(len(pods), bool)
         if self.budgets.is_empty:
             return breaks
-        for node in np.flatnonzero(among):
-            numbers = np.flatnonzero(node_of == node).tolist()
-            on_node = [pods[number] for number in numbers]
+        ends = np.searchsorted(node_of, np.arange(len(among)), side="right")
+        for node in np.flatnonzero(among).tolist():
+            first, end = int(ends[node - 1]) if node else 0, int(ends[node])
+            on_node = [pods[i] for i in range(first, end)]
             violating = self.budgets.violated_by(on_node)
-            breaks[numbers] = [pod in violating for pod in on_node]
+            breaks[first:end] = [pod in violating for pod in on_node]
         return breaks
+
+
+def _enough(pdb_violations: Ints, wanted: int) -> int | None:
+    """Return after how many candidates one breaks no budget and there are as many as *wanted*.
+
+    Of those that break budgets as of those that do not, no more than *wanted* count.
+    """
+    non_violating = np.cumsum(pdb_violations == 0)
+    violating = np.cumsum(pdb_violations > 0)
+    count = np.minimum(non_violating, wanted) + np.minimum(violating, wanted)
+    enough = np.flatnonzero((non_violating > 0) & (count >= wanted))
+    return int(enough[0]) + 1 if len(enough) else None
 
 
 def _one_of_each(numbers: Rows, node_of: Rows) -> list[Rows]:
