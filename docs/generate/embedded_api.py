@@ -1,6 +1,5 @@
 """``docs/reference/embedded-api.md``: the kinds that the embedded API server serves."""
 
-from berth.cluster.access.reviews import REVIEWS
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import VERBS
 from docs.generate import markdown
