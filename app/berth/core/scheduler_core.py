@@ -41,7 +41,7 @@ from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_one import Scheduler
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select
 from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.with_extenders import ExtenderRound
 from berth.tasks import forever

@@ -2,7 +2,7 @@
 
 ::
 
-    run -> schedule_one -> scheduling_cycle      schedule_pod: find_nodes_that_fit, score_nodes
+    run -> schedule_one -> scheduling_cycle      schedule_pod: filter, score, select_host
                              |                   post_filter, if no node fits
                              |-- no node ------> preemptions, handle_scheduling_failure
                              `-- assume, reserve, permit
@@ -43,8 +43,7 @@ from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.reservation import Reservation, assume, reserve
 from berth.scheduler.sampling import Sampling
-from berth.scheduler.schedule_pod import schedule_pod
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select, schedule_pod
 from berth.scheduler.signatures import known_failure_of
 from berth.scheduler.with_extenders import ExtenderRound
 

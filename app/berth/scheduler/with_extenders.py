@@ -34,8 +34,7 @@ from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes, find_nod
 from berth.scheduler.outcome import KEEP, Failed, Outcome, To, Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.sampling import Sampling
-from berth.scheduler.schedule_pod import place_on_a_candidate
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select, place_on_a_candidate
 
 MOST_ROUNDS: Final = 3
 """How often extenders are asked in one attempt, if their answer is out of date each time."""
