@@ -23,7 +23,7 @@ def page() -> str:
                     "all" if set(each.verbs) == set(VERBS) else ", ".join(each.verbs),
                     ", ".join(map(markdown.code, each.subresources)),
                 )
-                for each in sorted([*RESOURCES, *REVIEWS], key=lambda each: (each.group, each.kind))
+                for each in sorted(RESOURCES, key=lambda each: (each.group, each.kind))
             ],
         ),
         f"*All* verbs are {', '.join(VERBS[:-1])} and {VERBS[-1]}.",
