@@ -177,7 +177,7 @@ async def test_nobody_is_evicted_for_a_pod_that_does_not_wait_any_more(
 
 
 def preempting(happens: Any) -> tuple[Harness, FakeNetwork]:
-    """A pod that fits only where low would be evicted; *happens* while that is judged."""
+    """A pod that fits only where low would be evicted; *happens* while that is decided."""
 
     def answer(asked: Any) -> Any:
         happens(made)
@@ -193,7 +193,7 @@ def changed(old: Pod, **spec: Any) -> Pod:
     return msgspec.structs.replace(old, spec=msgspec.structs.replace(old.spec, **spec))
 
 
-async def test_a_pod_that_was_changed_is_judged_as_it_is_now() -> None:
+async def test_a_pod_that_was_changed_is_scheduled_as_it_is_now() -> None:
     waiting = pod("p", cpu=1)
     tolerating = changed(waiting, tolerations=(toleration("k", operator="Exists"),))
 
@@ -210,7 +210,7 @@ async def test_a_pod_that_was_changed_is_judged_as_it_is_now() -> None:
 # Evictions.
 
 
-async def test_victims_of_a_node_that_has_changed_are_not_evicted_before_it_is_judged_again() -> (
+async def test_victims_of_a_node_that_has_changed_are_not_evicted_before_it_is_evaluated_again() -> (
     None
 ):
     happenings = [lambda made: made.delete(pod("low"))]
