@@ -210,9 +210,7 @@ async def test_a_pod_that_was_changed_is_scheduled_as_it_is_now() -> None:
 # Evictions.
 
 
-async def test_victims_of_a_node_that_has_changed_are_not_evicted_before_it_is_evaluated_again() -> (
-    None
-):
+async def test_victims_of_a_node_that_has_changed_are_not_evicted_before_the_next_attempt() -> None:
     happenings = [lambda made: made.delete(pod("low"))]
 
     def happens(made: Harness) -> None:
