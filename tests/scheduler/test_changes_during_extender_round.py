@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from berth.objects.pod import Pod
-from berth.scheduler.with_extenders import MOST_ROUNDS, OUT_OF_DATE
+from berth.scheduler.with_extenders import MAX_ROUNDS, OUT_OF_DATE
 from tests.builders import node, pod, taint, toleration
 from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness
@@ -115,7 +115,7 @@ async def test_an_attempt_that_is_overtaken_each_time_is_given_up_for_now() -> N
     await world.harness.until_idle()
 
     assert "p" not in world.harness.placements()
-    assert world.asked == [[name] for name in names[:MOST_ROUNDS]]
+    assert world.asked == [[name] for name in names[:MAX_ROUNDS]]
     condition = world.harness.cluster.conditions["default/p"]
     assert (condition.reason, condition.message) == ("SchedulerError", OUT_OF_DATE.message)
     check_room(world.harness)
@@ -233,5 +233,5 @@ async def test_evictions_on_nodes_that_never_stay_the_same_are_given_up_for_now(
     await made.until_idle()
 
     assert made.placements()["low"] == "a"
-    assert len(network.requests) == MOST_ROUNDS
+    assert len(network.requests) == MAX_ROUNDS
     assert message(made) == OUT_OF_DATE.message
