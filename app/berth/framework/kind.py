@@ -46,6 +46,16 @@ class Kind(Generic[T]):
         _, _, version_and_plural = self.path.lstrip("/").partition("/")
         return version_and_plural.rpartition("/")[0]
 
+    @property
+    def group(self) -> str:
+        """The API group, empty for the core."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def resource(self) -> str:
+        """The kind in paths and roles, such as ``pods``."""
+        return self.path.rpartition("/")[2]
+
     @cached_property
     def decode(self) -> Callable[[bytes], T]:
         """Decodes the JSON of one object, and keeps it where the type has a field ``raw`` for it.
