@@ -213,7 +213,7 @@ async def test_a_single_node_is_not_scored() -> None:
 # Sampling.
 
 
-async def test_a_sample_is_taken_once_however_often_nodes_are_judged() -> None:
+async def test_a_sample_is_taken_once_however_often_nodes_are_filtered() -> None:
     made, network = harness(
         {"/filter": everybody}, entry(filterVerb="filter"), percentageOfNodesToScore=50
     )

@@ -225,7 +225,7 @@ class CSIStorageCapacity(KubeStruct, frozen=True, gc=False):
 
     @property
     def largest_volume(self) -> int | None:
-        """The size in bytes of the largest volume that it has room for; None if it is not told."""
+        """The size in bytes of the largest volume that it has room for; None if it is unknown."""
         told = self.capacity if self.maximum_volume_size is None else self.maximum_volume_size
         return None if told is None else value(parse(told))
 

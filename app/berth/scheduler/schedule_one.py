@@ -321,7 +321,7 @@ class Scheduler:
         return ()
 
     def _try_member(self, key: str) -> Member | None:
-        """Find a node for one of a gang that is not the first; None if it is not to be had."""
+        """Find a node for one of a gang that is not the first; None if it is missing."""
         queued = self.queue.pop_specific_pod(key)
         profile = self._profile_for_pod(queued) if queued is not None else None
         if queued is None or profile is None:
