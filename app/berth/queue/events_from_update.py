@@ -7,7 +7,7 @@ from berth.objects.quantity import Quantities, milli_value, parse
 from berth.objects.resources import pod_requests
 
 
-def pod_events(old: Pod, new: Pod) -> list[ClusterEvent]:
+def pod_scheduling_properties_change(old: Pod, new: Pod) -> list[ClusterEvent]:
     """Return what changed between *old* and *new*; a generic update if nothing that has a name."""
     resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.UNSCHEDULABLE_POD
     actions = []
@@ -28,7 +28,7 @@ def pod_events(old: Pod, new: Pod) -> list[ClusterEvent]:
     return [ClusterEvent(resource, action) for action in actions or [ActionType.UPDATE]]
 
 
-def node_events(old: Node, new: Node) -> list[ClusterEvent]:
+def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent]:
     """Return what changed between *old* and *new*; nothing for a heartbeat.
 
     A node that lost its taints and became schedulable at the same time yields one event for both:

@@ -21,7 +21,7 @@ from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.metrics.plugin_observer import PluginObserver
 from berth.objects.pod import Pod
 from berth.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
-from berth.queue.events_from_update import pod_events
+from berth.queue.events_from_update import pod_scheduling_properties_change
 from berth.queue.gating import Gates
 from berth.queue.heap import PodHeap, SortKey
 from berth.queue.hints import EventHints, HintMap, ObserveHint, QueueingStrategy, Registration
@@ -146,7 +146,7 @@ class SchedulingQueue:
             self.add(new)
             return
         if new.metadata.uid in self._in_flight:
-            for event in pod_events(old, new):
+            for event in pod_scheduling_properties_change(old, new):
                 self._in_flight.record(self._hints.of(event), old=old, new=new)
             return
         key = new.key
@@ -162,7 +162,7 @@ class SchedulingQueue:
             if self._known.signature_of(queued) != before:
                 self._remove_unschedulable(key)
                 self._unschedulable.add(queued)
-            for event in pod_events(old, new):
+            for event in pod_scheduling_properties_change(old, new):
                 if self._try_move(queued, self._hints.of(event), old=old, new=new):
                     return
         else:

@@ -24,7 +24,10 @@ from berth.informer.store import ResourceEventHandler
 from berth.objects.devices import ResourceClaim
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.queue.events_from_update import node_events, pod_events
+from berth.queue.events_from_update import (
+    node_scheduling_properties_change,
+    pod_scheduling_properties_change,
+)
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Bindings
 
@@ -180,7 +183,7 @@ class PodHandler:
             self.on_add(new)
         elif old.spec.node_name:
             self._cache.update_pod(PodInfo(new))
-            for event in pod_events(old, new):
+            for event in pod_scheduling_properties_change(old, new):
                 self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
                 self._timer.took(event.label, started)
         elif new.spec.node_name:
@@ -258,7 +261,7 @@ class NodeHandler:
     def on_update(self, old: Node, new: Node) -> None:
         started = self._timer.now()
         self._cache.update_node(new)
-        for event in node_events(old, new):
+        for event in node_scheduling_properties_change(old, new):
             self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
             self._timer.took(event.label, started)
 

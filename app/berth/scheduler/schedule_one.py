@@ -128,9 +128,14 @@ class Scheduler:
         return self._extender_round.is_due(pod)
 
     def apply_known_failure(self, queued: QueuedPodInfo) -> bool:
-        """Let a popped pod fail without an attempt, if one of its signature has just failed."""
+        """Let a popped pod fail without an attempt, if one of its signature has just failed.
+
+        Not if extenders have a say: no event tells when they would give another answer.
+        """
         failure = self.queue.known_failure(queued)
-        if failure is None or failure.num_nodes != len(self.cache.table):
+        if failure is None or self._extender_round.is_due(queued.pod_info):
+            return False
+        if failure.num_nodes != len(self.cache.table):
             return False  # what it says of N nodes would not be true of the nodes there are
         profile = self._profile_for_pod(queued)
         if profile is None:
