@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 ABSENT: Final[Mapping[str, str]] = {
-    "go_*": "The Go runtime. python_gc_... tells of Python's.",
+    "go_*": "Of the Go runtime. python_gc_... is Python's counterpart.",
     "aggregator_*": "Of the API server's code, linked into kube-scheduler; always 0 there.",
     "apiserver_*": "Of the API server's code, linked into kube-scheduler; always 0 there.",
     "cardinality_enforcement_unexpected_categorizations_total": (
@@ -14,7 +14,7 @@ ABSENT: Final[Mapping[str, str]] = {
     "disabled_metrics_total": "Families that --disabled-metrics names are just left out.",
     "hidden_metrics_total": "No family is deprecated.",
     "rest_client_exec_plugin_*": (
-        "Credential plugins are run by the Kubernetes client library, which does not tell of them."
+        "Credential plugins are run by the Kubernetes client library, which does not report them."
     ),
     "rest_client_transport_*": "There is one transport, made once; nothing is cached.",
     "workqueue_*": (
@@ -22,7 +22,7 @@ ABSENT: Final[Mapping[str, str]] = {
         " writes are berth_write_lane_..."
     ),
     "scheduler_get_node_hint_duration_seconds": (
-        "Hints from one pod to the next are not looked up: every node is judged for every pod."
+        "Hints from one pod to the next are not looked up: every node is filtered for every pod."
     ),
     "scheduler_store_schedule_results_duration_seconds": (
         "Results are not stored for the next pod, for the same reason."

@@ -39,7 +39,7 @@ class Watches:
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        """Watch every kind of *handlers*, nodes and pods among them, and tell its handler.
+        """Watch every kind of *handlers*, nodes and pods among them, and call its handler.
 
         Of nodes and pods all is kept that *extenders* are shown. *contact* ends pauses after an
         outage. *known_pods* is where the pods
