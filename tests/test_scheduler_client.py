@@ -79,8 +79,8 @@ def status(code: int, message: str) -> httpx.Response:
         ),
         pytest.param(
             status(403, 'forbidden: User "u" cannot get path "/explain/pods/a/b"'),
-            f'{URL}: forbidden: User "u" cannot get path "/explain/pods/a/b" (403); it takes a'
-            " ClusterRole with nonResourceURLs: [/explain/pods/a/b]",
+            f'{URL}: forbidden: User "u" cannot get path "/explain/pods/a/b" (403); a'
+            " ClusterRole is needed with nonResourceURLs: [/explain/pods/a/b]",
             id="403: what to do",
         ),
         pytest.param(status(500, "on fire"), "on fire", id="a Status"),

@@ -17,8 +17,7 @@ from berth.offline.explain import describe
 from berth.profile.build import args_models, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
-from berth.scheduler.schedule_pod import evaluate_pod
-from berth.scheduler.score_nodes import smallest_name
+from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.whatif.live import LiveSnapshots
 from berth.whatif.snapshot import Snapshot
 from berth_plugins.registry import IN_TREE

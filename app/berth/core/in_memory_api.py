@@ -39,7 +39,6 @@ class InMemoryApi:
 
     is_binding = False
     is_behind = False
-    has_room = True
 
     def __init__(self, clock: Clock, listers: Listers) -> None:
         self.pods: dict[str, Pod] = {}
@@ -54,11 +53,11 @@ class InMemoryApi:
         self.background = Background()
         self.resource_claims = InMemoryClaims(self._claim_changed)
         self._clock = clock
-        self._handlers: Mapping[type, ResourceEventHandler[Any]] = {}
-        self._others: dict[type, dict[str, Any]] = {}
+        self._lister_of = {kind.type: lister for kind, lister in listers.by_kind().items()}
+        self._handlers: Mapping[type, ResourceEventHandler[Any]] = self._lister_of
 
     def connect(self, handlers: Mapping[type, ResourceEventHandler[Any]]) -> None:
-        """Have *handlers*, by type of object, hear of changes from now on."""
+        """Have *handlers*, by type of object, hear of changes; until then the listers do."""
         self._handlers = handlers
 
     # What anybody may do.
@@ -68,9 +67,11 @@ class InMemoryApi:
         if isinstance(obj, ResourceClaim):
             self.resource_claims.put(obj)
             return
-        objects, key = self._objects(type(obj)), obj.metadata.key
-        old = objects.get(key)
-        objects[key] = obj
+        old = self._current(obj)
+        if isinstance(obj, Pod):
+            self.pods[obj.key] = obj
+        elif isinstance(obj, Node):
+            self.nodes[obj.name] = obj
         handler = self._handlers[type(obj)]
         if old is None:
             handler.on_add(obj)
@@ -82,17 +83,23 @@ class InMemoryApi:
         if isinstance(obj, ResourceClaim):
             self.resource_claims.remove(obj.metadata.name, obj.metadata.namespace)
             return
-        gone = self._objects(type(obj)).pop(obj.metadata.key)
-        if isinstance(gone, Pod):
+        gone = self._current(obj)
+        if gone is None:
+            raise KeyError(obj.metadata.key)
+        if isinstance(obj, Pod):
+            del self.pods[obj.key]
             self.changes += 1
+        elif isinstance(obj, Node):
+            del self.nodes[obj.name]
         self._handlers[type(obj)].on_delete(gone)
 
-    def _objects(self, kind: type) -> dict[str, Any]:
-        if kind is Pod:
-            return self.pods
-        if kind is Node:
-            return self.nodes
-        return self._others.setdefault(kind, {})
+    def _current(self, obj: Any) -> Any:
+        """Return the object of the kind and name of *obj*; None if there is none."""
+        if isinstance(obj, Pod):
+            return self.pods.get(obj.key)
+        if isinstance(obj, Node):
+            return self.nodes.get(obj.name)
+        return self._lister_of[type(obj)].get(obj.metadata.namespace, obj.metadata.name)
 
     def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         handler = self._handlers[ResourceClaim]
@@ -109,6 +116,10 @@ class InMemoryApi:
         current = self.pods[pod.key]
         self.changes += 1
         self.put(_replace(current, spec=_replace(current.spec, node_name=node_name)))
+
+    @property
+    def has_room(self) -> bool:
+        return True
 
     async def until_room(self) -> None:
         """Return at once: nothing waits here."""
@@ -129,11 +140,11 @@ class InMemoryApi:
         )
         self.put(leaving)
         self._charge_budgets(leaving)
-        self._terminate(leaving)
+        self.terminate(leaving)
         return True
 
-    def _terminate(self, pod: Pod) -> None:
-        """End *pod*, which is being deleted."""
+    def terminate(self, pod: Pod) -> None:
+        """Delete *pod*, which was evicted and told to end."""
         self.delete(pod)
 
     def _charge_budgets(self, pod: Pod) -> None:

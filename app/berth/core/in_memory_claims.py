@@ -8,11 +8,13 @@ import msgspec
 from berth.framework.writes import ConflictError
 from berth.objects.devices import ResourceClaim, decode_claim
 
+OnChange = Callable[[ResourceClaim | None, ResourceClaim | None], None]
+
 
 class InMemoryClaims:
     """The :class:`~berth.framework.writes.ResourceClaimWrites` of an API in memory."""
 
-    def __init__(self, on_change: Callable[[ResourceClaim | None, ResourceClaim | None], None]):
+    def __init__(self, on_change: OnChange) -> None:
         """*on_change* hears of each change: the old claim and the new one, None for no claim."""
         self._on_change = on_change
         self._bodies: dict[tuple[str, str], dict[str, Any]] = {}
@@ -33,7 +35,7 @@ class InMemoryClaims:
     def remove(self, name: str, namespace: str = "default") -> None:
         gone = self.claim(name, namespace)
         del self._bodies[namespace, name]
-        self._on_change(gone, None)
+        self._notify(gone, None)
 
     async def get(self, namespace: str, name: str) -> ResourceClaim:
         return self.claim(name, namespace)
@@ -70,7 +72,7 @@ class InMemoryClaims:
         self.remove(name, namespace)
 
     def _before(self, verb: str, name: str) -> None:
-        """Do nothing; a hook for tests, called before each write."""
+        """Do nothing; called before each write, for who wants to know or to refuse it."""
 
     def _checked(self, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the current body; ConflictError unless *body* was made from it."""
@@ -88,5 +90,8 @@ class InMemoryClaims:
         old = self.claim(key[1], key[0]) if key in self._bodies else None
         self._bodies[key] = {**body, "metadata": meta}
         stored = self.claim(key[1], key[0])
-        self._on_change(old, stored)
+        self._notify(old, stored)
         return stored
+
+    def _notify(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        self._on_change(old, new)

@@ -41,7 +41,7 @@ from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_one import Scheduler
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select
 from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.with_extenders import ExtenderRound
 from berth.tasks import forever
@@ -141,7 +141,7 @@ class SchedulerCore:
             scheduler_names=profiles if options.schedules else (),
             timer=EventTimer(clock.monotonic, metrics.handled_event),
         )
-        """Who is told of changes, by kind."""
+        """The handlers of changes, by kind."""
         self.failure_reporter = FailureReporter(
             queue=self.queue, pods=pods, reporter=api, clock=clock
         )

@@ -45,7 +45,7 @@ from berth.queue.scheduling_queue import LEFTOVERS_PERIOD
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.binding import Binding
 from berth.scheduler.preemption import PendingPreemption
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select
 
 MOST_ATTEMPTS: Final = 20
 """Attempts per waiting pod without any change of the cluster, before a simulation is ended.

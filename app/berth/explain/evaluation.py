@@ -15,8 +15,7 @@ from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.outcome import Failed, Outcome, Placed
-from berth.scheduler.schedule_pod import evaluate_pod
-from berth.scheduler.score_nodes import smallest_name
+from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.tasks import Steps, at_once
 
 

@@ -54,4 +54,4 @@ class NodeColumns(NamedTuple):
 
     def take(self, rows: NDArray[np.intp]) -> "NodeColumns":
         """Return copies of *rows*."""
-        return NodeColumns._make([column[..., rows] for column in self])
+        return NodeColumns._make([column.take(rows, axis=-1) for column in self])

@@ -23,8 +23,7 @@ from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
-from berth.scheduler.schedule_pod import evaluate_pod
-from berth.scheduler.score_nodes import smallest_name
+from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 
 ALL_NODES = 100
 """Recordings look at all nodes, whatever percentageOfNodesToScore says."""

@@ -22,8 +22,7 @@ from berth.scheduler.gang import Member, schedule_gang
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable, refused
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.reservation import Reservation, assume, reserve
-from berth.scheduler.schedule_pod import evaluate_pod
-from berth.scheduler.score_nodes import Select, smallest_name
+from berth.scheduler.schedule_pod import Select, evaluate_pod, smallest_name
 
 
 def simulate(

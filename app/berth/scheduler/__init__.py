@@ -5,9 +5,8 @@ A pod goes through these modules, whose functions have the names they have in ku
     event_handlers        a pod arrives: queue or cache
     schedule_one          the loop, and one attempt for one pod
       cycle                 what the steps of a scheduling cycle share
-      schedule_pod          the algorithm, without PostFilter
+      schedule_pod          the algorithm without PostFilter: prioritize_nodes, select_host
         find_nodes_that_fit   PreFilter, the nominated node, Filter; sampling cuts the result
-        score_nodes           prioritize_nodes, select_host
       post_filter           run_post_filter_plugins, if no node fits
       with_extenders        the same steps, where extenders have a say
       gang                  the same steps, for pods that get nodes together

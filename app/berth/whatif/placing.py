@@ -11,7 +11,7 @@ from berth.framework.pod_info import PodInfo
 from berth.profile.build import Registry
 from berth.profile.profile import Profile
 from berth.queue.sub_queues import SubQueue
-from berth.scheduler.score_nodes import smallest_name
+from berth.scheduler.schedule_pod import smallest_name
 from berth.whatif.answer import Victim
 
 

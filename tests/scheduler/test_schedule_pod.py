@@ -1,4 +1,4 @@
-"""Which of the nodes that can take a pod is best (spec §2.6)."""
+"""The algorithm: of the nodes that can take a pod, which is best (spec §2.6)."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.verdict import Ints
 from berth.profile.profile import Profile, ScoreTable
 from berth.scheduler.cycle import Cycle
-from berth.scheduler.score_nodes import prioritize_nodes, select_host
+from berth.scheduler.schedule_pod import prioritize_nodes, select_host
 from berth_plugins.priority_sort import PrioritySort
 from tests.builders import node, pod
 
