@@ -143,7 +143,7 @@ def running_pods(draw: st.DrawFn, name: str, on: str) -> Pod:
         node=on,
         cpu=draw(st.integers(0, 2)),
         labels={"app": draw(apps)},
-        priority=draw(st.sampled_from([0, 1, 1, 9])),
+        priority=draw(st.sampled_from([0, 0, 1, 1, 1, 9])),
         started=draw(st.sampled_from([None, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"])),
         **draw(extras),
     )
@@ -151,32 +151,44 @@ def running_pods(draw: st.DrawFn, name: str, on: str) -> Pod:
 
 @st.composite
 def pending_pods(draw: st.DrawFn) -> Pod:
-    parts = [draw(strategy) for strategy in (keeping_off(), near()) if draw(st.booleans())]
+    """Draw pods that are likely to be in need of somebody's eviction, each for its own reasons."""
+    app = draw(apps)
+    reasons = draw(
+        st.sets(st.sampled_from(["room", "spread", "off", "near", "volume"]), min_size=1)
+    )
+    parts = [keeping_off()] * ("off" in reasons) + [near()] * ("near" in reasons)
+    affinity = [draw(part) for part in parts]
     return pod(
         "pending",
-        cpu=draw(st.integers(0, CPU)),
-        labels={"app": draw(apps)},
+        cpu=draw(st.integers(3, CPU)) if "room" in reasons else 0,
+        labels={"app": app},
         priority=PRIORITY,
         ports=draw(st.sampled_from([(), (), (80,)])),
-        volumes=draw(st.sampled_from([(), (), (DISK,)])),
-        claims=draw(st.sampled_from([(), (), (SINGLE,)])),
-        spread=draw(st.lists(constraints(), max_size=2, unique_by=lambda c: c.topology_key)),
-        affinity=affinities(*parts) if parts else None,
+        volumes=(DISK,) if "volume" in reasons else (),
+        claims=draw(st.sampled_from([(), (SINGLE,)])) if "volume" in reasons else (),
+        spread=draw(st.lists(constraints(), min_size=1, max_size=2, unique_by=topology_key))
+        if "spread" in reasons
+        else (),
+        affinity=affinities(*affinity) if affinity else None,
     )
+
+
+def topology_key(constraint: TopologySpreadConstraint) -> str:
+    return constraint.topology_key
 
 
 @st.composite
 def crowds(draw: st.DrawFn, *, most_nodes: int = 4) -> Crowd:
     """Draw clusters in which nobody shares what cannot be shared, as the scheduler would see to."""
     nodes = [
-        node(f"n{i}", cpu=CPU, zone=draw(st.sampled_from(["", "a", "b"])))
-        for i in range(draw(st.integers(1, most_nodes)))
+        node(f"n{i}", cpu=CPU, zone=draw(st.sampled_from(["a", "b", "a", "b", ""])))
+        for i in range(draw(st.integers(2, most_nodes)))
     ]
     running: list[Pod] = []
     is_claimed = False
     for one in nodes:
         has_port = False
-        for _ in range(draw(st.integers(0, 3))):
+        for _ in range(draw(st.integers(1, 3))):
             drawn = draw(running_pods(f"p{len(running)}", one.name))
             if drawn.spec.containers[0].ports:
                 if has_port:
