@@ -14,12 +14,11 @@ from berth.framework.preemption.candidate import Preemption
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.policy import PodDisruptionBudget
-from berth.offline.scenario import smallest_name
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.outcome import Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
-from berth.scheduler.schedule_pod import schedule_pod
+from berth.scheduler.schedule_pod import schedule_pod, smallest_name
 from berth_plugins.registry import IN_TREE
 
 

@@ -46,7 +46,10 @@ class BootClock(RealClock):
 
 
 class FakeClock:
-    """A clock that stands still until a test moves it with :meth:`advance`."""
+    """A clock that stands still until somebody moves it with :meth:`advance`.
+
+    For tests, and for simulations, which do not wait for time to pass.
+    """
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
         self._now = start
@@ -67,6 +70,12 @@ class FakeClock:
         self._sequence += 1
         heapq.heappush(self._sleepers, (self._now + seconds, self._sequence, future))
         await future
+
+    def next_wakeup(self) -> float | None:
+        """Return when, by :meth:`monotonic`, the first sleep ends; None if nobody sleeps."""
+        while self._sleepers and self._sleepers[0][2].done():
+            heapq.heappop(self._sleepers)
+        return self._sleepers[0][0] if self._sleepers else None
 
     def advance(self, seconds: float) -> None:
         """Move time forward and wake everyone whose sleep ends by then, in order of wake-up."""

@@ -10,10 +10,10 @@ from functools import partial
 from prometheus_client import CollectorRegistry
 
 from berth.client.api_client import ApiClient
-from berth.client.event_api import EventApi
-from berth.client.events import EventRecorder
-from berth.client.lanes import WriteLanes
-from berth.client.recorders import Recorders
+from berth.client.events.api import EventApi
+from berth.client.events.recorder import EventRecorder
+from berth.client.events.recorders import Recorders
+from berth.client.writes.lanes import WriteLanes
 from berth.clock import Clock
 from berth.config.feature_gates import FEATURE_GATES, Gate
 from berth.config.types import KubeSchedulerConfiguration

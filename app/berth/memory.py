@@ -34,6 +34,15 @@ def keep_objects() -> None:
     gc.freeze()
 
 
+def collect_seldom() -> None:
+    """Have the garbage collector run seldom; for a process that ends after one simulation.
+
+    Attempts leave next to nothing behind that only the collector frees, and each run of it walks
+    the whole simulated cluster.
+    """
+    gc.set_threshold(100_000, 20, 100)
+
+
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup")
 _OF_THIS_PROCESS: Final = Path("/proc/self")
 

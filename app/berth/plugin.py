@@ -39,8 +39,8 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
     QueueingHint,
+    QueueingHintFn,
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
 from berth.framework.handle import Handle
@@ -106,7 +106,6 @@ __all__ = [
     "FilterRunner",
     "Gang",
     "Handle",
-    "Hint",
     "Ints",
     "Lister",
     "Listers",
@@ -135,6 +134,7 @@ __all__ = [
     "QueueSortPlugin",
     "QueuedPodInfo",
     "QueueingHint",
+    "QueueingHintFn",
     "Rejection",
     "ReservePlugin",
     "Rows",

@@ -1,12 +1,12 @@
 """``docs/reference/embedded-api.md``: the kinds that the embedded API server serves."""
 
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import VERBS
 from docs.generate import markdown
 
 INTRODUCTION = """\
 The API server of `berth up` and `berth cluster` serves these kinds, with the verbs of the
-Kubernetes API. [Concepts](../concepts.md#the-embedded-cluster) introduces the embedded cluster."""
+Kubernetes API. [Embedded cluster](../embedded.md) says what acts on them and what does not."""
 
 
 def page() -> str:
@@ -27,5 +27,5 @@ def page() -> str:
             ],
         ),
         f"*All* verbs are {', '.join(VERBS[:-1])} and {VERBS[-1]}.",
-        source="the registry of berth.cluster",
+        source="berth.cluster.kinds",
     )

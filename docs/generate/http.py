@@ -10,8 +10,8 @@ from docs.generate.applications import applications
 
 INTRODUCTION = """\
 A running scheduler describes all of this in `/openapi.json`, with the schemas of bodies and
-answers. [Explain and what-if](../explain.md#as-json-over-http) shows how to call it with `curl`;
-[Security](../security.md#who-may-ask-berth) says who may."""
+answers. [Explain and what-if](../explain.md#use-the-http-api) shows how to call it with `curl`;
+[Security](../security.md#who-may-call-berth) says who may."""
 SCHEDULER = """\
 HTTPS, port 10259 for `berth run` and 10261 for `berth up`. Every answer that is a list has pages:
 `limit` is the size of one, and the `continue` of an answer is the `continue` parameter of the next

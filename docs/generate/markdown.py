@@ -1,12 +1,19 @@
 """Markdown that reads the same on GitHub and on the Sphinx site."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
 from typing import Final
 
+DOCS: Final = Path(__file__).parents[1]
+
 _FLAG: Final = re.compile(r"(?<![\w`/-])(--[a-z][\w-]*)")
-_ROLE: Final = re.compile(r":(?:class|func|meth|attr|mod|data|exc):`~?([^`]+)`")
+_MODULE: Final = re.compile(r":mod:`([^`]+)`")
+_ROLE: Final = re.compile(r":(?:class|func|meth|attr|data|exc):`~?([^`]+)`")
 _CODE: Final = re.compile(r"(`[^`]*`)")
+_LITERAL: Final = re.compile(r"::\n\n((?:(?:    .*)?\n)+)(?=\S|\Z)")
 _SPEC: Final = re.compile(r"\bspec §(\d+(?:\.\d+)*)")
 
 
@@ -41,14 +48,30 @@ def plain(text: str) -> str:
 
 
 def prose(docstring: str, *, specification: str) -> str:
-    """Return a docstring as Markdown: roles and double backticks become code.
+    """Return a docstring as Markdown: roles, double backticks and literal blocks become code.
 
     Citations such as ``spec §6.3`` become links to *specification*, the page with the rules.
     """
-    text = _ROLE.sub(lambda role: f"``{role[1].rpartition('.')[2]}``", docstring)
-    return text.replace("``", "`")
+    parts = _LITERAL.split(docstring)
+    for index in range(0, len(parts), 2):
+        text = _MODULE.sub(r"``\1``", parts[index])
+        text = _ROLE.sub(lambda role: f"``{role[1].rpartition('.')[2]}``", text)
+        parts[index] = _cited(text.replace("``", "`"), specification)
+    for index in range(1, len(parts), 2):
+        parts[index] = f":\n\n```python\n{dedent(parts[index]).strip()}\n```\n\n"
+    return "".join(parts).strip()
 
 
-def anchor(specification: str, section: str) -> str:
-    """Return the address of a section of the specification page."""
-    return f"{specification}#{section.replace('.', '')}"
+def _cited(text: str, specification: str) -> str:
+    """Link citations of the specification to its sections."""
+    return _SPEC.sub(lambda cited: f"[{cited[0]}]({specification}#{_anchors()[cited[1]]})", text)
+
+
+@cache
+def _anchors() -> Mapping[str, str]:
+    """Return the anchors of the sections of the specification, by number."""
+    text = (DOCS / "specification.md").read_text(encoding="utf-8")
+    return {
+        heading.split()[0]: re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^#{2,3} (\d.*)$", text, re.MULTILINE)
+    }

@@ -1,4 +1,4 @@
-"""The generated pages: file in ``docs/``, function that returns its text."""
+"""The generated pages and pictures: file in ``docs/``, function that returns its text."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -10,7 +10,9 @@ from docs.generate import (
     helm_values,
     http,
     metrics,
+    plugin_api,
 )
+from docs.generate.terminal import screenshots
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/cli.md": cli.page,
@@ -19,4 +21,6 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/helm-values.md": helm_values.page,
     "reference/http.md": http.page,
     "reference/metrics.md": metrics.page,
+    "reference/plugin-api.md": plugin_api.page,
+    **screenshots(),
 }

@@ -16,21 +16,22 @@ def attribute_docs(thing: type | ModuleType) -> dict[str, str]:
         if isinstance(after, ast.Expr)
         and isinstance(after.value, ast.Constant)
         and isinstance(after.value.value, str)
-        for name in _names(statement)
+        for name in assigned(statement)
     }
 
 
 @cache
-def _module(module: ModuleType) -> ast.Module:
+def module_tree(module: ModuleType) -> ast.Module:
+    """Return the source of a module, parsed."""
     return ast.parse(inspect.getsource(module))
 
 
 def _body(thing: type | ModuleType) -> list[ast.stmt]:
     if isinstance(thing, ModuleType):
-        return _module(thing).body
+        return module_tree(thing).body
     module = inspect.getmodule(thing)
     assert module is not None
-    body: list[ast.stmt] = _module(module).body
+    body: list[ast.stmt] = module_tree(module).body
     for step in thing.__qualname__.split("."):
         (body,) = (
             each.body for each in body if isinstance(each, ast.ClassDef) and each.name == step
@@ -38,7 +39,8 @@ def _body(thing: type | ModuleType) -> list[ast.stmt]:
     return body
 
 
-def _names(statement: ast.stmt) -> list[str]:
+def assigned(statement: ast.stmt) -> list[str]:
+    """Return the names that *statement* gives a value or a type."""
     match statement:
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]

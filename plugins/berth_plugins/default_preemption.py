@@ -13,7 +13,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import (
@@ -130,9 +130,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         return [ClusterEventWithHint(pod_gone, after_pod_deletion)]
 
 
-def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
     """Skip: the event is registered only so that gated pods are looked at again."""
-    return Hint.SKIP
+    return QueueingHint.SKIP
 
 
 def aggregated(errors: Sequence[Status]) -> str:

@@ -22,7 +22,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains, label_change
 from berth.framework.handle import Handle
@@ -333,7 +333,7 @@ class InterPodAffinity(
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, on_node), after_node_change),
         ]
 
-    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> Hint:
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
         """Queue if a pod with a place came to match all affinity terms, or ceased to be in the way.
 
         In the way is, as in kube-scheduler, a pod that all anti-affinity terms match, or whose
@@ -342,9 +342,9 @@ class InterPodAffinity(
         changed = new if new is not None else old
         assert changed is not None, "an event is about some pod"
         if new is not None and new.metadata.uid == pod.metadata.uid:
-            return Hint.QUEUE
+            return QueueingHint.QUEUE
         if not (changed.spec.node_name or changed.status.nominated_node_name):
-            return Hint.SKIP
+            return QueueingHint.SKIP
         written = compile_terms(pod)
         affinity = [self._matcher(term) for term in written.required_affinity]
         anti_affinity = [self._matcher(term) for term in written.required_anti_affinity]
@@ -353,14 +353,14 @@ class InterPodAffinity(
             freed = _all_match(anti_affinity, changed) or (
                 bool(theirs) and all(self._is_about(term, pod) for term in theirs)
             )
-            return Hint.QUEUE if freed else Hint.SKIP
+            return QueueingHint.QUEUE if freed else QueueingHint.SKIP
         attracts = _all_match(affinity, new)
         if old is None:
-            return Hint.QUEUE if attracts else Hint.SKIP
+            return QueueingHint.QUEUE if attracts else QueueingHint.SKIP
         helps = (attracts and not _all_match(affinity, old)) or (
             _all_match(anti_affinity, old) and not _all_match(anti_affinity, new)
         )
-        return Hint.QUEUE if helps else Hint.SKIP
+        return QueueingHint.QUEUE if helps else QueueingHint.SKIP
 
 
 def satisfy_pod_affinity(required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
@@ -447,13 +447,13 @@ def _all_match(matchers: Iterable[PodMatcher], pod: Pod) -> bool:
     return bool(matchers) and all(m.matches(meta.namespace, meta.labels) for m in matchers)
 
 
-def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
     """Queue if the node came into a domain that affinity wants, or out of one to keep away from."""
     written = compile_terms(pod)
     after = new.metadata.labels
     if old is None:
         wanted = any(term.topology_key in after for term in written.required_affinity)
-        return Hint.QUEUE if wanted or written.required_anti_affinity else Hint.SKIP
+        return QueueingHint.QUEUE if wanted or written.required_anti_affinity else QueueingHint.SKIP
     before = old.metadata.labels
 
     def moved(term: AffinityTerm) -> bool:
@@ -462,4 +462,4 @@ def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
     helps = any(
         term.topology_key in after and moved(term) for term in written.required_affinity
     ) or any(term.topology_key in before and moved(term) for term in written.required_anti_affinity)
-    return Hint.QUEUE if helps else Hint.SKIP
+    return QueueingHint.QUEUE if helps else QueueingHint.SKIP

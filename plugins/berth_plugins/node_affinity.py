@@ -13,7 +13,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, label_change
 from berth.framework.handle import Handle
@@ -181,7 +181,7 @@ class NodeAffinity(
         node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
         return [ClusterEventWithHint(node, self.after_node_change)]
 
-    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> Hint:
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
         """Queue if the node matches now, and did not match before or was not there."""
         required = required_node_affinity(pod.spec)
 
@@ -192,7 +192,7 @@ class NodeAffinity(
             )
 
         changed = matches(new) and (old is None or not matches(old))
-        return Hint.QUEUE if changed else Hint.SKIP
+        return QueueingHint.QUEUE if changed else QueueingHint.SKIP
 
 
 # Which nodes a pod names.

@@ -11,7 +11,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.interface import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from berth.framework.node_table import NodeTable
@@ -75,14 +75,18 @@ def _inferred(pod: Pod) -> Iterator[str]:
         yield USER_NAMESPACES_HOST_NETWORK
 
 
-def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
     """Queue if the node is new or declares other features than before."""
     same = old is not None and old.status.declared_features == new.status.declared_features
-    return Hint.SKIP if same else Hint.QUEUE
+    return QueueingHint.SKIP if same else QueueingHint.QUEUE
 
 
-def after_pod_update(pod: Pod, old: Pod, new: Pod) -> Hint:
+def after_pod_update(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
     """Queue if it is this pod and it needs other features than before."""
     if new.metadata.uid != pod.metadata.uid:
-        return Hint.SKIP
-    return Hint.SKIP if required_features(old) == required_features(new) else Hint.QUEUE
+        return QueueingHint.SKIP
+    return (
+        QueueingHint.SKIP
+        if required_features(old) == required_features(new)
+        else QueueingHint.QUEUE
+    )

@@ -10,7 +10,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import (
     Change,
@@ -103,8 +103,8 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explains, Sums
         ]
 
 
-def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
     """Queue if the deleted pod had a place, and ports that this pod wants."""
     had_place = old.spec.node_name or old.status.nominated_node_name
     freed = had_place and conflicts(host_ports(pod), host_ports(old))
-    return Hint.QUEUE if freed else Hint.SKIP
+    return QueueingHint.QUEUE if freed else QueueingHint.SKIP

@@ -13,7 +13,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import (
     Change,
@@ -358,27 +358,27 @@ def _amounts(requests: Resources) -> Iterator[tuple[str, int]]:
             yield name, amount
 
 
-def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
     """Queue if the deleted pod had a place."""
     had_place = old.spec.node_name or old.status.nominated_node_name
-    return Hint.QUEUE if had_place else Hint.SKIP
+    return QueueingHint.QUEUE if had_place else QueueingHint.SKIP
 
 
-def after_scale_down(pod: Pod, old: Pod, new: Pod) -> Hint:
+def after_scale_down(pod: Pod, old: Pod, new: Pod) -> QueueingHint:
     """Queue if it is this pod, or one on a node that gave back something this pod requests."""
     if new.metadata.uid == pod.metadata.uid:
-        return Hint.QUEUE
+        return QueueingHint.QUEUE
     if not new.spec.node_name:
-        return Hint.SKIP
+        return QueueingHint.SKIP
     before, after = resources.requested(old), resources.requested(new)
     wanted = _amounts(resources.requested(pod))
     freed = any(before.amount(name) > after.amount(name) for name, _ in wanted)
-    return Hint.QUEUE if freed else Hint.SKIP
+    return QueueingHint.QUEUE if freed else QueueingHint.SKIP
 
 
 def after_node_change(
     pod: Pod, old: Node | None, new: Node, *, classes: DeviceClassResolver | None = None
-) -> Hint:
+) -> QueueingHint:
     """Queue if the pod fits the node once it is empty, and the node is new or gained something.
 
     What counts as gained: room for more pods, or more of a resource that the pod requests. What
@@ -389,18 +389,22 @@ def after_node_change(
     after = resources.node_allocatable(new)
     lacking = [name for name, amount in wanted.items() if after.amount(name) < amount]
     if after.allowed_pods < 1 or any(name not in backed or after.amount(name) for name in lacking):
-        return Hint.SKIP
+        return QueueingHint.SKIP
     if old is None or backed:
-        return Hint.QUEUE
+        return QueueingHint.QUEUE
     before = resources.node_allocatable(old)
     gained = after.allowed_pods > before.allowed_pods or any(
         after.amount(name) > before.amount(name) for name in wanted
     )
-    return Hint.QUEUE if gained else Hint.SKIP
+    return QueueingHint.QUEUE if gained else QueueingHint.SKIP
 
 
-def after_device_class_change(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> Hint:
+def after_device_class_change(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> QueueingHint:
     """Queue if the pod requests an extended resource that the class stands for since now."""
     before = set() if old is None else set(resource_names(old))
     wanted = dict(_amounts(resources.incoming_requested(pod)))
-    return Hint.QUEUE if wanted.keys() & (set(resource_names(new)) - before) else Hint.SKIP
+    return (
+        QueueingHint.QUEUE
+        if wanted.keys() & (set(resource_names(new)) - before)
+        else QueueingHint.SKIP
+    )

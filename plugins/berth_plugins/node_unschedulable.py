@@ -9,7 +9,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
 from berth.framework.interface import EnqueueExtensions, FilterPlugin
@@ -58,16 +58,16 @@ def _cordoned(nodes: NodeTable) -> Verdict:
     return Verdict.reject(UNSCHEDULABLE, where=cordoned.copy()) if cordoned.any() else PASS
 
 
-def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
     """Queue if a node came that is schedulable, or one became so."""
     was = old is None or old.spec.unschedulable
-    return Hint.QUEUE if was and not new.spec.unschedulable else Hint.SKIP
+    return QueueingHint.QUEUE if was and not new.spec.unschedulable else QueueingHint.SKIP
 
 
-def after_toleration_change(pod: Pod, old: Pod | None, new: Pod) -> Hint:
+def after_toleration_change(pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:
     """Queue if it is this pod, and it tolerates cordoned nodes now."""
     is_this = new.metadata.uid == pod.metadata.uid
-    return Hint.QUEUE if is_this and _tolerates_unschedulable(new) else Hint.SKIP
+    return QueueingHint.QUEUE if is_this and _tolerates_unschedulable(new) else QueueingHint.SKIP
 
 
 def _tolerates_unschedulable(pod: Pod) -> bool:

@@ -13,7 +13,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
 from berth.framework.handle import Handle
@@ -308,30 +308,30 @@ class Attachments:
 # Queueing hints.
 
 
-def after_csi_node_update(pod: Pod, old: CSINode, new: CSINode) -> Hint:
+def after_csi_node_update(pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
     """Queue if the node takes more volumes of some driver than before."""
     before = old.limits
     raised = any(limit > before.get(driver, 0) for driver, limit in new.limits.items())
-    return Hint.QUEUE if raised else Hint.SKIP
+    return QueueingHint.QUEUE if raised else QueueingHint.SKIP
 
 
-def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
     """Queue if the deleted pod had a place, and volumes."""
     had_place = old.spec.node_name or old.status.nominated_node_name
-    return Hint.QUEUE if had_place and _may_attach(old) else Hint.SKIP
+    return QueueingHint.QUEUE if had_place and _may_attach(old) else QueueingHint.SKIP
 
 
 def after_new_claim(
     pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
-) -> Hint:
+) -> QueueingHint:
     """Queue if the claim is one of the pod's."""
-    return Hint.QUEUE if references(pod, new) else Hint.SKIP
+    return QueueingHint.QUEUE if references(pod, new) else QueueingHint.SKIP
 
 
-def after_detachment(pod: Pod, old: VolumeAttachment, new: VolumeAttachment | None) -> Hint:
+def after_detachment(pod: Pod, old: VolumeAttachment, new: VolumeAttachment | None) -> QueueingHint:
     """Queue if the detached volume may have taken the room that this pod needs."""
     may_help = any(_may_wait_for(volume, old.spec.attacher) for volume in pod.spec.volumes)
-    return Hint.QUEUE if may_help else Hint.SKIP
+    return QueueingHint.QUEUE if may_help else QueueingHint.SKIP
 
 
 def _may_wait_for(volume: Volume, driver: str) -> bool:

@@ -13,7 +13,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains, label_change
 from berth.framework.handle import Handle
@@ -319,44 +319,44 @@ class PodTopologySpread(
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, on_node), self.after_node_change),
         ]
 
-    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> Hint:
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
         """Queue if a pod with a place came to be, or ceased to be, one of those to spread.
 
         Of the waiting pod itself new tolerations count too, if a constraint looks at taints.
         """
         changed = [version for version in (old, new) if version is not None]
         if not all(_is_involved(version, pod) for version in changed):
-            return Hint.SKIP
+            return QueueingHint.SKIP
         constraints = self._constraints(PodInfo(pod))
         if constraints.error:
-            return Hint.QUEUE
+            return QueueingHint.QUEUE
         if old is None or new is None:
             (other,) = changed
             labels = other.metadata.labels
             found = any(c.counted.selector.matches(labels) for c in constraints.hard)
-            return Hint.QUEUE if found else Hint.SKIP
+            return QueueingHint.QUEUE if found else QueueingHint.SKIP
         if (
             new.metadata.uid == pod.metadata.uid
             and new.spec.tolerations != old.spec.tolerations
             and any(constraint.honors_taints for constraint in constraints.hard)
         ):
-            return Hint.QUEUE
+            return QueueingHint.QUEUE
         before, after = old.metadata.labels, new.metadata.labels
         selectors = [constraint.counted.selector for constraint in constraints.hard]
         flipped = any(s.matches(before) != s.matches(after) for s in selectors)
-        return Hint.QUEUE if flipped else Hint.SKIP
+        return QueueingHint.QUEUE if flipped else QueueingHint.SKIP
 
-    def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> Hint:
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> QueueingHint:
         """Queue if a domain got or lost a node, or the taints of one of its nodes changed."""
         constraints = self._constraints(PodInfo(pod))
         if constraints.error:
-            return Hint.QUEUE
+            return QueueingHint.QUEUE
         keys = _keys(constraints.hard)
         before, after = _domains_of(old, keys), _domains_of(new, keys)
         if before != after:
-            return Hint.QUEUE
+            return QueueingHint.QUEUE
         retainted = old is not None and new is not None and old.spec.taints != new.spec.taints
-        return Hint.QUEUE if after is not None and retainted else Hint.SKIP
+        return QueueingHint.QUEUE if after is not None and retainted else QueueingHint.SKIP
 
 
 def _objections(domains: HardDomains, nodes: NodeTable, row: int) -> Iterator[Detail]:

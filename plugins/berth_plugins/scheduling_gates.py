@@ -7,7 +7,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.interface import EnqueueExtensions, PreEnqueuePlugin
 from berth.framework.pod_info import PodInfo
@@ -33,6 +33,6 @@ class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):
         return [ClusterEventWithHint(gates_gone, after_gates_eliminated)]
 
 
-def after_gates_eliminated(pod: Pod, old: Pod | None, new: Pod) -> Hint:
+def after_gates_eliminated(pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:
     """Queue if it is this pod that lost its gates."""
-    return Hint.QUEUE if new.metadata.uid == pod.metadata.uid else Hint.SKIP
+    return QueueingHint.QUEUE if new.metadata.uid == pod.metadata.uid else QueueingHint.SKIP

@@ -9,7 +9,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
 from berth.framework.interface import (
@@ -107,15 +107,15 @@ def count_intolerable(taints: TaintSet, tolerations: Sequence[Toleration]) -> in
     )
 
 
-def after_node_change(pod: Pod, old: Node | None, new: Node) -> Hint:
+def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
     """Queue if the node repelled the pod, or was not there, and does not repel it now."""
     tolerations = pod.spec.tolerations
     if has_untolerated(new.spec.taints, tolerations):
-        return Hint.SKIP
+        return QueueingHint.SKIP
     repelled = old is None or has_untolerated(old.spec.taints, tolerations)
-    return Hint.QUEUE if repelled else Hint.SKIP
+    return QueueingHint.QUEUE if repelled else QueueingHint.SKIP
 
 
-def after_toleration_change(pod: Pod, old: Pod | None, new: Pod) -> Hint:
+def after_toleration_change(pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:
     """Queue if it is this pod: tolerations can only be added."""
-    return Hint.QUEUE if new.metadata.uid == pod.metadata.uid else Hint.SKIP
+    return QueueingHint.QUEUE if new.metadata.uid == pod.metadata.uid else QueueingHint.SKIP

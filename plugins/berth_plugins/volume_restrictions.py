@@ -13,7 +13,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import (
@@ -192,23 +192,25 @@ def conflict(volume: Volume, other: Volume) -> bool:
 # Queueing hints.
 
 
-def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
     """Queue if the deleted pod had a disk or claim of this one's, whatever its access modes."""
     if old.metadata.namespace != pod.metadata.namespace:
-        return Hint.SKIP
+        return QueueingHint.SKIP
     freed_disk = any(
         conflict(volume, other) for volume in pod.spec.volumes for other in old.spec.volumes
     )
     freed_claims = _claim_names(pod) & _claim_names(old)
-    return Hint.QUEUE if freed_disk or freed_claims else Hint.SKIP
+    return QueueingHint.QUEUE if freed_disk or freed_claims else QueueingHint.SKIP
 
 
 def after_new_claim(
     pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
-) -> Hint:
+) -> QueueingHint:
     """Queue if the claim is one of the pod's."""
     same = pod.metadata.namespace == new.metadata.namespace
-    return Hint.QUEUE if same and new.metadata.name in _claim_names(pod) else Hint.SKIP
+    return (
+        QueueingHint.QUEUE if same and new.metadata.name in _claim_names(pod) else QueueingHint.SKIP
+    )
 
 
 def _claim_names(pod: Pod) -> set[str]:

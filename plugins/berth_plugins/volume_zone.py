@@ -9,7 +9,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted
 from berth.framework.handle import Handle
@@ -175,15 +175,15 @@ def topologies(volume: PersistentVolume) -> list[Topology]:
 # Queueing hints.
 
 
-def after_new_class(pod: Pod, old: StorageClass | None, new: StorageClass) -> Hint:
+def after_new_class(pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
     """Queue if volumes of the class are chosen with the node; else the pod waits for a volume."""
     waits = new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
-    return Hint.QUEUE if waits else Hint.SKIP
+    return QueueingHint.QUEUE if waits else QueueingHint.SKIP
 
 
 def after_claim_change(
     pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
-) -> Hint:
+) -> QueueingHint:
     """Queue if the claim is one of the pod's."""
     same = pod.metadata.namespace == new.metadata.namespace
     named = any(
@@ -191,13 +191,15 @@ def after_claim_change(
         and volume.persistent_volume_claim.claim_name == new.metadata.name
         for volume in pod.spec.volumes
     )
-    return Hint.QUEUE if same and named else Hint.SKIP
+    return QueueingHint.QUEUE if same and named else QueueingHint.SKIP
 
 
-def after_volume_change(pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> Hint:
+def after_volume_change(
+    pod: Pod, old: PersistentVolume | None, new: PersistentVolume
+) -> QueueingHint:
     """Queue if the volume is new, or somewhere else than before."""
 
     def place(volume: PersistentVolume) -> list[str | None]:
         return [volume.metadata.labels.get(key) for key in TOPOLOGY_KEYS]
 
-    return Hint.QUEUE if old is None or place(old) != place(new) else Hint.SKIP
+    return QueueingHint.QUEUE if old is None or place(old) != place(new) else QueueingHint.SKIP

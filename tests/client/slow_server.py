@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from berth.client.lanes import Limits, WriteLanes
+from berth.client.writes.lanes import Limits, WriteLanes
 from berth.clock import FakeClock
 
 

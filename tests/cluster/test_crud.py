@@ -193,7 +193,7 @@ async def test_what_is_not_there(serving: Serving) -> None:
         "/api/v1/namespaces/default/pods/p/log",
         "/api/v1/namespaces/default/pods/p/status/x",
         "/apis/apps/v2/deployments",
-        "/api/v1/",
+        "/api/v2/",
     ],
 )
 async def test_paths_that_nobody_serves(serving: Serving, path: str) -> None:

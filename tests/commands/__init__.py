@@ -1,1 +1,1 @@
-"""The command line: exit statuses and messages. Commands that serve are tested in tests/up."""
+"""The command line: exit statuses and messages. For commands that serve: tests/embedded."""

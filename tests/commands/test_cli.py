@@ -1,4 +1,4 @@
-"""The command line: exit statuses and messages. Commands that serve are tested in tests/up."""
+"""The command line: exit statuses and messages. For commands that serve: tests/embedded."""
 
 import gzip
 import json

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from berth import cli
+from berth.assembly.listed_snapshot import snapshot_of
 from berth.client.errors import ForbiddenError, NotFoundError
-from berth.commands.listing import snapshot_of
 from berth.scheduler_client import AskError, RunningScheduler, ask_to_simulate
 from berth.whatif.answer import Answer
 from tests.builders import node, pod, priority_class
@@ -391,7 +391,14 @@ class ListedApi:
         self.forbidden: tuple[str, ...] = ()
 
     async def request(
-        self, method: str, path: str, *, params: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        timeout: float | None = None,
     ) -> bytes:
         name = path.rpartition("/")[2]
         self.asked.append(path if not params else f"{path}?{params['fieldSelector']}")
@@ -400,6 +407,9 @@ class ListedApi:
         if name not in self.lists:
             raise NotFoundError(404, "NotFound", path)
         return json.dumps(self.lists[name]).encode()
+
+    def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        raise AssertionError("only listed")
 
 
 async def test_a_cluster_is_listed() -> None:

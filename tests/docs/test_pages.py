@@ -50,6 +50,11 @@ def test_a_page_is_reached_from_the_index(page: Page) -> None:
     assert page.name == index.name or page.name in index.links()
 
 
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_a_page_has_no_conflict_of_a_merge(page: Page) -> None:
+    assert not re.search(r"^(<{7}|={7}|>{7})", page.text, re.MULTILINE)
+
+
 def test_flags_of_commands_exist() -> None:
     wrong = []
     for where, line in commands():

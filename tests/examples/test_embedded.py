@@ -12,7 +12,7 @@ from starlette.responses import Response
 from berth.clock import RealClock, rfc3339
 from berth.http_server import HttpServer
 from berth.plugin_sources import KnownPlugins
-from tests.up.world import PODS, Object, pod, running, running_world, why_pending
+from tests.embedded.world import PODS, Object, pod, running, running_world, why_pending
 
 pytestmark = pytest.mark.wall
 

@@ -23,8 +23,8 @@ from berth.framework.pod_info import PodInfo
 from berth.http_server import HttpServer
 from tests.builders import node
 from tests.builders import pod as made_pod
+from tests.embedded.world import PODS, World, pod, running_world
 from tests.extender.fakes import Calls
-from tests.up.world import PODS, World, pod, running_world
 
 pytestmark = pytest.mark.wall
 

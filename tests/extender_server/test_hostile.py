@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from berth.extender_server import wire
-from berth.extender_server.asked_nodes import MORE
+from berth.extender_server.candidate_nodes import MORE
 from tests.builders import node, pod
 from tests.extender_server.world import World, obj
 
@@ -28,7 +28,7 @@ async def ask(world: World, verb: str, body: bytes) -> str:
             await world.answers.bind(profile, body, gone=asyncio.Future())
         else:
             await getattr(world.answers, verb)(profile, body)
-    except wire.QuestionError as exc:
+    except wire.ExtenderArgsError as exc:
         return str(exc)
     return ""
 

@@ -1,6 +1,6 @@
 """Questions that name many nodes, which come and go between one and the next."""
 
-from berth.extender_server.asked_nodes import MANY, NO_ROW, named
+from berth.extender_server.candidate_nodes import MANY, NO_ROW, named
 from berth.framework.node_table import NodeTable
 from tests.builders import node
 

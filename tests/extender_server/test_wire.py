@@ -21,20 +21,20 @@ POD = b'"Pod":{"metadata":{"name":"p","uid":"u"}}'
     ],
 )
 def test_questions_by_name(body: bytes, names: list[str]) -> None:
-    question = wire.read_question(body)
+    args = wire.read_args(body)
 
-    assert (question.pod.metadata.name, question.nodes) == ("p", None)
-    assert question.node_names is not None
-    assert wire.read_names(question.node_names, most=9) == names
+    assert (args.pod.metadata.name, args.nodes) == ("p", None)
+    assert args.node_names is not None
+    assert wire.read_names(args.node_names, most=9) == names
 
 
 @pytest.mark.parametrize("items", [b"[]", b"null", b'[{"a": 1},{}]'])
 def test_whole_nodes_are_left_as_they_are(items: bytes) -> None:
-    question = wire.read_question(b'{%s,"nodes":{"Items":%s}}' % (POD, items))
+    args = wire.read_args(b'{%s,"nodes":{"Items":%s}}' % (POD, items))
 
     want = {b"[]": [], b"null": [], b'[{"a": 1},{}]': [b'{"a": 1}', b"{}"]}[items]
-    assert question.nodes is not None
-    assert [bytes(each) for each in question.nodes] == want
+    assert args.nodes is not None
+    assert [bytes(each) for each in args.nodes] == want
 
 
 @pytest.mark.parametrize(
@@ -52,75 +52,75 @@ def test_whole_nodes_are_left_as_they_are(items: bytes) -> None:
     ],
 )  # fmt: skip
 def test_victims(body: bytes) -> None:
-    assert wire.read_preemption_question(body % POD).victims == {"n": ["v"]}
+    assert wire.read_preemption_args(body % POD).victims == {"n": ["v"]}
 
 
 def test_bindings() -> None:
     body = b'{"PodName":"p","podNamespace":"ns","PODUID":"u","Node":"n"}'
 
-    assert wire.read_binding_question(body) == wire.BindingQuestion("ns", "p", "u", "n")
+    assert wire.read_binding_args(body) == wire.ExtenderBindingArgs("ns", "p", "u", "n")
 
 
 @pytest.mark.parametrize(
     ("read", "body", "why"),
     [
         pytest.param(
-            wire.read_question, b"", "body: Input data was truncated", id="nothing"
+            wire.read_args, b"", "body: Input data was truncated", id="nothing"
         ),
         pytest.param(
-            wire.read_question, b'{"Pod":{},}',
+            wire.read_args, b'{"Pod":{},}',
             "body: JSON is malformed: trailing comma in object (byte 10)", id="no JSON",
         ),
         pytest.param(
-            wire.read_question, b"[]", "body: Expected `object | null`, got `array`", id="a list"
+            wire.read_args, b"[]", "body: Expected `object | null`, got `array`", id="a list"
         ),
-        pytest.param(wire.read_question, b"null", "neither Nodes nor NodeNames is given", id="0"),
-        pytest.param(wire.read_question, b'{"NodeNames":[]}', "Pod is missing", id="no pod"),
+        pytest.param(wire.read_args, b"null", "neither Nodes nor NodeNames is given", id="0"),
+        pytest.param(wire.read_args, b'{"NodeNames":[]}', "Pod is missing", id="no pod"),
         pytest.param(
-            wire.read_question, b'{"Pod":{},"NodeNames":[]}', "Pod.metadata.name is missing",
+            wire.read_args, b'{"Pod":{},"NodeNames":[]}', "Pod.metadata.name is missing",
             id="a pod without name",
         ),
         pytest.param(
-            wire.read_question, b'{%s}' % POD, "neither Nodes nor NodeNames is given", id="no nodes"
+            wire.read_args, b'{%s}' % POD, "neither Nodes nor NodeNames is given", id="no nodes"
         ),
         pytest.param(
-            wire.read_question, b'{"Pod":{"spec":{"containers":3}},"NodeNames":[]}',
+            wire.read_args, b'{"Pod":{"spec":{"containers":3}},"NodeNames":[]}',
             "Pod: Expected `array`, got `int` - at `$.spec.containers`", id="a pod of odd shape",
         ),
         pytest.param(
-            wire.read_question, b'{%s,"Nodes":[]}' % POD,
+            wire.read_args, b'{%s,"Nodes":[]}' % POD,
             "Nodes: Expected `object | null`, got `array`", id="nodes of odd shape",
         ),
         pytest.param(
-            wire.read_question, b'{%s,"Nodes":{"items":{}}}' % POD,
+            wire.read_args, b'{%s,"Nodes":{"items":{}}}' % POD,
             "Nodes.items: Expected `array`, got `object`", id="items of odd shape",
         ),
         pytest.param(
-            wire.read_preemption_question, b'{%s}' % POD,
+            wire.read_preemption_args, b'{%s}' % POD,
             "neither NodeNameToVictims nor NodeNameToMetaVictims is given", id="no victims",
         ),
         pytest.param(
-            wire.read_preemption_question,
+            wire.read_preemption_args,
             b'{%s,"NodeNameToMetaVictims":{"n":{"Pods":[{"UID":"v"},{}]}}}' % POD,
             "NodeNameToMetaVictims['n'].Pods[1] has no uid", id="a victim without uid",
         ),
         pytest.param(
-            wire.read_binding_question, b'{"PodName":"p","PodNamespace":"ns","PodUID":"u"}',
+            wire.read_binding_args, b'{"PodName":"p","PodNamespace":"ns","PodUID":"u"}',
             "Node is missing", id="no node",
         ),
         pytest.param(
-            wire.read_binding_question, b'{"PodNamespace":7}',
+            wire.read_binding_args, b'{"PodNamespace":7}',
             "PodNamespace: Expected `str`, got `int`", id="a name of odd shape",
         ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_named(read: Callable[[bytes], Any], body: bytes, why: str) -> None:
-    with pytest.raises(wire.QuestionError) as caught:
+    with pytest.raises(wire.ExtenderArgsError) as caught:
         read(body)
 
     assert str(caught.value) == why
 
 
 def test_names_that_are_none() -> None:
-    with pytest.raises(wire.QuestionError, match=r"^NodeNames: Expected `str`, got `int`"):
+    with pytest.raises(wire.ExtenderArgsError, match=r"^NodeNames: Expected `str`, got `int`"):
         wire.read_names(b'["a", 1]', most=9)

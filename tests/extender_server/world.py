@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from berth.client.errors import ApiError, FencedError, NotFoundError
-from berth.extender_server.answers import Answer, Answers
 from berth.extender_server.bindings import Bindings
+from berth.extender_server.verbs import VerbResult, Verbs
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.objects.meta import KubeStruct
@@ -93,7 +93,7 @@ class World:
             clock=self.harness.clock,
         )
         nominator = self.harness.queue.nominator
-        self.answers = Answers(
+        self.answers = Verbs(
             self.harness.scheduler.profiles,
             cache=self.harness.cache,
             bindings=self.bindings,
@@ -137,7 +137,7 @@ class World:
         self, verb: str, question: Object, *, gone: asyncio.Future[None] | None = None
     ) -> Any:
         answers = self.answers
-        ask: dict[str, Callable[[Profile, bytes], Awaitable[Answer]]] = {
+        ask: dict[str, Callable[[Profile, bytes], Awaitable[VerbResult]]] = {
             "filter": answers.filter,
             "prioritize": answers.prioritize,
             "preempt": answers.preempt,

@@ -11,16 +11,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from berth.cluster.access.policy import CLUSTER_ROLES, ROLES
-from tests.helm.cases import of_mode
-from tests.helm.installation import (
-    PODS,
-    Installation,
-    Observed,
-    installed,
-    passes_helm_test,
-)
-from tests.helm.rendering import Object, of_kind, render
-from tests.up.test_scenarios import (
+from berth.framework import kind as kinds
+from berth.framework.listers import KINDS
+from tests.embedded.test_scenarios import (
     CLAIMS,
     DEVICE_CLASSES,
     PRIORITIES,
@@ -37,7 +30,16 @@ from tests.up.test_scenarios import (
     with_device,
     with_volume,
 )
-from tests.up.world import pod
+from tests.embedded.world import pod
+from tests.helm.cases import of_mode
+from tests.helm.installation import (
+    PODS,
+    Installation,
+    Observed,
+    installed,
+    passes_helm_test,
+)
+from tests.helm.rendering import Object, of_kind, render
 
 pytestmark = [pytest.mark.wall, pytest.mark.slow]
 
@@ -53,22 +55,9 @@ ADMISSION: Final = "no request is about it: plugins of the API server's admissio
 BUILT_IN: Final = "part of a role that every cluster has, and that extension API servers share"
 
 LISTED: Final = {
-    Right("list", "", "namespaces"),
-    Right("list", "", "persistentvolumeclaims"),
-    Right("list", "", "persistentvolumes"),
-    Right("list", "", "replicationcontrollers"),
-    Right("list", "", "services"),
-    Right("list", "apps", "replicasets"),
-    Right("list", "apps", "statefulsets"),
-    Right("list", "policy", "poddisruptionbudgets"),
-    Right("list", "resource.k8s.io", "deviceclasses"),
-    Right("list", "resource.k8s.io", "resourceclaims"),
-    Right("list", "resource.k8s.io", "resourceslices"),
-    Right("list", "storage.k8s.io", "csidrivers"),
-    Right("list", "storage.k8s.io", "csinodes"),
-    Right("list", "storage.k8s.io", "csistoragecapacities"),
-    Right("list", "storage.k8s.io", "storageclasses"),
-    Right("list", "storage.k8s.io", "volumeattachments"),
+    Right("list", kind.group, kind.resource)
+    for kind in KINDS.values()
+    if kind not in (kinds.NODES, kinds.PODS)
 }
 """What an API server that does not send the state with a watch would be asked for."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from berth.client.lanes import Lane, LaneStats, WriteLanes
+from berth.client.writes.lanes import Lane, LaneStats, WriteLanes
 from berth.clock import FakeClock
 from berth.informer.reflector import Unreadable
 from berth.metrics.collectors import LaneCollector, ReflectorCollector, TaskCollector

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from berth.client.lanes import Lane, LaneStats
+from berth.client.writes.lanes import Lane, LaneStats
 from berth.informer.reflector import Unreadable
 from berth.metrics.collectors import (
     CacheCollector,

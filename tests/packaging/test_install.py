@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -86,12 +87,17 @@ class Installed(NamedTuple):
     bin: Path
     project: Path
 
+    @property
+    def environment(self) -> dict[str, str]:
+        path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
+        return {"PATH": path, "PYTHONPATH": ".", "NO_COLOR": "1"}
+
     def run(self, *command: str, status: int = 0) -> str:
-        """Run a command of the environment in the project; return all that it says."""
+        """Run a command in the project; return all that it says."""
         done = subprocess.run(
-            [self.bin / command[0], *command[1:]],
+            [shutil.which(command[0], path=self.environment["PATH"]) or "", *command[1:]],
             cwd=self.project,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": ".", "NO_COLOR": "1"},
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -157,6 +163,32 @@ def test_the_plugin_is_listed(installed: Installed) -> None:
     flags = ("--plugin", "plugins.one_node:OneNode", "--config", "config.yaml")
     listed = installed.run("berth", "plugin", "list", *flags)
     assert re.search("OneNode .*plugins.one_node:OneNode", listed)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_kubectl_finds_it(installed: Installed) -> None:
+    flags = ["--nodes", "2", "--load", "pod.yaml", "--port", "0", "--debug-port", "0"]
+    flags += ["--config", "nowhere.yaml", "--plugin", "plugins.one_node:OneNode"]
+    with subprocess.Popen(
+        [installed.bin / "berth", "up", *flags],
+        cwd=installed.project,
+        env=installed.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as up:
+        try:
+            assert up.stdout is not None
+            output = ""
+            while "fits nowhere" not in output:
+                line = up.stdout.readline()
+                assert line, output
+                output += line
+            (server,) = re.findall(r"--server (\S+) POD", output)
+            where = ["--kubeconfig", "berth.kubeconfig", "--server", server]
+            explained = installed.run("kubectl", "berth", "explain", "web", *where)
+        finally:
+            up.terminate()
+    assert "2 node(s) were not the one" in explained
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from tests.docs.pages import ROOT
 PLUGIN: Final = """
     ActionType BindPlugin CPU Change ChangeKind ClusterEvent ClusterEventWithHint Code CycleState
     Detail Diagnosis EnqueueExtensions EventResource Explains FilterPlugin FilterRunner Gang Handle
-    Hint Ints Lister Listers MAX_NODE_SCORE MEMORY Mask Node NodeInfo NodeTable Overlay PASS
-    PermitPlugin Plugin PluginArgs PluginWrites Pod PodBatch PodInfo PodTemplate PostBindPlugin
-    PostFilterPlugin PostFilterResult PreBindPlugin PreEnqueuePlugin PreFilterExtensions
-    PreFilterPlugin PreFilterResult PreScorePlugin QueueSortPlugin QueuedPodInfo QueueingHint
+    Ints Lister Listers MAX_NODE_SCORE MEMORY Mask Node NodeInfo NodeTable Overlay PASS PermitPlugin
+    Plugin PluginArgs PluginWrites Pod PodBatch PodInfo PodTemplate PostBindPlugin PostFilterPlugin
+    PostFilterResult PreBindPlugin PreEnqueuePlugin PreFilterExtensions PreFilterPlugin
+    PreFilterResult PreScorePlugin QueueSortPlugin QueuedPodInfo QueueingHint QueueingHintFn
     Rejection ReservePlugin Rows SKIP ScalarFilter ScalarPreFilterExtensions ScalarScore ScorePlugin
     Scores Status Verdict WAIT default_normalize everywhere quantity
 """
@@ -71,6 +71,22 @@ def _own_doc(thing: object) -> bool:
         doc = thing.__dict__.get("__doc__") or ""
         return bool(doc) and not doc.startswith(f"{thing.__name__}(")
     return (inspect.isfunction(thing) or inspect.ismodule(thing)) and bool(thing.__doc__)
+
+
+@pytest.mark.parametrize("module", [plugin, testing])
+def test_every_method_of_a_public_class_is_described(module: ModuleType) -> None:
+    """By itself, or by the class that it inherits the method from."""
+    classes = [thing for name in module.__all__ if inspect.isclass(thing := getattr(module, name))]
+    bare = [
+        f"{kind.__name__}.{name}"
+        for kind in classes
+        if kind.__module__.startswith("berth")
+        for name, member in vars(kind).items()
+        if not name.startswith("_")
+        and (inspect.isroutine(member) or isinstance(member, property))
+        and not inspect.getdoc(getattr(kind, name))
+    ]
+    assert bare == []
 
 
 def test_the_example_in_the_docstring_works() -> None:

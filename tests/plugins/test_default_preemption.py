@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.events import Hint
+from berth.framework.events import QueueingHint
 from berth.framework.handle import Handle
 from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import NodeTable
@@ -305,7 +305,7 @@ def test_a_pod_waits_while_its_victims_leave() -> None:
 
 
 def test_deletions_wake_gated_pods_only() -> None:
-    assert after_pod_deletion(pod(), pod("low", node="n1"), None) is Hint.SKIP
+    assert after_pod_deletion(pod(), pod("low", node="n1"), None) is QueueingHint.SKIP
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from berth.framework.events import ActionType, EventResource, Hint
+from berth.framework.events import ActionType, EventResource, QueueingHint
 from berth.objects.node import Node
 from berth.objects.pod import Affinity, Pod
 from berth_plugins.inter_pod_affinity import after_node_change
@@ -36,58 +36,82 @@ def test_what_it_listens_to() -> None:
     ("waiting", "old", "new", "want"),
     [
         pytest.param(
-            LIKES_BOTH, None, pod(labels=BOTH, node=PLACED), Hint.QUEUE, id="added: matches all"
+            LIKES_BOTH,
+            None,
+            pod(labels=BOTH, node=PLACED),
+            QueueingHint.QUEUE,
+            id="added: matches all",
         ),
         pytest.param(
-            LIKES_BOTH, None, pod(labels=BOTH, nominated="n1"), Hint.QUEUE, id="added: nominated"
+            LIKES_BOTH,
+            None,
+            pod(labels=BOTH, nominated="n1"),
+            QueueingHint.QUEUE,
+            id="added: nominated",
         ),
-        pytest.param(LIKES_BOTH, None, pod(labels=BOTH), Hint.SKIP, id="added: without a place"),
         pytest.param(
-            LIKES_BOTH, None, pod(labels=WEB, node=PLACED), Hint.SKIP, id="added: matches some"
+            LIKES_BOTH, None, pod(labels=BOTH), QueueingHint.SKIP, id="added: without a place"
         ),
         pytest.param(
-            None, None, pod(labels=WEB, node=PLACED), Hint.SKIP, id="added: no terms at all"
+            LIKES_BOTH,
+            None,
+            pod(labels=WEB, node=PLACED),
+            QueueingHint.SKIP,
+            id="added: matches some",
+        ),
+        pytest.param(
+            None, None, pod(labels=WEB, node=PLACED), QueueingHint.SKIP, id="added: no terms at all"
         ),
         pytest.param(
             LIKES_BOTH,
             pod(labels=WEB, node=PLACED),
             pod(labels=BOTH, node=PLACED),
-            Hint.QUEUE,
+            QueueingHint.QUEUE,
             id="updated: matches all now",
         ),
         pytest.param(
             LIKES_BOTH,
             pod(labels=BOTH, node=PLACED),
             pod(labels={**BOTH, "x": "y"}, node=PLACED),
-            Hint.SKIP,
+            QueueingHint.SKIP,
             id="updated: matched all before",
         ),
         pytest.param(
             AVOIDS_BOTH,
             pod(labels=BOTH, node=PLACED),
             pod(labels=WEB, node=PLACED),
-            Hint.QUEUE,
+            QueueingHint.QUEUE,
             id="updated: out of the way",
         ),
         pytest.param(
             AVOIDS_BOTH,
             pod(labels=WEB, node=PLACED),
             pod(node=PLACED),
-            Hint.SKIP,
+            QueueingHint.SKIP,
             id="updated: was not in the way of all terms",
         ),
         pytest.param(
-            AVOIDS_BOTH, pod(labels=BOTH, node=PLACED), None, Hint.QUEUE, id="deleted: in the way"
+            AVOIDS_BOTH,
+            pod(labels=BOTH, node=PLACED),
+            None,
+            QueueingHint.QUEUE,
+            id="deleted: in the way",
         ),
-        pytest.param(AVOIDS_BOTH, pod(labels=BOTH), None, Hint.SKIP, id="deleted: had no place"),
         pytest.param(
-            LIKES_BOTH, pod(labels=BOTH, node=PLACED), None, Hint.SKIP, id="deleted: was liked"
+            AVOIDS_BOTH, pod(labels=BOTH), None, QueueingHint.SKIP, id="deleted: had no place"
+        ),
+        pytest.param(
+            LIKES_BOTH,
+            pod(labels=BOTH, node=PLACED),
+            None,
+            QueueingHint.SKIP,
+            id="deleted: was liked",
         ),
         pytest.param(
             None,
             pod(node=PLACED, affinity=pod_anti_affinity(required=[pod_term({"is": "waiting"})])),
             None,
-            Hint.QUEUE,
+            QueueingHint.QUEUE,
             id="deleted: it kept the pod away",
         ),
         pytest.param(
@@ -97,14 +121,14 @@ def test_what_it_listens_to() -> None:
                 affinity=pod_anti_affinity(required=[pod_term({"is": "waiting"}), pod_term(WEB)]),
             ),
             None,
-            Hint.SKIP,
+            QueueingHint.SKIP,
             id="deleted: not all of its terms are about the pod",
         ),
-        pytest.param(None, pod(node=PLACED), None, Hint.SKIP, id="deleted: of no concern"),
+        pytest.param(None, pod(node=PLACED), None, QueueingHint.SKIP, id="deleted: of no concern"),
     ],
 )
 def test_after_pod_change(
-    waiting: Affinity | None, old: Pod | None, new: Pod | None, want: Hint
+    waiting: Affinity | None, old: Pod | None, new: Pod | None, want: QueueingHint
 ) -> None:
     a_pod = pod("waiting", labels={"is": "waiting"}, affinity=waiting)
     assert plugin().after_pod_change(a_pod, old, new) is want
@@ -112,7 +136,7 @@ def test_after_pod_change(
 
 def test_a_change_of_the_pod_itself() -> None:
     before, after = pod("waiting"), pod("waiting", labels=WEB, version="2")
-    assert plugin().after_pod_change(before, before, after) is Hint.QUEUE
+    assert plugin().after_pod_change(before, before, after) is QueueingHint.QUEUE
 
 
 def test_namespaces_by_label() -> None:
@@ -120,9 +144,9 @@ def test_namespaces_by_label() -> None:
     new = pod(ns="other", labels=WEB, node=PLACED)
     waiting = pod("waiting", affinity=likes_team)
 
-    assert plugin().after_pod_change(waiting, None, new) is Hint.SKIP
+    assert plugin().after_pod_change(waiting, None, new) is QueueingHint.SKIP
     with_team = plugin(namespaces={"other": {"t": "x"}})
-    assert with_team.after_pod_change(waiting, None, new) is Hint.QUEUE
+    assert with_team.after_pod_change(waiting, None, new) is QueueingHint.QUEUE
 
 
 NEAR, AWAY = (
@@ -134,21 +158,37 @@ NEAR, AWAY = (
 @pytest.mark.parametrize(
     ("affinity", "old", "new", "want"),
     [
-        pytest.param(NEAR, None, node(zone="a"), Hint.QUEUE, id="affinity: new, in a domain"),
-        pytest.param(NEAR, None, node(), Hint.SKIP, id="affinity: new, in none"),
-        pytest.param(NEAR, node(), node(zone="a"), Hint.QUEUE, id="affinity: came into one"),
-        pytest.param(NEAR, node(zone="a"), node(zone="b"), Hint.QUEUE, id="affinity: moved"),
-        pytest.param(NEAR, node(zone="a"), node(), Hint.SKIP, id="affinity: left one"),
-        pytest.param(NEAR, node(zone="a"), node(zone="a"), Hint.SKIP, id="affinity: the same"),
-        pytest.param(AWAY, None, node(), Hint.QUEUE, id="anti-affinity: new"),
-        pytest.param(AWAY, node(), node(zone="a"), Hint.SKIP, id="anti-affinity: came into one"),
-        pytest.param(AWAY, node(zone="a"), node(zone="b"), Hint.QUEUE, id="anti-affinity: moved"),
-        pytest.param(AWAY, node(zone="a"), node(), Hint.QUEUE, id="anti-affinity: left one"),
-        pytest.param(AWAY, node(zone="a"), node(zone="a"), Hint.SKIP, id="anti-affinity: the same"),
-        pytest.param(None, None, node(zone="a"), Hint.SKIP, id="no terms: new"),
+        pytest.param(
+            NEAR, None, node(zone="a"), QueueingHint.QUEUE, id="affinity: new, in a domain"
+        ),
+        pytest.param(NEAR, None, node(), QueueingHint.SKIP, id="affinity: new, in none"),
+        pytest.param(
+            NEAR, node(), node(zone="a"), QueueingHint.QUEUE, id="affinity: came into one"
+        ),
+        pytest.param(
+            NEAR, node(zone="a"), node(zone="b"), QueueingHint.QUEUE, id="affinity: moved"
+        ),
+        pytest.param(NEAR, node(zone="a"), node(), QueueingHint.SKIP, id="affinity: left one"),
+        pytest.param(
+            NEAR, node(zone="a"), node(zone="a"), QueueingHint.SKIP, id="affinity: the same"
+        ),
+        pytest.param(AWAY, None, node(), QueueingHint.QUEUE, id="anti-affinity: new"),
+        pytest.param(
+            AWAY, node(), node(zone="a"), QueueingHint.SKIP, id="anti-affinity: came into one"
+        ),
+        pytest.param(
+            AWAY, node(zone="a"), node(zone="b"), QueueingHint.QUEUE, id="anti-affinity: moved"
+        ),
+        pytest.param(
+            AWAY, node(zone="a"), node(), QueueingHint.QUEUE, id="anti-affinity: left one"
+        ),
+        pytest.param(
+            AWAY, node(zone="a"), node(zone="a"), QueueingHint.SKIP, id="anti-affinity: the same"
+        ),
+        pytest.param(None, None, node(zone="a"), QueueingHint.SKIP, id="no terms: new"),
     ],
 )
 def test_after_node_change(
-    affinity: Affinity | None, old: Node | None, new: Node, want: Hint
+    affinity: Affinity | None, old: Node | None, new: Node, want: QueueingHint
 ) -> None:
     assert after_node_change(pod(affinity=affinity), old, new) is want

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.events import Hint
+from berth.framework.events import QueueingHint
 from berth.framework.interface import PreFilterResult
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Code, Status
@@ -267,23 +267,30 @@ def test_nobody_matches_a_preference() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, {"disk": "ssd", "pool": "a"}, Hint.QUEUE, id="a node came that matches"),
-        pytest.param(None, {"disk": "ssd"}, Hint.SKIP, id="not what the profile adds"),
-        pytest.param(None, {"pool": "a"}, Hint.SKIP, id="not what the pod requires"),
-        pytest.param({"pool": "a"}, {"disk": "ssd", "pool": "a"}, Hint.QUEUE, id="it matches now"),
         pytest.param(
-            {"disk": "ssd"}, {"disk": "ssd", "pool": "a"}, Hint.QUEUE, id="the added part came last"
+            None, {"disk": "ssd", "pool": "a"}, QueueingHint.QUEUE, id="a node came that matches"
+        ),
+        pytest.param(None, {"disk": "ssd"}, QueueingHint.SKIP, id="not what the profile adds"),
+        pytest.param(None, {"pool": "a"}, QueueingHint.SKIP, id="not what the pod requires"),
+        pytest.param(
+            {"pool": "a"}, {"disk": "ssd", "pool": "a"}, QueueingHint.QUEUE, id="it matches now"
+        ),
+        pytest.param(
+            {"disk": "ssd"},
+            {"disk": "ssd", "pool": "a"},
+            QueueingHint.QUEUE,
+            id="the added part came last",
         ),
         pytest.param(
             {"disk": "ssd", "pool": "a"},
             {"disk": "ssd", "pool": "a", "x": "y"},
-            Hint.SKIP,
+            QueueingHint.SKIP,
             id="it matched before",
         ),
-        pytest.param({"disk": "ssd", "pool": "a"}, {"pool": "a"}, Hint.SKIP, id="no more"),
+        pytest.param({"disk": "ssd", "pool": "a"}, {"pool": "a"}, QueueingHint.SKIP, id="no more"),
     ],
 )
-def test_node_hint(old: dict[str, str] | None, new: dict[str, str], want: Hint) -> None:
+def test_node_hint(old: dict[str, str] | None, new: dict[str, str], want: QueueingHint) -> None:
     plugin = with_added({REQUIRED: {"nodeSelectorTerms": [added_term("pool", "a")]}})
     (registered,) = plugin.events_to_register()
     assert registered.hint is not None

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.events import ActionType, ClusterEvent, EventResource, Hint
+from berth.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP
 from berth.objects.node import Node
@@ -90,26 +90,28 @@ def test_filter_wants_every_feature() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, node(), Hint.QUEUE, id="a new node"),
-        pytest.param(node(), node(features=["A"]), Hint.QUEUE, id="a feature more"),
-        pytest.param(node(features=["A"]), node(), Hint.QUEUE, id="a feature less"),
-        pytest.param(node(features=["A"]), node(features=["A"]), Hint.SKIP, id="the same"),
+        pytest.param(None, node(), QueueingHint.QUEUE, id="a new node"),
+        pytest.param(node(), node(features=["A"]), QueueingHint.QUEUE, id="a feature more"),
+        pytest.param(node(features=["A"]), node(), QueueingHint.QUEUE, id="a feature less"),
+        pytest.param(node(features=["A"]), node(features=["A"]), QueueingHint.SKIP, id="the same"),
     ],
 )
-def test_after_node_change(old: Node | None, new: Node, want: Hint) -> None:
+def test_after_node_change(old: Node | None, new: Node, want: QueueingHint) -> None:
     assert after_node_change(RESTARTS_ALL, old, new) is want
 
 
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(NEEDS_BOTH, RESTARTS_ALL, Hint.QUEUE, id="it needs less"),
-        pytest.param(RESTARTS_ALL, RESTARTS_ALL, Hint.SKIP, id="it needs the same"),
-        pytest.param(pod(uid="q"), pod(uid="q"), Hint.SKIP, id="another pod"),
-        pytest.param(NEEDS_BOTH, pod(uid="q"), Hint.SKIP, id="another pod whatever it needs"),
+        pytest.param(NEEDS_BOTH, RESTARTS_ALL, QueueingHint.QUEUE, id="it needs less"),
+        pytest.param(RESTARTS_ALL, RESTARTS_ALL, QueueingHint.SKIP, id="it needs the same"),
+        pytest.param(pod(uid="q"), pod(uid="q"), QueueingHint.SKIP, id="another pod"),
+        pytest.param(
+            NEEDS_BOTH, pod(uid="q"), QueueingHint.SKIP, id="another pod whatever it needs"
+        ),
     ],
 )
-def test_after_pod_update(old: Pod, new: Pod, want: Hint) -> None:
+def test_after_pod_update(old: Pod, new: Pod, want: QueueingHint) -> None:
     assert after_pod_update(RESTARTS_ALL, old, new) is want
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.events import Hint
+from berth.framework.events import QueueingHint
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.objects.node import Node
@@ -194,63 +194,80 @@ def test_filter_follows_the_rule(
 @pytest.mark.parametrize(
     ("deleted", "want"),
     [
-        pytest.param(pod("old", node="n1"), Hint.QUEUE, id="it was on a node"),
-        pytest.param(pod("old", nominated="n1"), Hint.QUEUE, id="it was nominated"),
-        pytest.param(pod("old"), Hint.SKIP, id="it had no place"),
+        pytest.param(pod("old", node="n1"), QueueingHint.QUEUE, id="it was on a node"),
+        pytest.param(pod("old", nominated="n1"), QueueingHint.QUEUE, id="it was nominated"),
+        pytest.param(pod("old"), QueueingHint.SKIP, id="it had no place"),
     ],
 )
-def test_deletion_hint(deleted: Pod, want: Hint) -> None:
+def test_deletion_hint(deleted: Pod, want: QueueingHint) -> None:
     assert after_pod_deletion(pod(), deleted, None) is want
 
 
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(pod("p", cpu="2"), pod("p", cpu="1"), Hint.QUEUE, id="this pod wants less"),
         pytest.param(
-            pod("q", cpu="2", node="n"), pod("q", cpu="1", node="n"), Hint.QUEUE, id="cpu was freed"
+            pod("p", cpu="2"), pod("p", cpu="1"), QueueingHint.QUEUE, id="this pod wants less"
+        ),
+        pytest.param(
+            pod("q", cpu="2", node="n"),
+            pod("q", cpu="1", node="n"),
+            QueueingHint.QUEUE,
+            id="cpu was freed",
         ),
         pytest.param(
             pod("q", memory="2Gi", node="n"),
             pod("q", memory="1Gi", node="n"),
-            Hint.SKIP,
+            QueueingHint.SKIP,
             id="memory was freed, which this pod does not request",
         ),
-        pytest.param(pod("q", cpu="2"), pod("q", cpu="1"), Hint.SKIP, id="it is on no node"),
+        pytest.param(
+            pod("q", cpu="2"), pod("q", cpu="1"), QueueingHint.SKIP, id="it is on no node"
+        ),
         pytest.param(
             pod("q", cpu="1", requests={GPU: 1}, node="n"),
             pod("q", cpu="1", node="n"),
-            Hint.QUEUE,
+            QueueingHint.QUEUE,
             id="a GPU was freed",
         ),
         pytest.param(
-            pod("q", cpu="1", node="n"), pod("q", cpu="2", node="n"), Hint.SKIP, id="it took more"
+            pod("q", cpu="1", node="n"),
+            pod("q", cpu="2", node="n"),
+            QueueingHint.SKIP,
+            id="it took more",
         ),
     ],
 )
-def test_scale_down_hint(old: Pod, new: Pod, want: Hint) -> None:
+def test_scale_down_hint(old: Pod, new: Pod, want: QueueingHint) -> None:
     assert after_scale_down(pod("p", cpu="1", requests={GPU: 1}), old, new) is want
 
 
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, node(cpu="2"), Hint.QUEUE, id="a node came that is large enough"),
-        pytest.param(None, node(cpu="1"), Hint.SKIP, id="a node came that is too small"),
-        pytest.param(None, node(pods=0), Hint.SKIP, id="a node came that takes no pods"),
-        pytest.param(node(cpu="3"), node(cpu="4"), Hint.QUEUE, id="there is more cpu"),
-        pytest.param(node(cpu="1"), node(cpu="1500m"), Hint.SKIP, id="more, but not enough"),
         pytest.param(
-            node(memory="1Gi"), node(memory="2Gi"), Hint.SKIP, id="more of what is not asked"
+            None, node(cpu="2"), QueueingHint.QUEUE, id="a node came that is large enough"
         ),
-        pytest.param(node(pods=5), node(pods=6), Hint.QUEUE, id="room for more pods"),
-        pytest.param(node(cpu="4"), node(cpu="3"), Hint.SKIP, id="there is less"),
+        pytest.param(None, node(cpu="1"), QueueingHint.SKIP, id="a node came that is too small"),
+        pytest.param(None, node(pods=0), QueueingHint.SKIP, id="a node came that takes no pods"),
+        pytest.param(node(cpu="3"), node(cpu="4"), QueueingHint.QUEUE, id="there is more cpu"),
+        pytest.param(
+            node(cpu="1"), node(cpu="1500m"), QueueingHint.SKIP, id="more, but not enough"
+        ),
+        pytest.param(
+            node(memory="1Gi"),
+            node(memory="2Gi"),
+            QueueingHint.SKIP,
+            id="more of what is not asked",
+        ),
+        pytest.param(node(pods=5), node(pods=6), QueueingHint.QUEUE, id="room for more pods"),
+        pytest.param(node(cpu="4"), node(cpu="3"), QueueingHint.SKIP, id="there is less"),
     ],
 )
-def test_node_hint(old: Node | None, new: Node, want: Hint) -> None:
+def test_node_hint(old: Node | None, new: Node, want: QueueingHint) -> None:
     assert after_node_change(pod(cpu="2"), old, new) is want
 
 
 def test_node_hint_for_a_pod_without_requests() -> None:
-    assert after_node_change(pod(), node(cpu="1"), node(cpu="2")) is Hint.SKIP
-    assert after_node_change(pod(), node(pods=1), node(pods=2)) is Hint.QUEUE
+    assert after_node_change(pod(), node(cpu="1"), node(cpu="2")) is QueueingHint.SKIP
+    assert after_node_change(pod(), node(pods=1), node(pods=2)) is QueueingHint.QUEUE

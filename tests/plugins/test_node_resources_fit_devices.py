@@ -3,7 +3,7 @@
 import pytest
 
 from berth.clock import FakeClock
-from berth.framework.events import Hint
+from berth.framework.events import QueueingHint
 from berth.framework.status import Status
 from berth.objects.devices import DeviceClass
 from berth.objects.node import Node
@@ -58,29 +58,41 @@ def test_where_nobody_knows_the_resource() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, node("n1"), Hint.QUEUE, id="a new node without the resource"),
-        pytest.param(None, node("n1", allocatable={GPU: 1}), Hint.SKIP, id="one with too little"),
-        pytest.param(node("n1"), node("n1"), Hint.QUEUE, id="devices always count as gained"),
-        pytest.param(None, node("n1", cpu="500m"), Hint.SKIP, id="too little of something else"),
+        pytest.param(None, node("n1"), QueueingHint.QUEUE, id="a new node without the resource"),
+        pytest.param(
+            None, node("n1", allocatable={GPU: 1}), QueueingHint.SKIP, id="one with too little"
+        ),
+        pytest.param(
+            node("n1"), node("n1"), QueueingHint.QUEUE, id="devices always count as gained"
+        ),
+        pytest.param(
+            None, node("n1", cpu="500m"), QueueingHint.SKIP, id="too little of something else"
+        ),
     ],
 )
-def test_hint_after_a_node_changed(old: Node | None, new: Node, want: Hint) -> None:
+def test_hint_after_a_node_changed(old: Node | None, new: Node, want: QueueingHint) -> None:
     assert after_node_change(ASKS, old, new, classes=DeviceClassResolver(listers(EXT))) is want
 
 
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, EXT, Hint.QUEUE, id="a class for the resource is new"),
-        pytest.param(device_class("ext"), EXT, Hint.QUEUE, id="a class is for it since now"),
-        pytest.param(EXT, EXT, Hint.SKIP, id="it was before"),
-        pytest.param(None, device_class("other"), Hint.SKIP, id="a class for something else"),
+        pytest.param(None, EXT, QueueingHint.QUEUE, id="a class for the resource is new"),
+        pytest.param(
+            device_class("ext"), EXT, QueueingHint.QUEUE, id="a class is for it since now"
+        ),
+        pytest.param(EXT, EXT, QueueingHint.SKIP, id="it was before"),
+        pytest.param(
+            None, device_class("other"), QueueingHint.SKIP, id="a class for something else"
+        ),
     ],
 )
-def test_hint_after_a_class_changed(old: DeviceClass | None, new: DeviceClass, want: Hint) -> None:
+def test_hint_after_a_class_changed(
+    old: DeviceClass | None, new: DeviceClass, want: QueueingHint
+) -> None:
     assert after_device_class_change(ASKS, old, new) is want
 
 
 def test_a_class_is_an_extended_resource_by_its_own_name_too() -> None:
     implicit = pod("p", requests={"deviceclass.resource.kubernetes.io/ext": 1})
-    assert after_device_class_change(implicit, None, device_class("ext")) is Hint.QUEUE
+    assert after_device_class_change(implicit, None, device_class("ext")) is QueueingHint.QUEUE

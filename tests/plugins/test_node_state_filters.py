@@ -3,7 +3,7 @@
 import pytest
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.events import NODE_ADD, ClusterEventWithHint, Hint
+from berth.framework.events import NODE_ADD, ClusterEventWithHint, QueueingHint
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.objects.node import Node
@@ -72,26 +72,34 @@ def test_a_verdict_outlives_a_change_of_the_node() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, node(), Hint.QUEUE, id="a node came"),
-        pytest.param(None, node(unschedulable=True), Hint.SKIP, id="a cordoned node came"),
-        pytest.param(node(unschedulable=True), node(), Hint.QUEUE, id="a node was uncordoned"),
-        pytest.param(node(), node(unschedulable=True), Hint.SKIP, id="a node was cordoned"),
-        pytest.param(node(), node(), Hint.SKIP, id="it was and is open"),
+        pytest.param(None, node(), QueueingHint.QUEUE, id="a node came"),
+        pytest.param(None, node(unschedulable=True), QueueingHint.SKIP, id="a cordoned node came"),
+        pytest.param(
+            node(unschedulable=True), node(), QueueingHint.QUEUE, id="a node was uncordoned"
+        ),
+        pytest.param(node(), node(unschedulable=True), QueueingHint.SKIP, id="a node was cordoned"),
+        pytest.param(node(), node(), QueueingHint.SKIP, id="it was and is open"),
     ],
 )
-def test_node_unschedulable_node_hint(old: Node | None, new: Node, want: Hint) -> None:
+def test_node_unschedulable_node_hint(old: Node | None, new: Node, want: QueueingHint) -> None:
     assert node_unschedulable.after_node_change(pod(), old, new) is want
 
 
 @pytest.mark.parametrize(
     ("new", "want"),
     [
-        pytest.param(pod("p", tolerations=[toleration(CORDON)]), Hint.QUEUE, id="tolerates now"),
-        pytest.param(pod("p", tolerations=[toleration("x")]), Hint.SKIP, id="tolerates other"),
-        pytest.param(pod("q", tolerations=[toleration(CORDON)]), Hint.SKIP, id="another pod does"),
+        pytest.param(
+            pod("p", tolerations=[toleration(CORDON)]), QueueingHint.QUEUE, id="tolerates now"
+        ),
+        pytest.param(
+            pod("p", tolerations=[toleration("x")]), QueueingHint.SKIP, id="tolerates other"
+        ),
+        pytest.param(
+            pod("q", tolerations=[toleration(CORDON)]), QueueingHint.SKIP, id="another pod does"
+        ),
     ],
 )
-def test_node_unschedulable_toleration_hint(new: Pod, want: Hint) -> None:
+def test_node_unschedulable_toleration_hint(new: Pod, want: QueueingHint) -> None:
     assert node_unschedulable.after_toleration_change(pod("p"), pod("p"), new) is want
 
 
@@ -127,7 +135,7 @@ def test_node_ports(
         "busy": None if free else PORTS_TAKEN,
     }
     deleted = after_pod_deletion(wants, pod("old", ports=used, node="busy"), None)
-    assert deleted is (Hint.SKIP if free else Hint.QUEUE)
+    assert deleted is (QueueingHint.SKIP if free else QueueingHint.QUEUE)
 
 
 @pytest.mark.parametrize(
@@ -146,11 +154,13 @@ def test_node_ports_skips_pods_without_host_ports(a_pod: Pod, want: Status | Non
 @pytest.mark.parametrize(
     ("deleted", "want"),
     [
-        pytest.param(pod("old", ports=[80], node="n1"), Hint.QUEUE, id="it was on a node"),
-        pytest.param(pod("old", ports=[80], nominated="n1"), Hint.QUEUE, id="it was nominated"),
-        pytest.param(pod("old", ports=[80]), Hint.SKIP, id="it had no place"),
-        pytest.param(pod("old", node="n1"), Hint.SKIP, id="it had no ports"),
+        pytest.param(pod("old", ports=[80], node="n1"), QueueingHint.QUEUE, id="it was on a node"),
+        pytest.param(
+            pod("old", ports=[80], nominated="n1"), QueueingHint.QUEUE, id="it was nominated"
+        ),
+        pytest.param(pod("old", ports=[80]), QueueingHint.SKIP, id="it had no place"),
+        pytest.param(pod("old", node="n1"), QueueingHint.SKIP, id="it had no ports"),
     ],
 )
-def test_node_ports_hint(deleted: Pod, want: Hint) -> None:
+def test_node_ports_hint(deleted: Pod, want: QueueingHint) -> None:
     assert after_pod_deletion(pod(ports=[80]), deleted, None) is want

@@ -2,7 +2,7 @@
 
 import pytest
 
-from berth.framework.events import ActionType, ClusterEvent, EventResource, Hint
+from berth.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth_plugins.pod_topology_spread import DefaultConstraint, PodTopologySpreadArgs
@@ -21,7 +21,7 @@ from tests.builders import (
 from tests.plugins.judging import table
 from tests.plugins.spreading import plugin
 
-QUEUE, SKIP = Hint.QUEUE, Hint.SKIP
+QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 WEB = selector({"app": "web"})
 WAITING = pod(labels={"app": "web"}, spread=[spread(selector=WEB), spread(HOSTNAME, selector=WEB)])
 TAINT_SHY = pod(spread=[spread(selector=WEB, node_taints_policy="Honor")])
@@ -88,7 +88,9 @@ DB = pod("other", labels={"app": "db"}, node="n1")
         pytest.param(WRONG, None, OTHER, QUEUE, id="who cannot tell tries"),
     ],
 )
-def test_after_pod_change(waiting: Pod, old: Pod | None, new: Pod | None, want: Hint) -> None:
+def test_after_pod_change(
+    waiting: Pod, old: Pod | None, new: Pod | None, want: QueueingHint
+) -> None:
     assert plugin(table()).after_pod_change(waiting, old, new) is want
 
 
@@ -114,7 +116,9 @@ NOWHERE = node()
         pytest.param(WRONG, None, NOWHERE, QUEUE, id="who cannot tell tries"),
     ],
 )
-def test_after_node_change(waiting: Pod, old: Node | None, new: Node | None, want: Hint) -> None:
+def test_after_node_change(
+    waiting: Pod, old: Node | None, new: Node | None, want: QueueingHint
+) -> None:
     assert plugin(table()).after_node_change(waiting, old, new) is want
 
 

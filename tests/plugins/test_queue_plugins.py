@@ -4,7 +4,7 @@ import pytest
 
 from berth.clock import FakeClock
 from berth.framework.cycle_state import CycleState
-from berth.framework.events import Hint
+from berth.framework.events import QueueingHint
 from berth.framework.handle import Handle
 from berth.framework.interface import EXTENSION_POINTS, Plugin
 from berth.framework.node_table import NodeTable
@@ -57,11 +57,11 @@ def test_gates(a_pod: Pod, want: Status | None) -> None:
 @pytest.mark.parametrize(
     ("changed", "want"),
     [
-        pytest.param(pod("p"), Hint.QUEUE, id="this pod lost its gates"),
-        pytest.param(pod("other"), Hint.SKIP, id="another pod lost its gates"),
+        pytest.param(pod("p"), QueueingHint.QUEUE, id="this pod lost its gates"),
+        pytest.param(pod("other"), QueueingHint.SKIP, id="another pod lost its gates"),
     ],
 )
-def test_gates_hint(changed: Pod, want: Hint) -> None:
+def test_gates_hint(changed: Pod, want: QueueingHint) -> None:
     assert after_gates_eliminated(pod("p", gates=["a"]), pod(gates=["a"]), changed) is want
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from berth.framework.cycle_state import CycleState
-from berth.framework.events import Hint
+from berth.framework.events import QueueingHint
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.objects.node import Node, Taint
@@ -123,24 +123,28 @@ def test_pre_score_never_skips() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, node(), Hint.QUEUE, id="a node came"),
-        pytest.param(None, node(taints=[GPU]), Hint.SKIP, id="a node came that repels"),
-        pytest.param(node(taints=[GPU]), node(), Hint.QUEUE, id="it repels no more"),
-        pytest.param(node(taints=[GPU]), node(taints=[SOFT]), Hint.QUEUE, id="only softly now"),
-        pytest.param(node(taints=[GPU]), node(taints=[EVICTING]), Hint.SKIP, id="it still repels"),
-        pytest.param(node(), node(taints=[SOFT]), Hint.SKIP, id="it never did"),
+        pytest.param(None, node(), QueueingHint.QUEUE, id="a node came"),
+        pytest.param(None, node(taints=[GPU]), QueueingHint.SKIP, id="a node came that repels"),
+        pytest.param(node(taints=[GPU]), node(), QueueingHint.QUEUE, id="it repels no more"),
+        pytest.param(
+            node(taints=[GPU]), node(taints=[SOFT]), QueueingHint.QUEUE, id="only softly now"
+        ),
+        pytest.param(
+            node(taints=[GPU]), node(taints=[EVICTING]), QueueingHint.SKIP, id="it still repels"
+        ),
+        pytest.param(node(), node(taints=[SOFT]), QueueingHint.SKIP, id="it never did"),
     ],
 )
-def test_node_hint(old: Node | None, new: Node, want: Hint) -> None:
+def test_node_hint(old: Node | None, new: Node, want: QueueingHint) -> None:
     assert after_node_change(pod(tolerations=[toleration("x")]), old, new) is want
 
 
 @pytest.mark.parametrize(
     ("new", "want"),
     [
-        pytest.param(pod("p"), Hint.QUEUE, id="this pod"),
-        pytest.param(pod("q"), Hint.SKIP, id="another pod"),
+        pytest.param(pod("p"), QueueingHint.QUEUE, id="this pod"),
+        pytest.param(pod("q"), QueueingHint.SKIP, id="another pod"),
     ],
 )
-def test_toleration_hint(new: Pod, want: Hint) -> None:
+def test_toleration_hint(new: Pod, want: QueueingHint) -> None:
     assert after_toleration_change(pod("p"), pod("p"), new) is want

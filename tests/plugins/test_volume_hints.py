@@ -9,7 +9,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.handle import Handle
 from berth.objects.pod import (
@@ -52,10 +52,10 @@ SCRATCH = Volume("v", ephemeral=EphemeralVolumeSource())
 DISK = Volume("d", aws_elastic_block_store=AWSElasticBlockStore("d"))
 
 CLAIMS = [
-    pytest.param(claim("c"), Hint.QUEUE, id="a claim of the pod"),
-    pytest.param(claim("p-v"), Hint.QUEUE, id="a claim made for the pod"),
-    pytest.param(claim("x"), Hint.SKIP, id="another claim"),
-    pytest.param(claim("c", ns="x"), Hint.SKIP, id="in another namespace"),
+    pytest.param(claim("c"), QueueingHint.QUEUE, id="a claim of the pod"),
+    pytest.param(claim("p-v"), QueueingHint.QUEUE, id="a claim made for the pod"),
+    pytest.param(claim("x"), QueueingHint.SKIP, id="another claim"),
+    pytest.param(claim("c", ns="x"), QueueingHint.SKIP, id="in another namespace"),
 ]
 
 
@@ -69,30 +69,38 @@ def on(resource: EventResource, action: ActionType, hint: Any = None) -> Cluster
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(csi_node(), csi_node(limits={CSI: 1}), Hint.QUEUE, id="a new limit"),
+        pytest.param(csi_node(), csi_node(limits={CSI: 1}), QueueingHint.QUEUE, id="a new limit"),
         pytest.param(
-            csi_node(limits={CSI: 1}), csi_node(limits={CSI: 2}), Hint.QUEUE, id="a higher limit"
+            csi_node(limits={CSI: 1}),
+            csi_node(limits={CSI: 2}),
+            QueueingHint.QUEUE,
+            id="a higher limit",
         ),
         pytest.param(
-            csi_node(limits={CSI: 2}), csi_node(limits={CSI: 1}), Hint.SKIP, id="a lower limit"
+            csi_node(limits={CSI: 2}),
+            csi_node(limits={CSI: 1}),
+            QueueingHint.SKIP,
+            id="a lower limit",
         ),
-        pytest.param(csi_node(limits={CSI: 1}), csi_node(), Hint.SKIP, id="no limit any more"),
+        pytest.param(
+            csi_node(limits={CSI: 1}), csi_node(), QueueingHint.SKIP, id="no limit any more"
+        ),
     ],
 )
-def test_after_csi_node_update(old: CSINode, new: CSINode, want: Hint) -> None:
+def test_after_csi_node_update(old: CSINode, new: CSINode, want: QueueingHint) -> None:
     assert after_csi_node_update(pod(claims=["c"]), old, new) is want
 
 
 @pytest.mark.parametrize(
     ("deleted", "want"),
     [
-        pytest.param(pod("o", node="n1", claims=["a"]), Hint.QUEUE, id="it had a claim"),
-        pytest.param(pod("o", nominated="n1", volumes=[DISK]), Hint.QUEUE, id="nominated"),
-        pytest.param(pod("o", claims=["a"]), Hint.SKIP, id="it had no place"),
-        pytest.param(pod("o", node="n1"), Hint.SKIP, id="it had no volumes"),
+        pytest.param(pod("o", node="n1", claims=["a"]), QueueingHint.QUEUE, id="it had a claim"),
+        pytest.param(pod("o", nominated="n1", volumes=[DISK]), QueueingHint.QUEUE, id="nominated"),
+        pytest.param(pod("o", claims=["a"]), QueueingHint.SKIP, id="it had no place"),
+        pytest.param(pod("o", node="n1"), QueueingHint.SKIP, id="it had no volumes"),
     ],
 )
-def test_after_pod_deletion(deleted: Pod, want: Hint) -> None:
+def test_after_pod_deletion(deleted: Pod, want: QueueingHint) -> None:
     assert after_pod_deletion(pod(claims=["c"]), deleted, None) is want
 
 
@@ -100,22 +108,24 @@ def test_after_pod_deletion(deleted: Pod, want: Hint) -> None:
     ("new", "want"),
     CLAIMS,
 )
-def test_after_new_claim(new: PersistentVolumeClaim, want: Hint) -> None:
+def test_after_new_claim(new: PersistentVolumeClaim, want: QueueingHint) -> None:
     assert after_new_claim(pod(claims=["c"], volumes=[SCRATCH]), None, new) is want
 
 
 @pytest.mark.parametrize(
     ("a_pod", "want"),
     [
-        pytest.param(pod(claims=["c"]), Hint.QUEUE, id="the pod has a claim"),
-        pytest.param(pod(volumes=[DISK]), Hint.QUEUE, id="a disk of the same driver"),
+        pytest.param(pod(claims=["c"]), QueueingHint.QUEUE, id="the pod has a claim"),
+        pytest.param(pod(volumes=[DISK]), QueueingHint.QUEUE, id="a disk of the same driver"),
         pytest.param(
-            pod(volumes=[Volume("v", azure_disk=AzureDisk())]), Hint.SKIP, id="of another driver"
+            pod(volumes=[Volume("v", azure_disk=AzureDisk())]),
+            QueueingHint.SKIP,
+            id="of another driver",
         ),
-        pytest.param(pod(), Hint.SKIP, id="no volumes"),
+        pytest.param(pod(), QueueingHint.SKIP, id="no volumes"),
     ],
 )
-def test_after_detachment(a_pod: Pod, want: Hint) -> None:
+def test_after_detachment(a_pod: Pod, want: QueueingHint) -> None:
     gone = attachment("x", node="n1", volume="v", attacher="ebs.csi.aws.com")
     assert after_detachment(a_pod, gone, None) is want
 
@@ -139,17 +149,19 @@ ZONED = storage_class(topologies=[{ZONE: ["a"]}])
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, storage_class(), Hint.QUEUE, id="a new class"),
-        pytest.param(ZONED, storage_class(), Hint.QUEUE, id="it allows other nodes now"),
-        pytest.param(ZONED, ZONED, Hint.SKIP, id="it allows the same nodes"),
+        pytest.param(None, storage_class(), QueueingHint.QUEUE, id="a new class"),
+        pytest.param(ZONED, storage_class(), QueueingHint.QUEUE, id="it allows other nodes now"),
+        pytest.param(ZONED, ZONED, QueueingHint.SKIP, id="it allows the same nodes"),
     ],
 )
-def test_after_class_change(old: StorageClass | None, new: StorageClass, want: Hint) -> None:
+def test_after_class_change(
+    old: StorageClass | None, new: StorageClass, want: QueueingHint
+) -> None:
     assert volume_binding.after_class_change(pod(claims=["c"]), old, new) is want
 
 
 @pytest.mark.parametrize(("new", "want"), CLAIMS)
-def test_after_claim_change(new: PersistentVolumeClaim, want: Hint) -> None:
+def test_after_claim_change(new: PersistentVolumeClaim, want: QueueingHint) -> None:
     a_pod = pod(claims=["c"], volumes=[SCRATCH])
     assert volume_binding.after_claim_change(a_pod, None, new) is want
 
@@ -157,14 +169,17 @@ def test_after_claim_change(new: PersistentVolumeClaim, want: Hint) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, csi_node(), Hint.QUEUE, id="a new node"),
+        pytest.param(None, csi_node(), QueueingHint.QUEUE, id="a new node"),
         pytest.param(
-            csi_node(), csi_node(migrated="kubernetes.io/cinder"), Hint.QUEUE, id="taken over"
+            csi_node(),
+            csi_node(migrated="kubernetes.io/cinder"),
+            QueueingHint.QUEUE,
+            id="taken over",
         ),
-        pytest.param(csi_node(), csi_node(limits={CSI: 1}), Hint.SKIP, id="another limit"),
+        pytest.param(csi_node(), csi_node(limits={CSI: 1}), QueueingHint.SKIP, id="another limit"),
     ],
 )
-def test_after_csi_node_change(old: CSINode | None, new: CSINode, want: Hint) -> None:
+def test_after_csi_node_change(old: CSINode | None, new: CSINode, want: QueueingHint) -> None:
     assert volume_binding.after_csi_node_change(pod(claims=["c"]), old, new) is want
 
 
@@ -172,17 +187,31 @@ def test_after_csi_node_change(old: CSINode | None, new: CSINode, want: Hint) ->
     ("driver", "old", "new", "want"),
     [
         pytest.param(
-            CSI, csi_driver(), csi_driver(capacity=False), Hint.QUEUE, id="it stops reporting"
+            CSI,
+            csi_driver(),
+            csi_driver(capacity=False),
+            QueueingHint.QUEUE,
+            id="it stops reporting",
         ),
         pytest.param(
-            CSI, csi_driver(capacity=False), csi_driver(), Hint.SKIP, id="it starts reporting"
+            CSI,
+            csi_driver(capacity=False),
+            csi_driver(),
+            QueueingHint.SKIP,
+            id="it starts reporting",
         ),
         pytest.param(
-            "other", csi_driver(), csi_driver(capacity=False), Hint.SKIP, id="another driver"
+            "other",
+            csi_driver(),
+            csi_driver(capacity=False),
+            QueueingHint.SKIP,
+            id="another driver",
         ),
     ],
 )
-def test_after_driver_update(driver: str, old: CSIDriver, new: CSIDriver, want: Hint) -> None:
+def test_after_driver_update(
+    driver: str, old: CSIDriver, new: CSIDriver, want: QueueingHint
+) -> None:
     a_pod = pod(claims=["c"], volumes=[Volume("v", csi=CSIVolume(driver))])
     assert volume_binding.after_driver_update(a_pod, old, new) is want
 
@@ -190,25 +219,32 @@ def test_after_driver_update(driver: str, old: CSIDriver, new: CSIDriver, want: 
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, storage_capacity(), Hint.QUEUE, id="a new report"),
+        pytest.param(None, storage_capacity(), QueueingHint.QUEUE, id="a new report"),
         pytest.param(
-            storage_capacity(size="1Gi"), storage_capacity(size="2Gi"), Hint.QUEUE, id="more"
+            storage_capacity(size="1Gi"),
+            storage_capacity(size="2Gi"),
+            QueueingHint.QUEUE,
+            id="more",
         ),
         pytest.param(
-            storage_capacity(size="2Gi"), storage_capacity(size="1Gi"), Hint.SKIP, id="less"
+            storage_capacity(size="2Gi"), storage_capacity(size="1Gi"), QueueingHint.SKIP, id="less"
         ),
-        pytest.param(storage_capacity(), storage_capacity(size="1"), Hint.QUEUE, id="it is told"),
-        pytest.param(storage_capacity(size="1"), storage_capacity(), Hint.SKIP, id="not any more"),
+        pytest.param(
+            storage_capacity(), storage_capacity(size="1"), QueueingHint.QUEUE, id="it is told"
+        ),
+        pytest.param(
+            storage_capacity(size="1"), storage_capacity(), QueueingHint.SKIP, id="not any more"
+        ),
         pytest.param(
             storage_capacity(size="1Gi", largest="1Gi"),
             storage_capacity(size="9Gi", largest="1Gi"),
-            Hint.SKIP,
+            QueueingHint.SKIP,
             id="more, but not in one volume",
         ),
     ],
 )
 def test_after_capacity_change(
-    old: CSIStorageCapacity | None, new: CSIStorageCapacity, want: Hint
+    old: CSIStorageCapacity | None, new: CSIStorageCapacity, want: QueueingHint
 ) -> None:
     assert volume_binding.after_capacity_change(pod(claims=["c"]), old, new) is want
 

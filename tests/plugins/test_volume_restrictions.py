@@ -13,7 +13,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
@@ -102,7 +102,7 @@ def test_disks(mine: Volume, theirs: Volume, *, conflicts: bool) -> None:
     want = {"n1": DISK_CONFLICT if conflicts else None, "n2": None}
     assert judge(pod(volumes=[mine]), nodes) == want
 
-    hint = Hint.QUEUE if conflicts else Hint.SKIP
+    hint = QueueingHint.QUEUE if conflicts else QueueingHint.SKIP
     assert after_pod_deletion(pod(volumes=[mine]), other, None) is hint
 
 
@@ -177,27 +177,31 @@ def test_taking_the_other_pod_away_frees_the_claim() -> None:
 @pytest.mark.parametrize(
     ("deleted", "want"),
     [
-        pytest.param(pod("o", claims=["data"]), Hint.QUEUE, id="it had a claim of the pod"),
-        pytest.param(pod("o", ns="x", claims=["data"]), Hint.SKIP, id="in another namespace"),
+        pytest.param(pod("o", claims=["data"]), QueueingHint.QUEUE, id="it had a claim of the pod"),
         pytest.param(
-            pod("o", ns="x", volumes=[gce()]), Hint.SKIP, id="disks count in the namespace only"
+            pod("o", ns="x", claims=["data"]), QueueingHint.SKIP, id="in another namespace"
         ),
-        pytest.param(pod("o", claims=["other"]), Hint.SKIP, id="it had another claim"),
+        pytest.param(
+            pod("o", ns="x", volumes=[gce()]),
+            QueueingHint.SKIP,
+            id="disks count in the namespace only",
+        ),
+        pytest.param(pod("o", claims=["other"]), QueueingHint.SKIP, id="it had another claim"),
     ],
 )
-def test_after_pod_deletion(deleted: Pod, want: Hint) -> None:
+def test_after_pod_deletion(deleted: Pod, want: QueueingHint) -> None:
     assert after_pod_deletion(pod(claims=["data"], volumes=[gce()]), deleted, None) is want
 
 
 @pytest.mark.parametrize(
     ("new", "want"),
     [
-        pytest.param(claim("data"), Hint.QUEUE, id="a claim of the pod"),
-        pytest.param(claim("other"), Hint.SKIP, id="another claim"),
-        pytest.param(claim("data", ns="x"), Hint.SKIP, id="in another namespace"),
+        pytest.param(claim("data"), QueueingHint.QUEUE, id="a claim of the pod"),
+        pytest.param(claim("other"), QueueingHint.SKIP, id="another claim"),
+        pytest.param(claim("data", ns="x"), QueueingHint.SKIP, id="in another namespace"),
     ],
 )
-def test_after_new_claim(new: PersistentVolumeClaim, want: Hint) -> None:
+def test_after_new_claim(new: PersistentVolumeClaim, want: QueueingHint) -> None:
     assert after_new_claim(pod(claims=["data"]), None, new) is want
 
 

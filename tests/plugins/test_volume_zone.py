@@ -11,7 +11,7 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
@@ -155,42 +155,44 @@ def test_pre_filter(
 @pytest.mark.parametrize(
     ("new", "want"),
     [
-        pytest.param(storage_class(), Hint.QUEUE, id="volumes wait for the node"),
-        pytest.param(storage_class(mode="Immediate"), Hint.SKIP, id="volumes come first"),
-        pytest.param(storage_class(mode=None), Hint.SKIP, id="it does not say"),
+        pytest.param(storage_class(), QueueingHint.QUEUE, id="volumes wait for the node"),
+        pytest.param(storage_class(mode="Immediate"), QueueingHint.SKIP, id="volumes come first"),
+        pytest.param(storage_class(mode=None), QueueingHint.SKIP, id="it does not say"),
     ],
 )
-def test_after_new_class(new: StorageClass, want: Hint) -> None:
+def test_after_new_class(new: StorageClass, want: QueueingHint) -> None:
     assert after_new_class(pod(claims=["data"]), None, new) is want
 
 
 @pytest.mark.parametrize(
     ("new", "want"),
     [
-        pytest.param(claim("data"), Hint.QUEUE, id="a claim of the pod"),
-        pytest.param(claim("other"), Hint.SKIP, id="another claim"),
-        pytest.param(claim("data", ns="x"), Hint.SKIP, id="in another namespace"),
+        pytest.param(claim("data"), QueueingHint.QUEUE, id="a claim of the pod"),
+        pytest.param(claim("other"), QueueingHint.SKIP, id="another claim"),
+        pytest.param(claim("data", ns="x"), QueueingHint.SKIP, id="in another namespace"),
     ],
 )
-def test_after_claim_change(new: PersistentVolumeClaim, want: Hint) -> None:
+def test_after_claim_change(new: PersistentVolumeClaim, want: QueueingHint) -> None:
     assert after_claim_change(pod(claims=["data"]), None, new) is want
 
 
 @pytest.mark.parametrize(
     ("old", "new", "want"),
     [
-        pytest.param(None, volume(), Hint.QUEUE, id="a new volume"),
-        pytest.param(volume(), volume(labels={ZONE: "a"}), Hint.QUEUE, id="now it is somewhere"),
+        pytest.param(None, volume(), QueueingHint.QUEUE, id="a new volume"),
+        pytest.param(
+            volume(), volume(labels={ZONE: "a"}), QueueingHint.QUEUE, id="now it is somewhere"
+        ),
         pytest.param(
             volume(labels={ZONE: "a"}),
             volume(labels={ZONE: "a", "x": "y"}),
-            Hint.SKIP,
+            QueueingHint.SKIP,
             id="another label changed",
         ),
     ],
 )
 def test_after_volume_change(
-    old: PersistentVolume | None, new: PersistentVolume, want: Hint
+    old: PersistentVolume | None, new: PersistentVolume, want: QueueingHint
 ) -> None:
     assert after_volume_change(pod(claims=["data"]), old, new) is want
 

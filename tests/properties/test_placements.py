@@ -14,8 +14,10 @@ from berth.framework.diagnosis import Diagnosis
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
+from berth.scheduler import outcome
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
+from berth.scheduler.schedule_pod import evaluate_pod, schedule_pod
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -206,3 +208,22 @@ async def test_a_row_is_judged_alone_as_it_is_in_the_table(
         diagnosis = Diagnosis(1)
         profile.run_filters(alone, info, part, diagnosis)
         assert diagnosis.status_of(0) == whole.status_of(row), name
+
+
+@given(clusters, wants)
+async def test_a_pod_is_placed_the_same_where_all_nodes_are_evaluated(
+    places: list[Place], pods: list[Want]
+) -> None:
+    *running, pending = pods
+    harness = await scheduled(places, running)
+    (profile,) = harness.scheduler.profiles.values()
+    info, table = PodInfo(pending.object()), harness.cache.table
+
+    quick = schedule_pod(Cycle(profile, info, table, {}), select=min)
+    full = evaluate_pod(Cycle(profile, info, table, {}), select=min)
+
+    assert type(quick) is type(full)
+    if isinstance(quick, outcome.Placed) and isinstance(full, outcome.Placed):
+        assert quick.node_name == full.node_name
+    elif isinstance(quick, outcome.Unschedulable) and isinstance(full, outcome.Unschedulable):
+        assert quick.message == full.message

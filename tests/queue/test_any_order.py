@@ -14,7 +14,7 @@ from berth.framework.events import (
     ActionType,
     ClusterEvent,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.objects.pod import Pod
@@ -55,8 +55,8 @@ class AnyOrder(RuleBasedStateMachine):
         self.in_flight: dict[str, QueuedPodInfo] = {}
         self.created = 0
 
-    def _hint(self, waiting: Pod, _old: Any, _new: Any) -> Hint:
-        return Hint.QUEUE if waiting.metadata.name in self.helped else Hint.SKIP
+    def _hint(self, waiting: Pod, _old: Any, _new: Any) -> QueueingHint:
+        return QueueingHint.QUEUE if waiting.metadata.name in self.helped else QueueingHint.SKIP
 
     def _made(self, name: str, uid: str, **fields: Any) -> Pod:
         return pod(name, uid=uid, **fields)

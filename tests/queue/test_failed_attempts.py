@@ -5,14 +5,19 @@ from typing import Any
 
 import pytest
 
-from berth.framework.events import ASSIGNED_POD_DELETE, NODE_ADD, UNSCHEDULABLE_TIMEOUT, Hint
+from berth.framework.events import (
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    UNSCHEDULABLE_TIMEOUT,
+    QueueingHint,
+)
 from berth.objects.pod import Pod
 from tests.builders import node, pod
 from tests.queue.world import World, listens
 
 
-def big_enough(_pod: Pod, _old: Any, new: Any) -> Hint:
-    return Hint.QUEUE if new.name == "big" else Hint.SKIP
+def big_enough(_pod: Pod, _old: Any, new: Any) -> QueueingHint:
+    return QueueingHint.QUEUE if new.name == "big" else QueueingHint.SKIP
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from berth.framework.events import (
     ActionType,
     ClusterEvent,
     EventResource,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.objects.pod import Pod
@@ -28,15 +28,15 @@ NODE_TAINT = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 POD_ADD = ClusterEvent(EventResource.POD, ActionType.ADD)
 
 
-def no(_pod: Pod, _old: Any, _new: Any) -> Hint:
-    return Hint.SKIP
+def no(_pod: Pod, _old: Any, _new: Any) -> QueueingHint:
+    return QueueingHint.SKIP
 
 
-def yes(_pod: Pod, _old: Any, _new: Any) -> Hint:
-    return Hint.QUEUE
+def yes(_pod: Pod, _old: Any, _new: Any) -> QueueingHint:
+    return QueueingHint.QUEUE
 
 
-def broken(_pod: Pod, _old: Any, _new: Any) -> Hint:
+def broken(_pod: Pod, _old: Any, _new: Any) -> QueueingHint:
     raise ValueError("a bug in a plugin")
 
 

@@ -11,7 +11,7 @@ from berth.framework.events import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     UNSCHEDULABLE_TIMEOUT,
-    Hint,
+    QueueingHint,
 )
 from berth.objects.pod import Pod
 from berth.queue.sub_queues import SubQueue
@@ -22,9 +22,9 @@ from tests.queue.world import PROFILE, World, listens
 def test_an_event_moves_the_pods_that_it_helps_and_asks_for_no_others() -> None:
     asked: list[str] = []
 
-    def hint(waiting: Pod, _old: Any, _new: Any) -> Hint:
+    def hint(waiting: Pod, _old: Any, _new: Any) -> QueueingHint:
         asked.append(waiting.metadata.name)
-        return Hint.QUEUE if waiting.metadata.name == "small" else Hint.SKIP
+        return QueueingHint.QUEUE if waiting.metadata.name == "small" else QueueingHint.SKIP
 
     world = World(
         listens("Fit", NODE_ADD, hint),

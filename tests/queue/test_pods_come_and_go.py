@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.framework.events import NODE_ADD, ActionType, ClusterEvent, EventResource, Hint
+from berth.framework.events import NODE_ADD, ActionType, ClusterEvent, EventResource, QueueingHint
 from berth.objects.pod import Pod
 from tests.builders import pod, toleration
 from tests.queue.world import Gate, World, listens
@@ -182,9 +182,9 @@ def test_an_update_of_an_unschedulable_pod_may_be_what_it_waited_for(new: Pod, w
 def test_hints_of_an_update_see_the_old_pod_and_the_new() -> None:
     seen = []
 
-    def hint(waiting: Pod, old: Any, new: Any) -> Hint:
+    def hint(waiting: Pod, old: Any, new: Any) -> QueueingHint:
         seen.append((waiting, old, new))
-        return Hint.SKIP
+        return QueueingHint.SKIP
 
     world = World(listens("Fit", POD_LABEL, hint))
     before, after = pod("p"), pod("p", labels={"a": "b"})

@@ -10,7 +10,7 @@ from berth.framework.events import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
-    Hint,
+    QueueingHint,
 )
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
@@ -24,9 +24,9 @@ FITS_NOWHERE = KnownFailure(
 )
 
 
-def helps_big(waiting: Pod, _old: Any, new: Any) -> Hint:
+def helps_big(waiting: Pod, _old: Any, new: Any) -> QueueingHint:
     """Queue if what is new is for those that wait."""
-    return Hint.QUEUE if new == "helps" else Hint.SKIP
+    return QueueingHint.QUEUE if new == "helps" else QueueingHint.SKIP
 
 
 def crowd(*pods: Pod, by_signature: bool = True) -> World:
@@ -42,8 +42,8 @@ def crowd(*pods: Pod, by_signature: bool = True) -> World:
     return world
 
 
-def attracts(new: Pod) -> Hint:
-    return Hint.QUEUE if new.metadata.labels.get("app") == "magnet" else Hint.SKIP
+def attracts(new: Pod) -> QueueingHint:
+    return QueueingHint.QUEUE if new.metadata.labels.get("app") == "magnet" else QueueingHint.SKIP
 
 
 def failure_of_one_more(world: World, newcomer: Pod | None = None) -> KnownFailure | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from berth.clock import FakeClock
-from berth.framework.events import ClusterEvent, ClusterEventWithHint, QueueingHint
+from berth.framework.events import ClusterEvent, ClusterEventWithHint, QueueingHintFn
 from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.status import Status
@@ -20,7 +20,7 @@ def priority_sort(queued: QueuedPodInfo) -> tuple[int, float]:
     return (-queued.pod_info.priority, queued.timestamp)
 
 
-def listens(plugin: str, event: ClusterEvent, hint: QueueingHint | None = None) -> Registration:
+def listens(plugin: str, event: ClusterEvent, hint: QueueingHintFn | None = None) -> Registration:
     return plugin, ClusterEventWithHint(event, hint)
 
 

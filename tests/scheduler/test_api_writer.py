@@ -16,7 +16,7 @@ from berth.client.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from berth.client.lanes import WriteLanes
+from berth.client.writes.lanes import WriteLanes
 from berth.clock import FakeClock
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import Condition

@@ -1,4 +1,6 @@
-"""How many nodes are looked at, and where the search begins (spec §2.5)."""
+"""Which nodes can take a pod, and what is known of the others (spec §2.3-2.5)."""
+
+from collections.abc import Sequence
 
 import pytest
 
@@ -7,91 +9,99 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.interface import Plugin, PreFilterPlugin, PreFilterResult
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.framework.status import Status
+from berth.framework.status import Code, Status
+from berth.objects.node import Node
+from berth.objects.pod import Pod
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
-from berth.scheduler.find_nodes_that_fit import find_nodes_that_fit_pod
-from berth.scheduler.sampling import Sampling, num_feasible_nodes_to_find
-from berth_plugins.image_locality import ImageLocality
+from berth.scheduler.find_nodes_that_fit import (
+    FeasibleNodes,
+    evaluate_all_nodes,
+    find_nodes_that_fit_pod,
+)
 from berth_plugins.node_unschedulable import NodeUnschedulable
 from berth_plugins.priority_sort import PrioritySort
 from tests.builders import node, pod
 
 
-@pytest.mark.parametrize(
-    ("percentage", "num_nodes", "want"),
-    [
-        pytest.param(0, 99, 99, id="few nodes: all of them"),
-        pytest.param(5, 99, 99, id="few nodes: all, whatever is configured"),
-        pytest.param(0, 6000, 6000, id="not configured: all of them"),
-        pytest.param(40, 1000, 400, id="as configured"),
-        pytest.param(5, 1000, 100, id="never fewer than a hundred"),
-        pytest.param(100, 1000, 1000, id="all"),
-    ],
-)
-def test_how_many_feasible_nodes_are_enough(percentage: int, num_nodes: int, want: int) -> None:
-    assert num_feasible_nodes_to_find(percentage, num_nodes) == want
-
-
-def table(*, nodes: int, cordoned: int) -> NodeTable:
-    """Nodes n000, n001 ..., of which the first are *cordoned*."""
+def table(*nodes: Node) -> NodeTable:
     cache = Cache()
-    for i in range(nodes):
-        cache.add_node(node(f"n{i:03}", unschedulable=i < cordoned))
+    for each in nodes:
+        cache.add_node(each)
     cache.refresh_order()
     return cache.table
 
 
-def profile(percentage: int, *, scores: bool = True) -> Profile:
+# The nominated node.
+
+OPEN, CORDONED = node("open"), node("cordoned", unschedulable=True)
+
+
+def cycle(a_pod: Pod, *pre_filters: Plugin, nodes: Sequence[Node] = (OPEN, CORDONED)) -> Cycle:
     points: dict[str, list[Plugin]] = {
         "queue_sort": [PrioritySort()],
+        "pre_filter": list(pre_filters),
         "filter": [NodeUnschedulable()],
-        "score": [ImageLocality()] if scores else [],
     }
-    return Profile(
-        "default-scheduler",
-        points,
-        weights={"ImageLocality": 1},
-        percentage_of_nodes_to_score=percentage,
-    )
+    return Cycle(Profile("default", points, weights={}), PodInfo(a_pod), table(*nodes), {})
 
 
-def candidates(nodes: NodeTable, by: Profile, sampling: Sampling) -> list[str]:
-    """Make one attempt; return the candidates, in order."""
-    found = find_nodes_that_fit_pod(Cycle(by, PodInfo(pod()), nodes, {}), sampling)
-    return list(nodes.names(found.candidates.tolist()))
+def names(found: FeasibleNodes, of: Cycle) -> tuple[list[str], list[str]]:
+    """Return the candidates, and the nodes that are known not to fit."""
+    rejected = of.nodes.names(found.diagnosis.rejected(of.nodes).nonzero()[0].tolist())
+    return list(of.nodes.names(found.candidates.tolist())), sorted(rejected)
 
 
-def names(*numbers: range) -> list[str]:
-    return [f"n{i:03}" for some in numbers for i in some]
+@pytest.mark.parametrize(
+    ("nominated", "candidates", "is_nominated", "rejected"),
+    [
+        pytest.param("open", ["open"], True, [], id="it fits: no other is looked at"),
+        pytest.param("cordoned", ["open"], False, ["cordoned"], id="it does not: all are"),
+        pytest.param("gone", ["open"], False, ["cordoned"], id="it does not exist: all are"),
+        pytest.param("", ["open"], False, ["cordoned"], id="there is none: all are"),
+    ],
+)
+def test_the_nominated_node_is_evaluated_first(
+    nominated: str, candidates: list[str], is_nominated: bool, rejected: list[str]
+) -> None:
+    of = cycle(pod(nominated=nominated))
+    found = find_nodes_that_fit_pod(of)
+    assert (*names(found, of), found.is_nominated) == (candidates, rejected, is_nominated)
 
 
-def test_a_sample_ends_before_the_first_feasible_node_too_many_and_the_next_begins_there() -> None:
-    nodes, by, sampling = table(nodes=200, cordoned=20), profile(50), Sampling()
-    assert candidates(nodes, by, sampling) == names(range(20, 120))
-    assert sampling.next_start_node_index == 120
-
-    assert candidates(nodes, by, sampling) == names(range(120, 200), range(20, 40))
-    assert sampling.next_start_node_index == 40
+def test_the_nominated_node_may_be_a_node_like_any_other() -> None:
+    of = cycle(pod(nominated="open"), nodes=[OPEN, node("other")])
+    found = find_nodes_that_fit_pod(of, nominated_first=False)
+    assert (sorted(names(found, of)[0]), found.is_nominated) == (["open", "other"], False)
 
 
-def test_unsampled_every_node_comes_into_question_and_the_search_begins_at_the_same() -> None:
-    nodes, by, sampling = table(nodes=200, cordoned=20), profile(0), Sampling()
-    for _ in range(2):
-        assert candidates(nodes, by, sampling) == names(range(20, 200))
-        assert sampling.next_start_node_index == 0
+def test_what_is_found_out_about_a_nominated_node_that_pre_filter_left_out_counts() -> None:
+    of = cycle(pod(nominated="cordoned"), Narrowing(), nodes=[node("n000"), CORDONED])
+    found = find_nodes_that_fit_pod(of)
+    assert names(found, of) == (["n000"], ["cordoned"])
+    status = found.status_of(of.nodes.row_of["cordoned"])
+    assert status is not None
+    assert status.plugin == "NodeUnschedulable"
 
 
-def test_without_scores_the_first_node_of_a_sample_will_do() -> None:
-    nodes, by, sampling = table(nodes=200, cordoned=20), profile(50, scores=False), Sampling()
-    assert candidates(nodes, by, sampling) == ["n020"]
-    assert sampling.next_start_node_index == 21
-    assert candidates(nodes, by, sampling) == ["n021"]
+def test_all_nodes_are_evaluated_for_those_who_want_to_know() -> None:
+    of = cycle(pod(nominated="open"), nodes=[OPEN, CORDONED, node("other")])
+    found = evaluate_all_nodes(of)
+    assert (*names(found, of), found.is_nominated) == (["open"], ["cordoned"], True)
+    assert sorted(of.nodes.names(found.feasible.nonzero()[0].tolist())) == ["open", "other"]
 
 
-def test_without_scores_extenders_are_given_more_than_one_node_to_filter() -> None:
-    nodes, by = table(nodes=200, cordoned=20), profile(50, scores=False)
-    assert candidates(nodes, by, Sampling(extenders_decide=True)) == names(range(20, 120))
+# What is known of a node.
+
+
+def test_a_node_that_pre_filter_left_out_has_the_status_of_all_such_nodes() -> None:
+    of = cycle(pod(), Narrowing(), nodes=[node("n000"), node("n001")])
+    found = find_nodes_that_fit_pod(of)
+    left_out = found.status_of(of.nodes.row_of["n001"])
+    assert found.status_of(of.nodes.row_of["n000"]) is None
+    assert left_out is not None
+    assert left_out.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert left_out.reasons == ("node(s) didn't satisfy plugin(s) [Narrowing]",)
 
 
 # Who must change its mind when PreFilter rejects a pod.
@@ -144,7 +154,7 @@ class Hopeless(Refusing):
         pytest.param([Narrowing, Hopeless], {"Hopeless"}, id="unresolvable: nobody else counts"),
     ],
 )
-def test_who_rejected_a_pod_before_any_node_was_judged(
+def test_who_rejected_a_pod_before_any_node_was_filtered(
     kinds: list[type[PreFilterPlugin]], rejectors: set[str]
 ) -> None:
     points: dict[str, list[Plugin]] = {
@@ -152,5 +162,7 @@ def test_who_rejected_a_pod_before_any_node_was_judged(
         "pre_filter": [kind() for kind in kinds],
     }
     by = Profile("default-scheduler", points, weights={})
-    found = find_nodes_that_fit_pod(Cycle(by, PodInfo(pod()), table(nodes=2, cordoned=0), {}))
+    found = find_nodes_that_fit_pod(
+        Cycle(by, PodInfo(pod()), table(node("n000"), node("n001")), {})
+    )
     assert found.diagnosis.unschedulable_plugins == rejectors

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from berth.addresses import LOOPBACK
 from berth.assembly.applications import scheduler_application
 from berth.http_server import HttpServer
-from tests.up.world import PODS, pod, running_world
+from tests.embedded.world import PODS, pod, running_world
 
 TAKES_AS_LONG_AS_ASKED: Final = frozenset({"/debug/pprof/profile", "/debug/pprof/trace"})
 CHECKS: Final[list[CheckFunction]] = [

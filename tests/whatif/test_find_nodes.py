@@ -111,9 +111,12 @@ def test_who_is_gated_is_not_helped_by_nodes() -> None:
 
 
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(1, 200))
-def test_the_smallest_is_found_from_any_guess(want: int, guess: int, most: int) -> None:
+async def test_the_smallest_is_found_from_any_guess(want: int, guess: int, most: int) -> None:
+    async def enough(number: int) -> bool:
+        return number >= want
+
     tried = {0: False}
-    found = smallest(lambda n: n >= want, guess=min(guess, most), most=most, tried=tried)
+    found = await smallest(enough, guess=min(guess, most), most=most, tried=tried)
     assert found == (want if want <= most else None)
     if found is not None:
         assert tried[found]
@@ -121,11 +124,14 @@ def test_the_smallest_is_found_from_any_guess(want: int, guess: int, most: int) 
 
 
 @given(st.sets(st.integers(1, 40)), st.integers(1, 40))
-def test_where_more_can_be_worse_the_step_is_still_one(enough: set[int], guess: int) -> None:
+async def test_where_more_can_be_worse_the_step_is_still_one(numbers: set[int], guess: int) -> None:
+    async def enough(number: int) -> bool:
+        return number in numbers
+
     tried = {0: False}
-    found = smallest(lambda n: n in enough, guess=guess, most=40, tried=tried)
+    found = await smallest(enough, guess=guess, most=40, tried=tried)
     if found is None:
-        assert 40 not in enough
+        assert 40 not in numbers
     else:
         assert tried[found]
         assert not tried[found - 1]

@@ -86,7 +86,7 @@ def scheduler_application(
 def extender_port_application(service: SchedulerService, *, max_body_bytes: int) -> FastAPI:
     """Return what the extender port serves. Make one only: it registers metrics."""
     endpoints = ExtenderEndpoints(
-        service.extender_service.answers,
+        service.extender_service.verbs,
         is_ready=lambda: service.is_synced,
         metrics=ExtenderServerMetrics(service.registry),
         clock=service.clock,

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from berth import log
 from berth.errors import UNREADABLE, UserError
-from berth.memory import limit_memory
+from berth.memory import collect_seldom, limit_memory
 from berth.plugin_sources import KnownPlugins
 from berth.profile.build import Registry
 from berth.server.refusal import cut, in_words
@@ -100,6 +100,7 @@ def main() -> int:
     given = parser.parse_args()
     known = KnownPlugins.find(directories=given.plugin_dir, references=given.plugin)
     limit_memory(given.most_memory)
+    collect_seldom()
     return work(sys.stdin.buffer, sys.stdout.buffer, known.registry)
 
 

@@ -77,7 +77,7 @@ class Settings:
     """None: an embedded API server is started for each workload."""
     command: str = ""
     hopeless: int = 0
-    """Pods that fit nowhere, all alike, mixed evenly among the ``pods``."""
+    """Pods that fit nowhere, all of one signature, mixed evenly among the ``pods``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """The Kubernetes API as berth speaks it: raw bytes, over connections that stay open.
 
-What lives here: the connection and its errors, the writes of the scheduler with the bodies that
-kube-scheduler sends (spec §2.11), the lanes they leave through, and the event recorder. What must
-not: deciding what to write, and keeping what was read (:mod:`berth.informer` does). Neighbours:
-``berth.objects`` below; the scheduler, ``berth.informer`` and the embedded cluster's controllers
-above. Only this package knows aiohttp and kubernetes-asyncio.
+What lives here: the transport (connections, credentials, errors, discovery), what the scheduler
+writes with the bodies that kube-scheduler sends (``writes``, spec §2.11), and the event recorder
+(``events``). What must not: deciding what to write, and keeping what was read
+(:mod:`berth.informer` does). Neighbours: ``berth.objects`` below; the scheduler, ``berth.informer``
+and the embedded cluster's controllers above. Only this package knows aiohttp and
+kubernetes-asyncio.
 
 Decision (2026-11): bodies are built and answers read without kubernetes-asyncio's generated models;
 because they cost more than the requests they carry, and its Binding cannot read the answer to a

@@ -31,6 +31,9 @@ KEPT_METADATA = (
 DROPPED_METADATA = ("managedFields", "selfLink")
 """Not kept: there is no server-side apply yet, and nobody fills selfLink any more."""
 
+STATUS_WRITES = frozenset({"approval", "status"})
+"""Subresources that take the status only."""
+
 Change = Callable[[Object], Object]
 """Makes the proposed object, which says its type, of the current one: a PUT's body, a patch. The
 current one may become part of it."""
@@ -117,8 +120,9 @@ class Writes:
     ) -> Stored:
         """Replace an object by what *change* makes of it.
 
-        With *subresource* ``status`` only the status is taken from the result, with ``finalize``
-        only ``spec.finalizers``; else all but the status, where the kind has that subresource.
+        With one of :data:`STATUS_WRITES` only the status is taken from the result, with
+        ``finalize`` only ``spec.finalizers``; else all but the status, where the kind has that
+        subresource.
         Nothing is written when nothing changes. An object that waits for its last finalizer to go
         is gone after this.
         """
@@ -129,7 +133,7 @@ class Writes:
         new = _confined(resource, new, old, subresource)
         strategy = resource.strategy
         strategy.default(new)
-        if subresource == "status":
+        if subresource in STATUS_WRITES:
             _refuse(resource, name, strategy.validate_status(new, old))
         elif not subresource:
             self._admission.update(resource, new, self._store)
@@ -206,7 +210,7 @@ def _check_same(resource: ResourceType, metadata: Object, stored: Stored) -> Non
 
 def _confined(resource: ResourceType, new: Object, old: Object, subresource: str) -> Object:
     """Return *new* with what this request may not change put back as it was in *old*."""
-    if subresource == "status":
+    if subresource in STATUS_WRITES:
         confined = {key: value for key, value in old.items() if key != "status"}
         confined["metadata"] = dict(old["metadata"])
         return confined | ({"status": new["status"]} if new.get("status") is not None else {})

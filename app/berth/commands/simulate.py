@@ -15,14 +15,15 @@ from berth.config.errors import model_problems
 from berth.config.plugin_references import replace_references
 from berth.config.presets import PRESETS, preset
 from berth.flags.configuration import add_plugin_flags, known_plugins
+from berth.memory import collect_seldom
 from berth.offline.files import answer_all
 from berth.offline.simulate import simulate
 from berth.plugin_sources import KnownPlugins
-from berth.terminal import UsageError, positive, program, say_json
+from berth.terminal import UsageError, in_loop, positive, program, say_json
 from berth.whatif.answer import Answer
 from berth.whatif.engine import answer
 from berth.whatif.question import Question
-from berth.whatif.snapshot import load
+from berth.whatif.snapshot import Snapshot, load
 
 FITS, DOES_NOT_FIT = 0, 1
 """The exit statuses of an answer."""
@@ -267,11 +268,23 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
         question = Question.model_validate(asked)
     except ValidationError as exc:
         raise UsageError("\n".join(model_problems(exc))) from exc
+    collect_seldom()
     if given.snapshot is not None:
         return answer(question, load(given.snapshot), registry)
-    from berth.commands.listing import list_cluster
+    return answer(question, _listed(given.kubeconfig), registry)
 
-    return answer(question, list_cluster(given.kubeconfig), registry)
+
+def _listed(kubeconfig: str) -> Snapshot:
+    from berth.assembly.listed_snapshot import list_cluster
+
+    found: list[Snapshot] = []
+
+    async def listing() -> int:
+        found.append(await list_cluster(kubeconfig))
+        return 0
+
+    in_loop(listing())
+    return found[0]
 
 
 def _ask_scheduler(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:

@@ -12,8 +12,8 @@ from berth.config.errors import ConfigError
 from berth.config.types import KubeSchedulerConfiguration
 from berth.field_errors import join
 from berth.framework.handle import Handle
-from berth.framework.plugin_observer import PluginObserver
 from berth.framework.pod_info import forget_plugins
+from berth.metrics.plugin_observer import PluginObserver
 from berth.objects.pod import Pod
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
@@ -64,14 +64,21 @@ class LiveConfiguration:
         *,
         registry: Registry,
         handle: Handle,
-        observe: Callable[[str], PluginObserver],
+        observe: Callable[[str], PluginObserver] | None,
         clock: Clock,
+        adapt: Callable[[Profile], None] = lambda _profile: None,
     ) -> None:
-        """*observe* gives who looks on at the profile of a name. Raises ConfigError."""
+        """*observe* gives who looks on at the profile of a name, if anybody does.
+
+        Raises ConfigError.
+
+        *adapt* may change each profile that is made.
+        """
         self._registry = registry
         self._handle = handle
         self._observe = observe
         self._clock = clock
+        self._adapt = adapt
         self.current = config
         self.generation = 1
         """How many configurations have been in force."""
@@ -144,8 +151,11 @@ class LiveConfiguration:
         )
 
     def _build(self, config: KubeSchedulerConfiguration, registry: Registry) -> Profiles:
-        observers = {p.scheduler_name: self._observe(p.scheduler_name) for p in config.profiles}
+        names = [profile.scheduler_name for profile in config.profiles]
+        observers = {name: self._observe(name) for name in names} if self._observe else {}
         profiles = build_profiles(config, registry, self._handle, observers=observers)
+        for profile in profiles.values():
+            self._adapt(profile)
         return Profiles(profiles, observers)
 
     def _check_queue_sort(

@@ -17,7 +17,7 @@ one thing at a time, so that what comes of it is always the same.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -29,8 +29,10 @@ from berth.core.outside import Outside
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.profile.build import Registry
+from berth.profile.profile import Profile
+from berth.queue.heap import SortKey
 from berth.queue.scheduling_queue import SchedulingQueue
-from berth.scheduler.binding import Bindings
+from berth.scheduler.binding import Binding, Bindings
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
 from berth.scheduler.event_handlers import EventTimer, event_handlers
@@ -39,7 +41,7 @@ from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_one import Scheduler
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select
 from berth.scheduler.signatures import signature_profiles
 from berth.scheduler.with_extenders import ExtenderRound
 from berth.tasks import forever
@@ -57,8 +59,14 @@ class CoreOptions:
     """Seconds after which an unschedulable pod is tried again in any case."""
     uses_signatures: bool = True
     """Whether one failed attempt stands for all pods of the same signature."""
+    is_watched: bool = True
+    """Whether plugins are timed, and decisions are recorded with the best nodes."""
     select: Callable[[NodeTable], Select] | None = None
     """Makes what picks one of several best nodes; by default one is drawn."""
+    adapt_profile: Callable[[Profile], None] = lambda _profile: None
+    """Changes each profile once it is made."""
+    sort_key: SortKey | None = None
+    """Orders the queue in place of the QueueSort plugin."""
 
 
 DEFAULT_OPTIONS: Final = CoreOptions()
@@ -101,13 +109,18 @@ class SchedulerCore:
             config,
             registry=registry,
             handle=self.handle,
-            observe=lambda name: metrics.of_profile(name, clock=clock, rng=outside.rng.sampling),
+            observe=(
+                (lambda name: metrics.of_profile(name, clock=clock, rng=outside.rng.sampling))
+                if options.is_watched
+                else None
+            ),
             clock=clock,
+            adapt=options.adapt_profile,
         )
         profiles = self.live.profiles
         self.queue = SchedulingQueue(
             clock=clock,
-            sort_key=next(iter(profiles.values())).queue_sort.sort_key,
+            sort_key=options.sort_key or next(iter(profiles.values())).queue_sort.sort_key,
             pre_enqueue={name: profile.pre_enqueue for name, profile in profiles.items()},
             hints={
                 name: [*profile.queueing_hints(), *outside.extenders.queueing_hints()]
@@ -128,7 +141,7 @@ class SchedulerCore:
             scheduler_names=profiles if options.schedules else (),
             timer=EventTimer(clock.monotonic, metrics.handled_event),
         )
-        """Who is told of changes, by kind."""
+        """The handlers of changes, by kind."""
         self.failure_reporter = FailureReporter(
             queue=self.queue, pods=pods, reporter=api, clock=clock
         )
@@ -156,7 +169,11 @@ class SchedulerCore:
                 pods=pods,
                 rng=outside.rng.extenders,
             ),
-            decisions=Decisions(capacity=DECISIONS_KEPT, monotonic=clock.monotonic),
+            decisions=Decisions(
+                capacity=DECISIONS_KEPT,
+                monotonic=clock.monotonic,
+                ranks_nodes=options.is_watched,
+            ),
             bindings=bindings,
             preemptions=self.preemptions,
             binding_cycle=BindingCycle(
@@ -200,18 +217,26 @@ class SchedulerCore:
             ):
                 tasks.create_task(forever(name, run), name=name)
 
-    async def step(self) -> bool:
-        """Do the next thing to its end, pods first; False if there is nothing to do now.
+    async def schedule_next(self) -> Sequence[Binding] | None:
+        """Make the next attempt; return what is to be bound, or None if no pod is ready."""
+        queued = self.queue.pop()
+        if queued is None:
+            return None
+        if self.scheduler.apply_known_failure(queued):
+            return ()
+        return await self.scheduler.schedule_one(queued)
 
-        A pod is tried and bound, victims are evicted, work that a plugin started is done, or a
+    async def step(self) -> bool:
+        """Do the next thing to its end; False if there is nothing to do now.
+
+        Victims are evicted, a pod is tried and bound, work that a plugin started is done, or a
         failure is reported. Whatever waits for the clock waits.
         """
-        if (queued := self.queue.pop()) is not None:
-            if not self.scheduler.apply_known_failure(queued):
-                for binding in await self.scheduler.schedule_one(queued):
-                    await self.scheduler.binding_cycle.run(binding)
-        elif pending := self.preemptions.take():
+        if pending := self.preemptions.take():
             await self.preemptions.prepare_candidate(pending, self.queue)
+        elif (bindings := await self.schedule_next()) is not None:
+            for binding in bindings:
+                await self.scheduler.binding_cycle.run(binding)
         elif job := self.outside.api.background.take():
             await self.outside.api.background.do(job)
         else:

@@ -1,8 +1,7 @@
-"""Creates what manifests hold, in the embedded cluster; what is refused is told and skipped."""
+"""Creates the objects of manifests; rejected objects are reported and skipped."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +19,6 @@ WORKLOADS: Final = frozenset(
     )
 )  # fmt: skip
 """Kinds of pods, and of what makes pods."""
-GPU_NODES: Final = 3
 
 
 @dataclass(slots=True)
@@ -60,12 +58,9 @@ class Loader:
         """Create what a file holds, one by one."""
         await self._create(lambda: manifests.read(path), source=str(path))
 
-    async def load_sample(self, *, nodes: Iterable[str]) -> None:
-        """Create the sample workload, and keep the last few of *nodes* for its GPU pods."""
-        for name in list(nodes)[-GPU_NODES:]:
-            await self._dedicate(name)
-        text = files("berth.samples").joinpath("workload.yaml").read_text(encoding="utf-8")
-        await self._create(lambda: manifests.parse(text, source="sample"), source="sample")
+    async def load_text(self, text: str, *, source: str) -> None:
+        """Create what *text* holds, one by one."""
+        await self._create(lambda: manifests.parse(text, source=source), source=source)
 
     async def _create(
         self, read: Callable[[], Iterable[manifests.Manifest]], *, source: str
@@ -89,19 +84,6 @@ class Loader:
                 self.refused.objects += 1
                 self.refused.workloads += obj["kind"] in WORKLOADS
                 self._say(f"not loaded: {source}: {obj['kind']} {_name(obj)!r}: {_reason(exc)}")
-
-    async def _dedicate(self, node: str) -> None:
-        """Label and taint a node, as ``kubectl label`` and ``kubectl taint`` would."""
-        patch: dict[str, Any] = {
-            "metadata": {"labels": {"pool": "gpu"}},
-            "spec": {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]},
-        }
-        await self._client.request(
-            "PATCH",
-            f"/api/v1/nodes/{node}",
-            body=msgspec.json.encode(patch),
-            content_type="application/merge-patch+json",
-        )
 
 
 def _name(obj: manifests.Manifest) -> Any:

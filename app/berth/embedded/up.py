@@ -1,7 +1,6 @@
 """``berth up``: embedded cluster, hollow nodes and scheduler in one process, with a workload."""
 
 import asyncio
-import logging
 import random
 import resource
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -9,43 +8,32 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-import msgspec
-from starlette.types import ASGIApp
-
-from berth.addresses import LOOPBACK, UP_PORT
+from berth.addresses import UP_PORT
 from berth.assembly.applications import scheduler_application
-from berth.certificates import server_context
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
-from berth.cluster.access.users import KUBELETS, SCHEDULER
+from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
-from berth.config.options import DelegatingAuthenticationOptions, DelegatingAuthorizationOptions
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.display import display
+from berth.embedded.idleness import Idleness
 from berth.embedded.loading import Loader, Refused
-from berth.embedded.progress import Observer, Progress, Told
+from berth.embedded.progress import Observer, Progress
+from berth.embedded.sample import load_sample
+from berth.embedded.scheduler_port import scheduler_port
 from berth.embedded.verify import Verification, verify
-from berth.embedded.view import render
-from berth.http_server import HttpServer
 from berth.main import SchedulerService
 from berth.plugin_sources import KnownPlugins
 from berth.queue.sub_queues import SubQueue
-from berth.same_machine import SameMachine
-from berth.server.access.secure_serving import with_delegated_access
-from berth.tables import shown_live
 from berth.tasks import forever
 
-log = logging.getLogger(__name__)
-
-SAMPLE_NODES = 20
-LOOK_INTERVAL = 0.25
-LINES_EVERY = 8
-"""Without a terminal, what changed is written every so many looks."""
-QUIET_LOOKS = 3
-"""Idle for so many looks in a row: idle."""
+SAMPLE_NODES: Final = 20
+LOOK_INTERVAL: Final = 0.25
+"""Seconds between two looks at the progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +79,6 @@ class Up:
         self._clock = clock
         self._rng = rng
         self._say = say
-        self._loaded = asyncio.Event()
 
     async def run(self) -> int:
         """Run until interrupted, or until idle if so asked; return the exit status.
@@ -100,38 +87,43 @@ class Up:
         more than it can take; else 1. A pod that was refused has no node, nor have those of a
         refused workload, or of a file that could not be read. Other objects do not matter.
         """
-        cluster = self._cluster
+        cluster, clock, rng = self._cluster, self._clock, self._rng
         async with AsyncExitStack() as cleanup:
+
+            async def connect(user_agent: str, user: User = ADMIN) -> ApiClient:
+                client = await cluster.connect(user_agent, user=user)
+                cleanup.push_async_callback(client.close)
+                return client
+
             await cluster.start(self._options.port)
             cleanup.push_async_callback(cluster.stop)
-            client = await cluster.connect("berth-up")
-            cleanup.push_async_callback(client.close)
-            scheduler_client = await cluster.connect("berth-scheduler", user=SCHEDULER)
-            cleanup.push_async_callback(scheduler_client.close)
-            nodes_client = await cluster.connect("berth-kubelets", user=KUBELETS)
-            cleanup.push_async_callback(nodes_client.close)
-
+            client = await connect("berth-up")
             path = self._options.kubeconfig.absolute()
             cluster.write_kubeconfig(path)
             self._say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get pods -A")
             service = SchedulerService(
-                scheduler_client,
+                await connect("berth-scheduler", SCHEDULER),
                 self._config,
-                clock=self._clock,
-                rng=self._rng,
+                clock=clock,
+                rng=rng,
                 plugins=self._plugins,
             )
-            review_client = await cluster.connect("berth-reviews", user=SCHEDULER)
-            cleanup.push_async_callback(review_client.close)
-            answering = self._server(scheduler_application(service), review_client)
-            cleanup.push_async_callback(answering.stop)
-            await self._answer(answering)
-            service.add_server("secure", answering)
+            port = await cleanup.enter_async_context(
+                scheduler_port(
+                    scheduler_application(service),
+                    cluster,
+                    port=self._options.debug_port,
+                    clock=clock,
+                    say=self._say,
+                )
+            )
+            self._say_how_to_ask(port.url)
+            service.add_server("secure", port)
             kubelets = HollowKubelets(
-                nodes_client,
+                await connect("berth-kubelets", KUBELETS),
                 Settings(self._options.nodes, self._options.template),
-                clock=self._clock,
-                rng=self._rng,
+                clock=clock,
+                rng=rng,
             )
             loader = Loader(client, say=self._say)
             async with asyncio.TaskGroup() as tasks:
@@ -141,84 +133,48 @@ class Up:
                         ("controllers", cluster.run_controllers),
                         ("kubelets", kubelets.run),
                         ("scheduler", partial(self._schedule, service)),
-                        ("scheduler's endpoints", answering.run),
+                        ("scheduler's endpoints", port.run),
                     )
                 ]
-                background.append(
-                    tasks.create_task(self._load(loader, kubelets), name="load manifests")
+                loading = tasks.create_task(
+                    self._load(loader, client, kubelets), name="load manifests"
                 )
-                await self._watch(service, client)
+                background.append(loading)
+                await self._watch(service, client, loading)
                 verification = await verify(client)
                 self._summary(service, loader.refused, verification)
                 for task in background:
                     task.cancel()
         return 0 if verification.is_good and not loader.refused.lacks_pods else 1
 
-    def _server(self, application: ASGIApp, reviews: ApiClient) -> HttpServer:
-        """Return a server for those whom the cluster's own rules let use it.
-
-        It has the cluster's certificate, so that the kubeconfig is good for both.
-        """
-        pair = self._cluster.certificate
-        if pair is None:
-            return HttpServer(SameMachine(application))
-        access = with_delegated_access(
-            application,
-            DelegatingAuthenticationOptions(),
-            DelegatingAuthorizationOptions(),
-            tokens=reviews,
-            permissions=reviews,
-            clock=self._clock,
-        )
-        return HttpServer(access, tls=server_context(pair))
-
-    async def _answer(self, server: HttpServer) -> None:
-        """Have the scheduler's endpoints served, and say how to ask them."""
-        try:
-            await server.start(LOOPBACK, self._options.debug_port)
-        except OSError as exc:
-            self._say(f"--debug-port {self._options.debug_port}: {exc.strerror}; using another")
-            await server.start(LOOPBACK, 0)
-        is_default = server.url.endswith(f":{UP_PORT}")
+    def _say_how_to_ask(self, url: str) -> None:
+        is_default = url.endswith(f":{UP_PORT}")
         where = f"--kubeconfig {self._options.kubeconfig.absolute()}"
-        where += "" if is_default else f" --server {server.url}"
-        self._say(f"scheduler at {server.url}; try: berth explain {where} POD")
+        where += "" if is_default else f" --server {url}"
+        self._say(f"scheduler at {url}; try: berth explain {where} POD")
 
-    async def _load(self, loader: Loader, kubelets: HollowKubelets) -> None:
+    async def _load(self, loader: Loader, client: ApiClient, kubelets: HollowKubelets) -> None:
         await kubelets.registered.wait()
         if self._options.sample:
-            await loader.load_sample(nodes=self._options.template.names(self._options.nodes))
+            names = self._options.template.names(self._options.nodes)
+            await load_sample(loader, client, nodes=names)
         for path in self._options.load:
             await loader.load(path)
-        self._loaded.set()
 
-    async def _watch(self, service: SchedulerService, client: ApiClient) -> None:
+    async def _watch(
+        self, service: SchedulerService, client: ApiClient, loading: asyncio.Task[None]
+    ) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
         observer = Observer(cache=service.cache, queue=service.queue)
+        idleness = Idleness(service, client)
         title = f"berth up  {self._cluster.url}  --kubeconfig {self._options.kubeconfig}"
-        told = Told()
-        quiet = looks = 0
-        with shown_live() as screen:
-            while quiet < QUIET_LOOKS or not self._options.exit_when_idle:
+        with display(title=title, say=self._say) as shown:
+            while not idleness.is_reached:
                 await self._clock.sleep(LOOK_INTERVAL)
-                progress = self._look(observer, service, nodes=screen.height if screen else 0)
-                if screen is not None:
-                    size = (screen.width, screen.height)
-                    screen.show(render(progress, title=title, width=size[0], height=size[1]))
-                elif looks % LINES_EVERY == 0:
-                    self._say_all(told.lines(progress))
-                looks += 1
-                settled = (
-                    self._loaded.is_set()
-                    and service.is_idle
-                    and not progress.states["starting"]
-                    and not progress.states["stopping"]
-                )
-                if settled and self._options.exit_when_idle:
-                    settled = await _controllers_are_done(client)
-                quiet = quiet + 1 if settled else 0
-        if screen is None:
-            self._say_all(told.lines(progress))
+                progress = self._look(observer, service, nodes=shown.rows)
+                shown.show(progress)
+                if self._options.exit_when_idle and loading.done():
+                    await idleness.look(progress)
 
     def _say_all(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -250,33 +206,3 @@ class Up:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         self._say(f"{binding.scheduled} pods bound in {took:.1f} s ({rate}), peak {peak:.0f} MiB")
         self._say_all([*refused.lines(), *verification.lines()])
-
-
-class _Workload(msgspec.Struct):
-    spec: dict[str, Any] = {}
-    status: dict[str, Any] = {}
-    metadata: dict[str, Any] = {}
-
-
-class _Workloads(msgspec.Struct):
-    items: list[_Workload] = []
-
-
-async def _controllers_are_done(client: ApiClient) -> bool:
-    """Whether everything that makes pods all at once has as many as it should.
-
-    A StatefulSet may wait for ever with its second pod until the first has a node.
-    """
-    for path in (
-        "/apis/apps/v1/deployments",
-        "/apis/apps/v1/replicasets",
-        "/api/v1/replicationcontrollers",
-    ):
-        answer = msgspec.json.decode(await client.request("GET", path), type=_Workloads)
-        for workload in answer.items:
-            status, wanted = workload.status, workload.spec.get("replicas", 1)
-            if status.get("observedGeneration", 0) < workload.metadata.get("generation", 1):
-                return False
-            if status.get("replicas", 0) != wanted:
-                return False
-    return True

@@ -1,17 +1,18 @@
 """Says why: why a pod is pending, why it went where it went, and what would help.
 
-What lives here: what there is to tell (:mod:`~berth.explain.explanation`), judging a pod on the
-table as it is now, with all that stands in the way of every node and not only what came first, and
-the same as a table for people. What must not: deciding (``berth.scheduler``), rules of single
-plugins (they tell their own numbers, :mod:`berth.framework.explanation`), HTTP. Neighbours:
+What lives here: the explanation as data (:mod:`~berth.explain.explanation`), the evaluation of a
+pod on the table as it is now, with everything that each node is rejected for and not only what came
+first, and both as a table for people. What must not: deciding (``berth.scheduler``), rules of
+single plugins (they give their own numbers, :mod:`berth.framework.explanation`), HTTP. Neighbours:
 ``berth.scheduler`` (below), ``berth.server`` and ``berth.offline`` (ask).
 
-Which node missed by least is told by this order: nodes where all that stands in the way could be
+The nearest miss is the first in this order: nodes where all that stands in the way could be
 changed, then those where a plugin does not say, before those where something could not (their zone,
 hardware that they lack); fewer reasons first; then nodes where evicting pods can help before those
 where it cannot; then by the hardest change, room before a taint before a label before the pod
 itself; then by how much is missing in proportion to what is needed, summed over all objections;
 then by name. A node that nobody can change is never called the nearest miss.
 
-Everything here reads: the scheduler's rotation over nodes and its dice stay as they are.
+Everything here only reads: neither the scheduler's rotation over nodes nor its random sources
+change.
 """

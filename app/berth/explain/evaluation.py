@@ -1,6 +1,6 @@
-"""Evaluates one pod on a table as the scheduler would, and tells everything that it found."""
+"""Evaluates one pod on a table as the scheduler would, and reports everything that it finds."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from berth.explain.choice import choose, scores_of
@@ -15,7 +15,7 @@ from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.outcome import Failed, Outcome, Placed
-from berth.scheduler.schedule_pod import evaluate_pod
+from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.tasks import Steps, at_once
 
 
@@ -28,7 +28,7 @@ def evaluate(
     limit: int | None,
     notes: Iterable[str] = (),
 ) -> Judgement:
-    """Try *pod* on *nodes*, changing nothing, and tell about the *limit* best nodes; None: all.
+    """Try *pod* on *nodes*, changing nothing, and report the *limit* best nodes; None: all.
 
     Of equally good nodes the one with the smallest name is taken for the chosen one. PostFilter is
     not run.
@@ -46,35 +46,32 @@ def evaluate_in_steps(
     limit: int | None,
     notes: Iterable[str] = (),
 ) -> Steps[Judgement]:
-    """Do the same in steps, one for each node that there is something to tell of.
+    """Do the same in steps, one for each node that is reported.
 
     *nodes* must not change meanwhile.
     """
 
-    def smallest_name(rows: Sequence[int]) -> int:
-        return min(rows, key=nodes.name)
-
     cycle = Cycle(profile, pod, nodes, nominated)
-    outcome = evaluate_pod(cycle, select=smallest_name)
+    outcome = evaluate_pod(cycle, select=smallest_name(nodes))
     found, gang = outcome.found, cycle.state.gang
     is_refused = not isinstance(outcome, Placed)
     message = outcome.message if not isinstance(outcome, Placed) else ""
     error = outcome.message if isinstance(outcome, Failed) else ""
     if error and not len(found.candidates):
-        # Who had not rejected a node yet was not asked any more.
+        # The filters after the one that failed have not run.
         found = replace(found, feasible=nodes.no_rows())
     yield
     obstacles = Obstacles(cycle, found)
     yield
     wanted = len(nodes) if limit is None else limit
     num_feasible = int(found.feasible.sum())
-    told: list[NodeVerdict] = []
+    reported: list[NodeVerdict] = []
     for verdict in _fitting(outcome, found, cycle, wanted):
-        told.append(verdict)
+        reported.append(verdict)
         yield
     rejected = yield from obstacles.nearest(max(wanted - num_feasible, 1))
-    for row, held_against in rejected[: max(wanted - len(told), 0)]:
-        told.append(_rejected(obstacles, nodes, row, held_against))
+    for row, held_against in rejected[: max(wanted - len(reported), 0)]:
+        reported.append(_rejected(obstacles, nodes, row, held_against))
         yield
     findings = (yield from obstacles.sums()) if is_refused and not error else ()
     return Judgement(
@@ -84,13 +81,13 @@ def evaluate_in_steps(
         num_feasible=num_feasible,
         gang=gang.name if gang else "",
         error=error,
-        num_unjudged=_num_unjudged(found, nodes) if error and not num_feasible else 0,
+        num_unjudged=_num_not_evaluated(found, nodes) if error and not num_feasible else 0,
         failed_plugin=outcome.status.plugin if isinstance(outcome, Failed) and error else "",
         findings=findings,
         notes=(*notes, *_notes(outcome, gang)),
         choice=_choice(outcome, cycle) if isinstance(outcome, Placed) else None,
         nearest_miss=obstacles.miss(*rejected[0]) if is_refused and rejected else None,
-        nodes=tuple(told[:wanted]),
+        nodes=tuple(reported[:wanted]),
     )
 
 
@@ -109,20 +106,20 @@ def _fitting(
     outcome: Outcome, found: FeasibleNodes, cycle: Cycle, limit: int
 ) -> Iterator[NodeVerdict]:
     """Yield *limit* nodes that fit, those that were scored first."""
-    told = set()
+    reported = set()
     for score in _scores(outcome, cycle, limit=limit):
-        told.add(score.node)
+        reported.add(score.node)
         yield NodeVerdict(node=score.node, fits=True, score=score)
-    others = set(cycle.nodes.names(found.feasible.nonzero()[0].tolist())) - told
-    for name in sorted(others)[: limit - len(told)]:
+    others = set(cycle.nodes.names(found.feasible.nonzero()[0].tolist())) - reported
+    for name in sorted(others)[: limit - len(reported)]:
         yield NodeVerdict(node=name, fits=True)
 
 
-def _num_unjudged(found: FeasibleNodes, nodes: NodeTable) -> int:
-    judged = nodes.no_rows()
+def _num_not_evaluated(found: FeasibleNodes, nodes: NodeTable) -> int:
+    evaluated = nodes.no_rows()
     for code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING):
-        judged |= found.diagnosis.rows_with(code, nodes)
-    return int((nodes.exists & ~judged).sum())
+        evaluated |= found.diagnosis.rows_with(code, nodes)
+    return int((nodes.exists & ~evaluated).sum())
 
 
 def _rejected(
@@ -130,7 +127,7 @@ def _rejected(
 ) -> NodeVerdict:
     charged = found.charged(row)
     name = nodes.name(row)
-    if charged is None:  # an error ended the attempt before anybody judged this node
+    if charged is None:  # an error ended the attempt before this node was evaluated
         return NodeVerdict(node=name, fits=False)
     return NodeVerdict(
         node=name,

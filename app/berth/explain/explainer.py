@@ -25,10 +25,10 @@ from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.schedule_one import Scheduler
 from berth.tasks import Steps, at_once, in_turns, step_by_step
 
-HISTORY_TOLD: Final = 10
+HISTORY_SHOWN: Final = 10
 """Attempts of one pod; there may be more among all decisions."""
-GROUPS_TOLD: Final = 5
-"""Of a workload; replicas are mostly all alike, those with volumes of their own are not."""
+GROUPS_EXPLAINED: Final = 5
+"""Of a workload; replicas mostly have one signature, those with volumes of their own have none."""
 NODES_PER_TURN: Final = 20
 """A node takes a tenth of a millisecond or two."""
 AS_IF_UNGATED = "judged as if it were not gated"
@@ -59,7 +59,7 @@ class Explainer:
         self._schedules = schedules
 
     def explain(self, key: str, *, limit: int | None) -> Explanation | None:
-        """Tell everything about the pod ``namespace/name``, with the *limit* nearest nodes.
+        """Explain the pod ``namespace/name``, with the *limit* nearest nodes.
 
         None if there is no such pod, or it has finished.
         """
@@ -72,7 +72,7 @@ class Explainer:
     async def explain_workload_in_turns(
         self, namespace: str, workload: Workload, *, limit: int | None
     ) -> WorkloadExplanation | None:
-        """Tell about the pending pods of *workload*, one of those that are alike.
+        """Explain the pending pods of *workload*, one for each signature.
 
         None if no pod of it is known. Each explanation is true of its own beginning.
         """
@@ -86,19 +86,19 @@ class Explainer:
         async for some in in_turns(pending, piece=NODES_PER_TURN):
             for pod in some:
                 groups.setdefault(self._kind_of(pod), []).append(pod)
-        largest = sorted(groups.values(), key=len, reverse=True)[:GROUPS_TOLD]
-        told = []
+        largest = sorted(groups.values(), key=len, reverse=True)[:GROUPS_EXPLAINED]
+        explained = []
         for group in largest:
             explaining = self._explaining(group[0].key, limit, len(group) - 1, str(workload))
             found = await step_by_step(explaining, per_turn=NODES_PER_TURN)
             if found is not None:  # it has not been deleted meanwhile
-                told.append(found)
+                explained.append(found)
         return WorkloadExplanation(
             workload=str(workload),
             namespace=namespace,
             num_pods=len(pods),
             num_pending=len(pending),
-            pods=tuple(told),
+            pods=tuple(explained),
             num_left_out=len(pending) - sum(map(len, largest)),
         )
 
@@ -113,7 +113,7 @@ class Explainer:
         return where, rejectors, signature_of(PodInfo(pod)) or pod.key
 
     def _explaining(
-        self, key: str, limit: int | None, alike: int = 0, workload: str = ""
+        self, key: str, limit: int | None, num_others: int = 0, workload: str = ""
     ) -> Steps[Explanation | None]:
         pod = self._pods.get(key)
         if pod is None:
@@ -121,21 +121,21 @@ class Explainer:
         state = pod_state(
             pod, scheduler=self._scheduler, clock=self._clock, schedules=self._schedules
         )
-        history = self.decisions(key, limit=HISTORY_TOLD)
+        history = self.decisions(key, limit=HISTORY_SHOWN)
         profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
         will_be_tried = pod.metadata.deletion_timestamp is None or bool(state.node)
         judgement = None
         if profile and will_be_tried:
-            judgement = yield from self._judging(profile, pod, state.where, limit)
+            judgement = yield from self._evaluate(profile, pod, state.where, limit)
             judgement = _with_preemption(judgement, pod, history)
-        subject = Subject(key, age_of(pod, self._clock.now()), alike, workload)
+        subject = Subject(key, age_of(pod, self._clock.now()), num_others, workload)
         return Explanation(
             pod=key,
             uid=pod.metadata.uid,
             profile=pod.spec.scheduler_name,
             summary=summarize(subject, state, judgement, history),
             workload=workload,
-            stands_for=alike + 1,
+            stands_for=num_others + 1,
             state=state,
             judgement=judgement,
             history=tuple(history),
@@ -145,9 +145,9 @@ class Explainer:
         """Return recorded attempts, of *pod* or of all, the newest first."""
         kept = self._scheduler.decisions
         records = kept.all() if pod is None else kept.of(pod)
-        return [self.told(record) for record in records[::-1][:limit]]
+        return [self.past_decision(record) for record in records[::-1][:limit]]
 
-    def _judging(
+    def _evaluate(
         self, profile: Profile, pod: Pod, where: Whereabouts, limit: int | None
     ) -> Steps[Judgement]:
         cache, nominator = self._scheduler.cache, self._scheduler.queue.nominator
@@ -170,7 +170,7 @@ class Explainer:
             notes=notes,
         )
 
-    def told(self, record: DecisionRecord) -> PastDecision:
+    def past_decision(self, record: DecisionRecord) -> PastDecision:
         """Put a record into words."""
         ago = self._clock.monotonic() - record.at
         best = tuple(node_score(ranked, weights=record.weights) for ranked in record.top)

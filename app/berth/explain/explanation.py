@@ -240,6 +240,6 @@ class WorkloadExplanation(Told):
     num_pending: int
     """Those without a node."""
     pods: tuple[Explanation, ...]
-    """One pod for each group of pending ones that are alike, the largest group first."""
+    """One pod for each signature of pending ones, the most frequent first."""
     num_left_out: int = 0
     """How many pending pods none of these stands for, because there are too many groups."""

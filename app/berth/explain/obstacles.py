@@ -67,9 +67,9 @@ class Obstacles:
             self._verdicts = list(_all_verdicts(cycle.profile, self._state, cycle.pod, nodes))
 
     def charged(self, row: int) -> Status | None:
-        """Return what the node in *row* is charged to; None if it was not judged.
+        """Return what the node in *row* is charged to; None if it was not evaluated.
 
-        An error that ends the attempt is told of a node only where the plugin failed on it.
+        An error that ends the attempt counts for a node only where the plugin failed on it.
         """
         charged = self._found.status_of(row)
         if charged is None or charged.code is not Code.ERROR:
@@ -160,16 +160,16 @@ class Obstacles:
 
     def sums(self) -> Steps[tuple[str, ...]]:
         """Return what plugins say of all the nodes together that they keep the pod off."""
-        told = []
+        sums = []
         for name, verdict in self._verdicts:
             plugin, where = self._filters[name], verdict.rejected()
             if where is None or not isinstance(plugin, SumsUp):
                 continue
             try:
-                told.append((yield from plugin.sum_up(self._state, self._pod, self._nodes, where)))
+                sums.append((yield from plugin.sum_up(self._state, self._pod, self._nodes, where)))
             except Exception:  # a plugin's bug costs the clause only
                 log.exception("a plugin cannot sum up", extra={"plugin": name})
-        return tuple(filter(None, told))
+        return tuple(filter(None, sums))
 
     def _beside_nominated(self, row: int) -> Iterator[Obstacle]:
         """Yield what is in the way on *row* beside the pods nominated there (spec §2.5)."""
@@ -224,9 +224,9 @@ def _details(
     if not isinstance(plugin, Explains):
         return ()
     try:
-        told: tuple[object, ...] = tuple(plugin.explain(state, pod, nodes, row))
-        details = tuple(each for each in told if isinstance(each, Detail))
-        if len(details) < len(told):
+        given: tuple[object, ...] = tuple(plugin.explain(state, pod, nodes, row))
+        details = tuple(each for each in given if isinstance(each, Detail))
+        if len(details) < len(given):
             raise TypeError("a Detail is needed")
         return details
     except Exception:  # a plugin's bug costs the details only
@@ -244,7 +244,7 @@ class Hold(IntEnum):
 
 
 class Distance(NamedTuple):
-    """How far a node is from fitting, to be compared; the order is told in the package."""
+    """How far a node is from fitting, to be compared; the package gives the order."""
 
     hold: Hold
     """That of the firmest obstacle."""
@@ -258,7 +258,7 @@ class Distance(NamedTuple):
 
 
 def _distance(obstacles: tuple[Obstacle, ...]) -> Distance:
-    """Say how far a node is that *obstacles* keep the pod off; without any it was not judged.
+    """Say how far a node is that *obstacles* keep the pod off; without any it was not evaluated.
 
     An objection without details counts as if all of something were missing; whether it could be
     changed is not known, unless the plugin says that evicting pods may help.

@@ -28,15 +28,15 @@ class Subject(NamedTuple):
     pod: str
     age: float | None = None
     """Seconds since the pod was created, if that is known."""
-    alike: int = 0
+    num_others: int = 0
     """So many others of ``workload`` are in the same place for the same reason."""
     workload: str = ""
 
     @property
     def pending(self) -> str:
         """Return "shop/web has been pending for 12m", or the like of several."""
-        if self.alike:
-            more = f"{self.pod} and {self.alike} more of {self.workload}"
+        if self.num_others:
+            more = f"{self.pod} and {self.num_others} more of {self.workload}"
             return f"{more} {self._since('have', 'are')}"
         return f"{self.pod} {self._since('has', 'is')}"
 

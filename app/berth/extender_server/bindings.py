@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from berth.cache.cache import Cache, CacheError
-from berth.client import pods
 from berth.client.api import Api
 from berth.client.errors import ApiError
+from berth.client.writes import pods
 from berth.clock import Clock
-from berth.extender_server.asked_nodes import named
-from berth.extender_server.judging import filter_nodes
-from berth.extender_server.wire import BindingQuestion
+from berth.extender_server.candidate_nodes import named
+from berth.extender_server.evaluation import filter_nodes
+from berth.extender_server.wire import ExtenderBindingArgs
 from berth.framework.events import ASSIGNED_POD_DELETE
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import ObjectMeta
@@ -91,7 +91,7 @@ class Bindings:
     async def bind(
         self,
         profile: Profile,
-        asked: BindingQuestion,
+        asked: ExtenderBindingArgs,
         *,
         nominated: Callable[[], NominatedPods],
         gone: asyncio.Future[None],
@@ -178,7 +178,7 @@ class Bindings:
             if where != assumed.pod.node_name:
                 self._give_back(assumed)
 
-    async def _pod(self, asked: BindingQuestion) -> Pod | None:
+    async def _pod(self, asked: ExtenderBindingArgs) -> Pod | None:
         """Return the pod as the watch told, or, as that may be late, as the API server has it."""
         known = self._pod_lookup(f"{asked.namespace}/{asked.name}")
         if known is not None and known.metadata.uid == asked.uid:

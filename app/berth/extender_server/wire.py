@@ -2,7 +2,7 @@
 
 Questions are read as Go's encoding/json does: names in any case, unknown fields skipped, ``null``
 the same as nothing. Answers are spelled as the Go types are, and nothing is left out. Nothing in
-them is looked at that is not needed: thousands of nodes may be in one question.
+them is looked at that is not needed: thousands of nodes may be in one request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,11 @@ _LONGEST_ENTRY: Final = MAX_SUBDOMAIN + 16
 """Bytes of a name in an array, with quotes, a comma and some space."""
 
 
-class QuestionError(Exception):
+class ExtenderArgsError(Exception):
     """A question that cannot be read; the message names the field and what is wrong with it."""
 
 
-class Question(NamedTuple):
+class ExtenderArgs(NamedTuple):
     """``ExtenderArgs``: of the two, one is there."""
 
     pod: Pod
@@ -42,14 +42,14 @@ class Question(NamedTuple):
     """A JSON array, see :func:`read_names`: the same comes again and again."""
 
 
-class PreemptionQuestion(NamedTuple):
+class ExtenderPreemptionArgs(NamedTuple):
     """``ExtenderPreemptionArgs``, in either form: the uids of the victims, by node."""
 
     pod: Pod
     victims: dict[str, list[str]]
 
 
-class BindingQuestion(NamedTuple):
+class ExtenderBindingArgs(NamedTuple):
     """``ExtenderBindingArgs``."""
 
     namespace: str
@@ -67,7 +67,7 @@ class NodeList(msgspec.Struct, frozen=True, gc=False):
     metadata: dict[str, str] = {}
 
 
-class FilterResult(_GoStruct, frozen=True, gc=False):
+class ExtenderFilterResult(_GoStruct, frozen=True, gc=False):
     """``ExtenderFilterResult``: nodes in the form in which they were asked about."""
 
     nodes: NodeList | None = None
@@ -83,21 +83,21 @@ class HostPriority(_GoStruct, frozen=True, gc=False):
     score: int
 
 
-class PreemptionResult(_GoStruct, frozen=True, gc=False):
+class ExtenderPreemptionResult(_GoStruct, frozen=True, gc=False):
     node_name_to_meta_victims: dict[str, MetaVictims]
 
 
-class BindingResult(_GoStruct, frozen=True, gc=False):
+class ExtenderBindingResult(_GoStruct, frozen=True, gc=False):
     error: str = ""
 
 
-def read_question(body: bytes) -> Question:
-    """Read what filter and prioritize are asked. Raises QuestionError."""
+def read_args(body: bytes) -> ExtenderArgs:
+    """Read what filter and prioritize are asked. Raises ExtenderArgsError."""
     said = _fields("body", body)
     nodes, names = said.get("nodes"), said.get("nodenames")
     if nodes is None and names is None:
-        raise QuestionError("neither Nodes nor NodeNames is given")
-    return Question(
+        raise ExtenderArgsError("neither Nodes nor NodeNames is given")
+    return ExtenderArgs(
         _pod(said),
         None if nodes is None else _items(nodes),
         None if names is None else bytes(names),
@@ -105,14 +105,14 @@ def read_question(body: bytes) -> Question:
 
 
 def read_names(names: bytes, *, most: int) -> list[str]:
-    """Read the node names of a question, of which there may be *most*. Raises QuestionError."""
+    """Read the node names of a question, of which there may be *most*. Raises ExtenderArgsError."""
     if len(names) > most * _LONGEST_ENTRY or names.count(b",") >= most:
-        raise QuestionError(f"NodeNames: more than {most} nodes")
+        raise ExtenderArgsError(f"NodeNames: more than {most} nodes")
     return _value("NodeNames", names, list[str])
 
 
-def read_preemption_question(body: bytes) -> PreemptionQuestion:
-    """Read what preempt is asked. Raises QuestionError."""
+def read_preemption_args(body: bytes) -> ExtenderPreemptionArgs:
+    """Read what preempt is asked. Raises ExtenderArgsError."""
     said = _fields("body", body)
     for name in ("NodeNameToMetaVictims", "NodeNameToVictims"):
         raw = said.get(name.lower())
@@ -121,32 +121,32 @@ def read_preemption_question(body: bytes) -> PreemptionQuestion:
             victims = {
                 node: _uids(f"{name}[{node!r:.100}]", each) for node, each in of_node.items()
             }
-            return PreemptionQuestion(_pod(said), victims)
-    raise QuestionError("neither NodeNameToVictims nor NodeNameToMetaVictims is given")
+            return ExtenderPreemptionArgs(_pod(said), victims)
+    raise ExtenderArgsError("neither NodeNameToVictims nor NodeNameToMetaVictims is given")
 
 
-def read_binding_question(body: bytes) -> BindingQuestion:
-    """Read what bind is asked; every field must be there. Raises QuestionError."""
+def read_binding_args(body: bytes) -> ExtenderBindingArgs:
+    """Read what bind is asked; every field must be there. Raises ExtenderArgsError."""
     said = _fields("body", body)
     values = []
     for name in ("PodNamespace", "PodName", "PodUID", "Node"):
         value = _value(name, said[name.lower()], str) if name.lower() in said else ""
         if not value:
-            raise QuestionError(f"{name} is missing")
+            raise ExtenderArgsError(f"{name} is missing")
         if name != "PodUID" and not is_subdomain(value):  # it becomes a part of a path
-            raise QuestionError(f"{name}: {value!r:.100}: not a name")
+            raise ExtenderArgsError(f"{name}: {value!r:.100}: not a name")
         values.append(value)
-    return BindingQuestion(*values)
+    return ExtenderBindingArgs(*values)
 
 
 def _pod(said: Mapping[str, msgspec.Raw]) -> Pod:
     if "pod" not in said:
-        raise QuestionError("Pod is missing")
+        raise ExtenderArgsError("Pod is missing")
     if len(memoryview(said["pod"])) > LARGEST_POD:
-        raise QuestionError(f"Pod: larger than {LARGEST_POD} bytes")
+        raise ExtenderArgsError(f"Pod: larger than {LARGEST_POD} bytes")
     pod = _value("Pod", said["pod"], Pod)
     if not pod.metadata.name:
-        raise QuestionError("Pod.metadata.name is missing")
+        raise ExtenderArgsError("Pod.metadata.name is missing")
     return pod
 
 
@@ -167,7 +167,7 @@ def _uids(where: str, victims: msgspec.Raw) -> list[str]:
         if "metadata" in pod:
             pod = _fields(f"{where}[{i}].metadata", pod["metadata"])
         if "uid" not in pod:
-            raise QuestionError(f"{where}[{i}] has no uid")
+            raise ExtenderArgsError(f"{where}[{i}] has no uid")
         found.append(_value(f"{where}[{i}].uid", pod["uid"], str))
     return found
 
@@ -177,7 +177,7 @@ def _fields(where: str, raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
     try:
         said = _decode_object(raw) or {}
     except UNREADABLE as exc:
-        raise QuestionError(f"{where}: {exc}") from exc
+        raise ExtenderArgsError(f"{where}: {exc}") from exc
     return {name.lower(): value for name, value in said.items() if memoryview(value)[:4] != _NULL}
 
 
@@ -185,5 +185,5 @@ def _value(where: str, raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     try:
         value: T = msgspec.json.decode(raw, type=kind)
     except UNREADABLE as exc:
-        raise QuestionError(f"{where}: {exc}") from exc
+        raise ExtenderArgsError(f"{where}: {exc}") from exc
     return value

@@ -1,9 +1,10 @@
-"""The contract: all that a plugin may know.
+"""The contract between the scheduler and its plugins; :mod:`berth.plugin` is its public part.
 
-What lives here: the plugin interfaces, the columns that plugins judge (:class:`NodeTable`), the
-pods they judge for (:class:`PodInfo`), their answers (:class:`Status`, :class:`Verdict`, scores)
-and what they are handed (:class:`CycleState`, :class:`Handle`). What must not: anything that runs
-plugins (``berth.profile``), that owns state (``berth.cache``, ``berth.queue``) or does I/O.
+What lives here: the extension points (``interface``), the nodes as columns (``node_table`` and what
+it is made of), pods (``pod_info``), what plugins answer (``status``, ``verdict``, ``diagnosis``),
+and what they are given (``cycle_state``, ``handle``, ``listers``, ``writes``). What must not:
+anything that runs plugins (``berth.profile``), that owns state (``berth.cache``, ``berth.queue``),
+that does I/O, or that only plugins use (``berth_plugins``).
 
 Decision (2026-11): a mask covers all slots of a table, dead ones too, because a boolean operation
 over 5,000 slots costs 1 µs and indirection would cost more; instead of compacting tables per cycle.

@@ -62,6 +62,7 @@ class CycleState:
         """Whether each plugin is timed in this cycle (spec §2.1)."""
 
     def write(self, key: str, value: Any) -> None:
+        """Remember *value* under *key* until the attempt ends."""
         self._data[key] = value
 
     def read(self, key: str) -> Any:
@@ -69,6 +70,7 @@ class CycleState:
         return self._data[key]
 
     def get(self, key: str) -> Any | None:
+        """Return what was written under *key*; None if nothing was."""
         return self._data.get(key)
 
     def clone(self) -> "CycleState":

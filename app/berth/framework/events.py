@@ -67,6 +67,7 @@ class ClusterEvent:
 
     @property
     def is_wildcard(self) -> bool:
+        """Whether it stands for all changes of everything."""
         return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
 
     def matches(self, incoming: "ClusterEvent") -> bool:
@@ -91,14 +92,14 @@ class ClusterEvent:
         )
 
 
-class Hint(Enum):
+class QueueingHint(Enum):
     """What a queueing hint answers."""
 
     SKIP = "QueueSkip"
     QUEUE = "Queue"
 
 
-QueueingHint = Callable[[Pod, Any, Any], Hint]
+QueueingHintFn = Callable[[Pod, Any, Any], QueueingHint]
 """``hint(waiting pod, old object, new object)``: may this event make the pod schedulable?
 The object is None where there is none (old on add, new on delete)."""
 
@@ -108,7 +109,7 @@ class ClusterEventWithHint:
     """A registration: the pattern, and the hint that narrows it (None: always queue)."""
 
     event: ClusterEvent
-    hint: QueueingHint | None = None
+    hint: QueueingHintFn | None = None
 
 
 ALL_EVENTS = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)

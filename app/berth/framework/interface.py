@@ -2,7 +2,7 @@
 
 Every method says who calls it and which answers are legal. What is sync runs inside a scheduling
 attempt: no I/O, no waiting, nothing kept from the table. What is async runs in the pod's binding
-task, after the room was claimed.
+task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
@@ -79,7 +79,8 @@ class EnqueueExtensions(Plugin):
     """
 
     @abstractmethod
-    def events_to_register(self) -> Sequence[ClusterEventWithHint]: ...
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events, each with a hint that may say that it does not help a pod."""
 
 
 class QueueSortPlugin(Plugin):
@@ -100,7 +101,7 @@ class PreFilterResult:
 
 
 class PreFilterPlugin(Plugin):
-    """Looks at pod and cluster once per attempt, before any node is judged."""
+    """Looks at pod and cluster once per attempt, before any node is filtered."""
 
     @abstractmethod
     def pre_filter(
@@ -145,7 +146,7 @@ class FilterPlugin(Plugin):
         """Say which rows of *nodes* cannot take *pod*, and why.
 
         Judge the table that is given, never the cache: preemption passes some rows without some of
-        their pods. Rows that are dead or not in ``state.feasible`` may be judged or not; nobody
+        their pods. Rows that are dead or not in ``state.feasible`` may be rejected or not; nobody
         looks.
         Legal codes: UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING, ERROR.
         """
@@ -226,10 +227,11 @@ class ScorePlugin(Plugin):
 
 
 class ReservePlugin(Plugin):
-    """Claims things in memory when a node was chosen, and gives them back on failure."""
+    """Takes in memory what the pod needs on its node, and gives it back on failure."""
 
     @abstractmethod
-    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None: ...
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Take in memory what the pod needs on the node; a Status fails the attempt."""
 
     @abstractmethod
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -257,21 +259,24 @@ class PreBindPlugin(Plugin):
         """Return SKIP when :meth:`pre_bind` would have nothing to do."""
 
     @abstractmethod
-    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None: ...
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Return None when the work is done; any Status fails the binding."""
 
 
 class BindPlugin(Plugin):
     """Writes the binding; SKIP leaves it to the next plugin."""
 
     @abstractmethod
-    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None: ...
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Return None when the pod is bound, SKIP for the next plugin, or why it failed."""
 
 
 class PostBindPlugin(Plugin):
     """Told after a successful bind."""
 
     @abstractmethod
-    async def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None: ...
+    async def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Take note that the pod is bound; nothing can be undone any more."""
 
 
 EXTENSION_POINTS: dict[str, type[Plugin]] = {

@@ -13,6 +13,7 @@ from berth.objects.node import Node
 from berth.objects.partial import Unread, read_partly
 from berth.objects.partial_objects import PartRule, no_part, part_of_node, part_of_pod
 from berth.objects.pod import Pod
+from berth.objects.raw import decoder
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -46,6 +47,16 @@ class Kind(Generic[T]):
         _, _, version_and_plural = self.path.lstrip("/").partition("/")
         return version_and_plural.rpartition("/")[0]
 
+    @property
+    def group(self) -> str:
+        """The API group, empty for the core."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def resource(self) -> str:
+        """The kind in paths and roles, such as ``pods``."""
+        return self.path.rpartition("/")[2]
+
     @cached_property
     def decode(self) -> Callable[[bytes], T]:
         """Decodes the JSON of one object, and keeps it where the type has a field ``raw`` for it.
@@ -54,10 +65,7 @@ class Kind(Generic[T]):
         """
         if self.decoder is not None:
             return self.decoder
-        decode = self.decode_bare
-        if not self.keeps_raw:
-            return decode
-        return lambda data: msgspec.structs.replace(decode(data), raw=bytes(data))
+        return decoder(self.type) if self.keeps_raw else self.decode_bare
 
     @cached_property
     def decode_bare(self) -> Callable[[bytes], T]:

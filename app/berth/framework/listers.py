@@ -80,9 +80,9 @@ class Followers(Generic[T]):
 
 
 class Lister(Generic[T]):
-    """All objects of one kind. Fed by whoever watches; plugins only read.
+    """All objects of one kind. Plugins only read it.
 
-    It has the shape of an informer's handler, so that a watch can feed it directly.
+    It is an event handler of its kind, so that a watch can feed it directly.
     """
 
     __slots__ = ("_by_namespace", "_followers", "version")
@@ -101,6 +101,7 @@ class Lister(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
+        """Whether there is no object at all."""
         return not self._by_namespace
 
     def in_namespace(self, namespace: str = "") -> Mapping[str, T]:
@@ -126,6 +127,7 @@ class Lister(Generic[T]):
             change(None, obj)
 
     def on_add(self, obj: T) -> None:
+        """Take in an object; plugins must not call this."""
         meta = obj.metadata
         objects = self._by_namespace.setdefault(meta.namespace, {})
         old = objects.get(meta.name)
@@ -133,9 +135,11 @@ class Lister(Generic[T]):
         self._changed(old, obj)
 
     def on_update(self, _old: T, new: T) -> None:
+        """Replace an object; plugins must not call this."""
         self.on_add(new)
 
     def on_delete(self, obj: T) -> None:
+        """Take an object out; plugins must not call this."""
         meta = obj.metadata
         objects = self._by_namespace.get(meta.namespace, {})
         old = objects.pop(meta.name, None)

@@ -18,16 +18,19 @@ class NodeInfo:
 
     @property
     def node(self) -> Node:
+        """The API object."""
         node = self._nodes.nodes[self.row]
         assert node is not None, f"row {self.row} is empty"
         return node
 
     @property
     def name(self) -> str:
+        """``metadata.name`` of the node."""
         return self.node.metadata.name
 
     @property
     def labels(self) -> Mapping[str, str]:
+        """``metadata.labels`` of the node."""
         return self.node.metadata.labels
 
     @property

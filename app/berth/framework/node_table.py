@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from berth.framework.image_states import ImageStates
 from berth.framework.label_columns import LabelColumns
+from berth.framework.node_columns import NodeColumns
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_counters import PodCounters
 from berth.framework.pod_info import PodInfo, PodTemplate
@@ -69,55 +70,24 @@ class NodeTable:
         self._free: list[int] = []
         self._kept: dict[Hashable, Any] = {}
         self._row_memo = RowMemo()
-        self._allocate(_FIRST_CAPACITY)
-
-    def _allocate(self, capacity: int) -> None:
-        """Make all columns *capacity* slots long, keeping what they hold."""
-        self._capacity = capacity
-        kinds = len(self.resources)
-        columns = vars(self)
-        for name, shape, dtype in (
-            ("_exists", (capacity,), np.bool_),
-            ("_unschedulable", (capacity,), np.bool_),
-            ("_taint_set", (capacity,), np.intp),
-            ("_allocatable", (kinds, capacity), np.int64),
-            ("_requested", (kinds, capacity), np.int64),
-            ("_non_zero_requested", (2, capacity), np.int64),
-            ("_allowed_pods", (capacity,), np.int64),
-            ("_pod_count", (capacity,), np.int64),
-            ("_generation", (capacity,), np.int64),
-        ):
-            grown = np.zeros(shape, dtype)
-            if name in columns:
-                old = columns[name]
-                grown[tuple(slice(0, length) for length in old.shape)] = old
-            columns[name] = grown
+        self._columns = NodeColumns.zeros(_FIRST_CAPACITY, resources=len(self.resources))
 
     # Columns. Each is a view of the slots in use.
 
-    _exists: Mask
-    _unschedulable: Mask
-    _taint_set: NDArray[np.intp]
-    _allocatable: Ints
-    _requested: Ints
-    _non_zero_requested: Ints
-    _allowed_pods: Ints
-    _pod_count: Ints
-    _generation: Ints
-
     @property
     def exists(self) -> Mask:
-        return self._exists[: self.size]
+        """The rows that hold a node; the others are free slots."""
+        return self._columns.exists[: self.size]
 
     @property
     def unschedulable(self) -> Mask:
         """``spec.unschedulable``."""
-        return self._unschedulable[: self.size]
+        return self._columns.unschedulable[: self.size]
 
     @property
     def taint_set(self) -> NDArray[np.intp]:
         """Index of the node's taints in ``taint_sets``."""
-        return self._taint_set[: self.size]
+        return self._columns.taint_set[: self.size]
 
     @property
     def taint_sets(self) -> Sequence[TaintSet]:
@@ -127,30 +97,32 @@ class NodeTable:
     @property
     def allocatable(self) -> Ints:
         """Shape (resources, slots)."""
-        return self._allocatable[:, : self.size]
+        return self._columns.allocatable[:, : self.size]
 
     @property
     def requested(self) -> Ints:
         """Sum of the effective requests of the pods on each node; shape (resources, slots)."""
-        return self._requested[:, : self.size]
+        return self._columns.requested[:, : self.size]
 
     @property
     def non_zero_requested(self) -> Ints:
         """CPU and memory with defaults for pods that request none; shape (2, slots)."""
-        return self._non_zero_requested[:, : self.size]
+        return self._columns.non_zero_requested[:, : self.size]
 
     @property
     def allowed_pods(self) -> Ints:
-        return self._allowed_pods[: self.size]
+        """How many pods each node takes."""
+        return self._columns.allowed_pods[: self.size]
 
     @property
     def pod_count(self) -> Ints:
-        return self._pod_count[: self.size]
+        """How many pods are on each node, assumed ones included."""
+        return self._columns.pod_count[: self.size]
 
     @property
     def generation(self) -> Ints:
         """Bumped on every change of a row; values are unique over the life of the table."""
-        return self._generation[: self.size]
+        return self._columns.generation[: self.size]
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -162,14 +134,17 @@ class NodeTable:
         return len(self.row_of)
 
     def name(self, row: int) -> str:
+        """Return the name of the node in *row*, which must hold one."""
         name = self._names[row]
         assert name, f"row {row} is empty"
         return name
 
     def names(self, rows: Iterable[int]) -> Iterator[str]:
+        """Yield the names of the nodes in *rows*."""
         return (self.name(int(row)) for row in rows)
 
     def no_rows(self) -> Mask:
+        """Return a new mask in which no row is marked."""
         return np.zeros(self.size, bool)
 
     def rows_named(self, names: Iterable[str]) -> Mask:
@@ -203,8 +178,8 @@ class NodeTable:
             row = self._free.pop()
         else:
             row = self.size
-            if row == self._capacity:
-                self._allocate(2 * self._capacity)
+            if row == self._columns.slots:
+                self._grow(2 * row)
             self.size += 1
             self.nodes.append(None)
             self._names.append("")
@@ -214,7 +189,7 @@ class NodeTable:
         self.row_of[node.metadata.name] = row
         self._names[row] = node.metadata.name
         self.pods[row] = {} if pods is None else pods
-        self._exists[row] = True
+        self._columns.exists[row] = True
         self.set_node(row, node)
         for pod in self.pods[row].values():
             self._count(row, pod, 1)
@@ -228,16 +203,17 @@ class NodeTable:
             return
         self._kept.clear()
         capacity = node_allocatable(node)
-        self._unschedulable[row] = node.spec.unschedulable
+        columns = self._columns
+        columns.unschedulable[row] = node.spec.unschedulable
         self._set_taints(row, node.spec.taints)
-        self._allowed_pods[row] = capacity.allowed_pods
-        self._allocatable[:, row] = 0
-        self._allocatable[CPU, row] = capacity.milli_cpu
-        self._allocatable[MEMORY, row] = capacity.memory
-        self._allocatable[EPHEMERAL_STORAGE, row] = capacity.ephemeral_storage
+        columns.allowed_pods[row] = capacity.allowed_pods
+        columns.allocatable[:, row] = 0
+        columns.allocatable[CPU, row] = capacity.milli_cpu
+        columns.allocatable[MEMORY, row] = capacity.memory
+        columns.allocatable[EPHEMERAL_STORAGE, row] = capacity.ephemeral_storage
         for name, amount in capacity.scalars.items():
-            index = self._resource_index(name)  # may replace the column
-            self._allocatable[index, row] = amount
+            index = self._resource_index(name)  # may replace the columns
+            self._columns.allocatable[index, row] = amount
         self.labels.set_row(row, node.metadata.labels)
         self.images.set_row(row, old.status.images if old else (), node.status.images)
         self._touch(row)
@@ -256,11 +232,7 @@ class NodeTable:
         del self.row_of[node.metadata.name]
         self.nodes[row], self._names[row] = None, ""
         self.pods[row] = {}
-        for column in (self._exists, self._unschedulable, self._allowed_pods):
-            column[row] = 0
-        for matrix in (self._allocatable, self._requested, self._non_zero_requested):
-            matrix[:, row] = 0
-        self._pod_count[row] = 0
+        self._columns.clear(row)
         self._touch(row)
         self._free.append(row)
 
@@ -326,12 +298,12 @@ class NodeTable:
         """Count each pod as :meth:`_count` does."""
         # Column by column: in one dimension ufunc.at is several times faster.
         for columns, amounts in (
-            (self._requested, pods.native_requests),
-            (self._non_zero_requested, pods.non_zero_requests),
+            (self._columns.requested, pods.native_requests),
+            (self._columns.non_zero_requested, pods.non_zero_requests),
         ):
             for column, amount in zip(columns, amounts * sign, strict=False):
                 np.add.at(column, index, amount)
-        np.add.at(self._pod_count, index, sign)
+        np.add.at(self._columns.pod_count, index, sign)
         special = pods.is_special
         if special.any():
             for row, pod in zip(index[special].tolist(), pods.take(special), strict=True):
@@ -340,20 +312,20 @@ class NodeTable:
             count = self.pod_counters.add if sign > 0 else self.pod_counters.remove
             for row, pod in zip(index.tolist(), pods, strict=True):
                 count(row, pod)
-        self._generation[index] = np.arange(len(index)) + (self.last_generation + 1)
+        self._columns.generation[index] = np.arange(len(index)) + (self.last_generation + 1)
         self.last_generation += len(index)
 
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:
-        template = pod.template
+        template, columns = pod.template, self._columns
         native, non_zero = template.columns
         if sign > 0:
             # Whole-array arithmetic: it wraps silently, where NumPy's scalars would warn.
-            self._requested[:3, row] += native
-            self._non_zero_requested[:, row] += non_zero
+            columns.requested[:3, row] += native
+            columns.non_zero_requested[:, row] += non_zero
         else:
-            self._requested[:3, row] -= native
-            self._non_zero_requested[:, row] -= non_zero
-        self._pod_count[row] += sign
+            columns.requested[:3, row] -= native
+            columns.non_zero_requested[:, row] -= non_zero
+        columns.pod_count[row] += sign
         self._count_special(row, template, sign)
         if sign > 0:
             self.pod_counters.add(row, pod)
@@ -365,27 +337,31 @@ class NodeTable:
         """Count what few pods have: other resources than the native ones, and host ports."""
         for name, amount in template.requested.scalars.items():
             index = self._resource_index(name)
-            self._requested[index : index + 1, row] += sign * amount
+            self._columns.requested[index : index + 1, row] += sign * amount
         if template.host_ports:
             change = self.ports.add if sign > 0 else self.ports.remove
             change(row, template.host_ports)
 
     def _touch(self, row: int) -> None:
         self.last_generation += 1
-        self._generation[row] = self.last_generation
+        self._columns.generation[row] = self.last_generation
 
     def _resource_index(self, name: str) -> int:
         index = self.resources.get(name)
         if index is None:
             index = self.resources[name] = len(self.resources)
-        if index >= len(self._allocatable):
-            self._allocate(self._capacity)
+        if index >= len(self._columns.allocatable):
+            self._grow(self._columns.slots)
         return index
+
+    def _grow(self, slots: int) -> None:
+        self._columns = self._columns.grown(slots, resources=len(self.resources))
 
     def _set_taints(self, row: int, taints: TaintSet) -> None:
         if self._shares_taint_sets:
             self._taint_sets, self._shares_taint_sets = self._taint_sets.copy(), False
-        self._taint_set[row] = self._taint_sets.exchange(int(self._taint_set[row]), taints)
+        of_row = self._columns.taint_set
+        of_row[row] = self._taint_sets.exchange(int(of_row[row]), taints)
 
     def per_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
         """Return one value per slot, of which only those of changed rows are computed again.
@@ -404,7 +380,8 @@ class NodeTable:
         """
         index = np.fromiter(rows, np.intp)
         part = object.__new__(NodeTable)
-        part.size = part._capacity = len(index)
+        part.size = len(index)
+        part._columns = self._columns.take(index)
         part.order = np.arange(part.size)
         some = index.tolist()
         part.nodes = [self.nodes[row] for row in some]
@@ -420,11 +397,6 @@ class NodeTable:
         part._free = []
         part._kept = {}
         part._row_memo = RowMemo()
-        for name in ("_exists", "_unschedulable", "_taint_set", "_allowed_pods", "_pod_count"):
-            setattr(part, name, getattr(self, name)[index])
-        for name in ("_allocatable", "_requested", "_non_zero_requested"):
-            setattr(part, name, getattr(self, name)[:, index])
-        part._generation = self._generation[index]
         return part
 
     def detached(self) -> "NodeTable":
@@ -442,9 +414,10 @@ class NodeTable:
     def resource_rows(self, name: str) -> tuple[Ints, Ints] | None:
         """Return (allocatable, requested) of one resource, or None if no node or pod names it."""
         index = self.resources.get(name)
-        if index is None or index >= len(self._allocatable):
+        columns = self._columns
+        if index is None or index >= len(columns.allocatable):
             return None
-        return self._allocatable[index, : self.size], self._requested[index, : self.size]
+        return columns.allocatable[index, : self.size], columns.requested[index, : self.size]
 
 
 def _same_facts(old: Node, new: Node) -> bool:

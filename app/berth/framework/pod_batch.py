@@ -27,6 +27,7 @@ class PodBatch(Sequence[PodInfo]):
 
     @classmethod
     def of(cls, pods: Sequence[PodInfo]) -> "PodBatch":
+        """Return *pods* as a batch; themselves if they are one."""
         return pods if isinstance(pods, PodBatch) else cls(pods)
 
     @classmethod

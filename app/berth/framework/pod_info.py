@@ -81,6 +81,7 @@ class PodTemplate:
 
     @cached_property
     def host_ports(self) -> tuple[HostPort, ...]:
+        """The host ports that the pod takes on its node."""
         return host_ports(self.pod)
 
     @cached_property
@@ -163,18 +164,22 @@ class PodInfo:
 
     @property
     def name(self) -> str:
+        """``metadata.name`` of the pod."""
         return self.pod.metadata.name
 
     @property
     def namespace(self) -> str:
+        """``metadata.namespace`` of the pod."""
         return self.pod.metadata.namespace
 
     @property
     def labels(self) -> dict[str, str]:
+        """``metadata.labels`` of the pod."""
         return self.pod.metadata.labels
 
     @property
     def is_terminating(self) -> bool:
+        """Whether the pod is being deleted."""
         return self.pod.metadata.deletion_timestamp is not None
 
     def on_node(self, node_name: str) -> "PodInfo":
@@ -208,12 +213,15 @@ class QueuedPodInfo:
 
     @property
     def pod(self) -> Pod:
+        """The API object."""
         return self.pod_info.pod
 
     @property
     def uid(self) -> str:
+        """``metadata.uid`` of the pod."""
         return self.pod_info.uid
 
     @property
     def key(self) -> str:
+        """``namespace/name`` of the pod."""
         return self.pod_info.key

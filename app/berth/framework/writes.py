@@ -67,7 +67,9 @@ class PluginWrites(Protocol):
         ...
 
     @property
-    def resource_claims(self) -> ResourceClaimWrites: ...
+    def resource_claims(self) -> ResourceClaimWrites:
+        """Reads and writes of ResourceClaims."""
+        ...
 
     def event(self, pod: Pod, *, type: str, reason: str, action: str, note: str) -> None:
         """Record an event on *pod* in the name of its profile, without waiting."""

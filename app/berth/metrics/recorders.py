@@ -51,7 +51,7 @@ class ExtenderServerMetrics(Collector):
         """A call was answered with HTTP status *code*."""
         self._duration.observe(seconds, verb, profile, str(code))
 
-    def judged(self, verb: str, profile: str, *, asked: int, passed: int, failed: bool) -> None:
+    def evaluated(self, verb: str, profile: str, *, asked: int, passed: int, failed: bool) -> None:
         """A call was about *asked* nodes, of which *passed* are in the answer."""
         self._asked.add(verb, profile, amount=asked)
         self._passed.add(verb, profile, amount=passed)

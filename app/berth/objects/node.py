@@ -48,8 +48,10 @@ class Node(KubeStruct, frozen=True, gc=False):
 
     @property
     def name(self) -> str:
+        """``metadata.name``."""
         return self.metadata.name
 
     @property
     def labels(self) -> dict[str, str]:
+        """``metadata.labels``."""
         return self.metadata.labels

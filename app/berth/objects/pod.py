@@ -262,6 +262,7 @@ class Pod(KubeStruct, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
+        """``namespace/name``."""
         return self.metadata.key
 
     @property

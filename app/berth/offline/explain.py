@@ -16,14 +16,14 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Candidate
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
-from berth.offline.scenario import Scenario, ScenarioError, read, smallest_name
+from berth.offline.scenario import Scenario, ScenarioError, read
 from berth.profile.build import Registry, args_models, build_profiles
 from berth.profile.profile import Profile, ScoreTable
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
-from berth.scheduler.schedule_pod import evaluate_pod
+from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 
 ALL_NODES = 100
 """Recordings look at all nodes, whatever percentageOfNodesToScore says."""

@@ -1,6 +1,6 @@
 """A cluster read from plain API objects, and the profiles that decide on it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,9 +9,8 @@ import msgspec
 from berth.cache.cache import Cache
 from berth.framework.kind import Kind
 from berth.framework.listers import Listers, kinds_of
-from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.informer.store import Handler
+from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 
@@ -30,7 +29,7 @@ class Scenario:
     pods: dict[str, Pod] = field(default_factory=dict)
     """All pods by namespace/name, also those that are done."""
     _kinds: Mapping[str, Kind[Any]] = field(init=False)
-    _lister_of: Mapping[type[msgspec.Struct], Handler[Any]] = field(init=False)
+    _lister_of: Mapping[type[msgspec.Struct], ResourceEventHandler[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._kinds = kinds_of(type(self.listers))
@@ -101,15 +100,3 @@ def read(raw: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
         meta = raw.get("metadata")
         name = meta.get("name", "") if isinstance(meta, Mapping) else ""
         raise ScenarioError(f"{raw.get('kind', kind.__name__)} {name!r}: {exc}") from exc
-
-
-def smallest_name(nodes: NodeTable) -> Callable[[Iterable[int]], int]:
-    """Return the tie rule of recordings: of equally good rows the smallest node name."""
-
-    def ranks() -> list[int]:
-        found = [0] * nodes.size
-        for rank, name in enumerate(sorted(nodes.row_of)):
-            found[nodes.row_of[name]] = rank
-        return found
-
-    return lambda rows: min(rows, key=nodes.kept(smallest_name, ranks).__getitem__)

@@ -14,7 +14,7 @@ from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.objects.pod import Pod
 from berth.offline.explain import configuration
-from berth.offline.scenario import Scenario, ScenarioError, read, smallest_name
+from berth.offline.scenario import Scenario, ScenarioError, read
 from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
@@ -22,8 +22,7 @@ from berth.scheduler.gang import Member, schedule_gang
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable, refused
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.reservation import Reservation, assume, reserve
-from berth.scheduler.schedule_pod import evaluate_pod
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select, evaluate_pod, smallest_name
 
 
 def simulate(

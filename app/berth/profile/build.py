@@ -14,7 +14,7 @@ from berth.config.types import (
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import EXTENSION_POINTS, Plugin, PluginArgs
-from berth.framework.plugin_observer import NOBODY, PluginObserver
+from berth.metrics.plugin_observer import NOBODY, PluginObserver
 from berth.profile.guard import Complaints, Guard, is_in_tree
 from berth.profile.observed import ObservedProfile
 from berth.profile.profile import Profile

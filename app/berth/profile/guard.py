@@ -13,19 +13,19 @@ import numpy as np
 
 from berth.clock import Clock
 from berth.framework.cycle_state import Gang
-from berth.framework.events import ClusterEventWithHint, Hint, QueueingHint
+from berth.framework.events import ClusterEventWithHint, QueueingHint, QueueingHintFn
 from berth.framework.interface import (
     EnqueueExtensions,
     Plugin,
     PostFilterResult,
     PreFilterResult,
 )
-from berth.framework.plugin_observer import PluginObserver
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Preemption
 from berth.framework.scalar import ScalarPreFilterExtensions
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Rejection, Verdict
+from berth.metrics.plugin_observer import PluginObserver
 from berth.profile.statuses import bug_in
 
 log = logging.getLogger(__name__)
@@ -167,16 +167,16 @@ class Guard:
             return registered
         return ClusterEventWithHint(registered.event, self._hint(plugin, hint))
 
-    def _hint(self, plugin: Plugin, hint: QueueingHint) -> QueueingHint:
-        def guarded(pod: Any, old: Any, new: Any) -> Hint:
+    def _hint(self, plugin: Plugin, hint: QueueingHintFn) -> QueueingHintFn:
+        def guarded(pod: Any, old: Any, new: Any) -> QueueingHint:
             try:
                 answer = hint(pod, old, new)
-                if isinstance(answer, Hint):
+                if isinstance(answer, QueueingHint):
                     return answer
-                raise _wrong(answer, "a Hint")
+                raise _wrong(answer, "a QueueingHint")
             except Exception as exc:  # noqa: BLE001 - trying in vain is better than a forgotten pod
-                self._note(plugin, "QueueingHint", pod=pod.key, error=exc)
-                return Hint.QUEUE
+                self._note(plugin, "QueueingHintFn", pod=pod.key, error=exc)
+                return QueueingHint.QUEUE
 
         return guarded
 

@@ -12,10 +12,10 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.interface import FilterRunner, Plugin, PostFilterResult, PreBindPlugin
 from berth.framework.node_table import NodeTable
-from berth.framework.plugin_observer import PluginObserver
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Verdict
+from berth.metrics.plugin_observer import PluginObserver
 from berth.profile.profile import PreFilterOutcome, Profile, ScoreTable
 from berth.profile.statuses import bug_in
 

@@ -30,6 +30,11 @@ class WaitingPod:
         return frozenset(self._pending)
 
     @property
+    def is_decided(self) -> bool:
+        """Whether the wait is over."""
+        return self._decided.is_set()
+
+    @property
     def deadlines(self) -> dict[str, float | None]:
         """Until when each plugin may take, in seconds since 1970; None before the wait begins."""
         began = self._began

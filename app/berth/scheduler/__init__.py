@@ -1,8 +1,22 @@
 """Takes pods from the queue, finds nodes for them, binds them.
 
-What lives here: the scheduling cycle and the binding cycle (spec §2), what happens on failure,
-which watch events change queue and cache (spec §11), and the record of every decision. What must
-not: HTTP, and knowledge of single plugins. Neighbours below: ``berth.profile``, ``berth.queue``,
-``berth.cache``, ``berth.informer``, ``berth.extender``, ``berth.client``; above: ``berth.server``,
-``berth.main``.
+A pod goes through these modules, whose functions have the names they have in kube-scheduler::
+
+    event_handlers        a pod arrives: queue or cache
+    schedule_one          the loop, and one attempt for one pod
+      cycle                 what the steps of a scheduling cycle share
+      schedule_pod          the algorithm without PostFilter: prioritize_nodes, select_host
+        find_nodes_that_fit   PreFilter, the nominated node, Filter; sampling cuts the result
+      post_filter           run_post_filter_plugins, if no node fits
+      with_extenders        the same steps, where extenders have a say
+      gang                  the same steps, for pods that get nodes together
+      outcome               what the attempt came to, with the evidence; decisions keeps a record
+    reservation           assume and reserve, and how to undo both
+    binding_cycle         Permit, PreBind, Bind, PostBind; binding says how far a pod is
+    failure               handle_scheduling_failure: requeue the pod, then failure_reporter
+    preemption            evicts the victims that PostFilter chose
+
+What must not live here: HTTP, and knowledge of single plugins. Neighbours below:
+``berth.profile``, ``berth.queue``, ``berth.cache``, ``berth.informer``, ``berth.extender``,
+``berth.client``; above: ``berth.core``, which puts the parts together, and ``berth.server``.
 """

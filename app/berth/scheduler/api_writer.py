@@ -8,7 +8,6 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from berth.client import pods, volumes
 from berth.client.api import Api, FenceableApi
 from berth.client.errors import (
     ConflictError,
@@ -18,10 +17,11 @@ from berth.client.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from berth.client.events import EventRecorder
-from berth.client.lanes import Write, WriteLanes
-from berth.client.pod_status import PodStatusWriter
-from berth.client.resource_claims import ResourceClaimApi
+from berth.client.events.recorder import EventRecorder
+from berth.client.writes import pods, volumes
+from berth.client.writes.lanes import Write, WriteLanes
+from berth.client.writes.pod_status import PodStatusWriter
+from berth.client.writes.resource_claims import ResourceClaimApi
 from berth.clock import Clock
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import Condition
@@ -110,7 +110,7 @@ class ApiWriter:
             self._some_bind_ended.set()
 
     async def bound_node(self, pod: Pod) -> str | None:
-        """Do as :func:`berth.client.pods.bound_node`, asking until there is an answer."""
+        """Do as :func:`berth.client.writes.pods.bound_node`, asking until there is an answer."""
         pause, level = FIRST_PAUSE, logging.INFO
         while True:
             try:

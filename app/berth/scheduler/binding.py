@@ -21,7 +21,7 @@ class Stage(Enum):
     """Waiting on Permit, if any plugin wants that."""
     PRE_BIND = auto()
     BIND = auto()
-    """The API server is being told: nothing in memory can stop it any more."""
+    """Bind runs: nothing in memory can stop it any more."""
 
 
 @dataclass(slots=True, eq=False)

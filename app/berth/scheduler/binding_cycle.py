@@ -1,4 +1,4 @@
-"""The binding cycle: from a claimed node to a bound pod, beside the attempts (spec §2.9)."""
+"""The binding cycle: from a reservation to a bound pod, as a task of its own (spec §2.9)."""
 
 import asyncio
 import logging
@@ -189,7 +189,7 @@ class BindingCycle:
         )
 
     def _failed(self, binding: Binding, status: Status) -> None:
-        """Requeue the pod, whose room is given back already, and wake who waits for it (§2.9)."""
+        """Requeue the pod, and wake those that wait for its room, which is free by now (§2.9)."""
         reservation, pod = binding.reservation, binding.pod
         if not status.is_rejected:
             wake_for_room_of(pod, self._queue)

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -83,7 +84,11 @@ class DecisionRecord(msgspec.Struct, frozen=True):
 class Decisions:
     """A bounded ring of records, newest last."""
 
-    def __init__(self, *, capacity: int, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, *, capacity: int, monotonic: Callable[[], float], ranks_nodes: bool = True
+    ) -> None:
+        """Unless it *ranks_nodes*, records do not name the best nodes."""
+        self._ranks_nodes = ranks_nodes
         self._records: deque[DecisionRecord] = deque(maxlen=capacity)
         self._monotonic = monotonic
         self._added = 0
@@ -115,7 +120,11 @@ class Decisions:
                 nominated_node=(failure.nomination.override or "") if failure else "",
                 equals=max(len(placed.best) - 1, 0) if placed else 0,
                 weights=scores.weights if scores else {},
-                top=_top(scores, placed.best, nodes, chosen=node_name) if scores and placed else [],
+                top=(
+                    _top(scores, placed.best, nodes, chosen=node_name)
+                    if scores and placed and self._ranks_nodes
+                    else []
+                ),
                 gang=outcome.gang,
             )
         )
@@ -154,6 +163,11 @@ class Decisions:
     def made(self) -> int:
         """How many were ever made, also those that are no longer kept."""
         return self._added
+
+    def last(self, count: int) -> list[DecisionRecord]:
+        """Return the newest *count* records, oldest first, of those that are still kept."""
+        newest = islice(reversed(self._records), count)
+        return [*newest][::-1]
 
     def of(self, pod_key: str) -> list[DecisionRecord]:
         """Return the records of one pod that are still kept, oldest first."""

@@ -1,4 +1,4 @@
-"""What becomes of a pod whose attempt failed (spec §2.10)."""
+"""What happens to a pod whose attempt failed (spec §2.10)."""
 
 import logging
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class FailureHandler:
-    """Puts the pod back into the queue, then writes the event, then the condition."""
+    """Requeues pods, then writes the event, then the condition."""
 
     def __init__(
         self,
@@ -60,12 +60,14 @@ class FailureHandler:
         current = self._pods.get(queued.key)
         is_gone = current is None or current.metadata.uid != queued.uid
         if rejected:
-            log.debug("pod not scheduled", extra={"pod": queued.key, "why": text})
+            log.debug("unable to schedule pod", extra={"pod": queued.key, "why": text})
         elif is_gone:
-            # deleted meanwhile: whatever broke, it is nothing to look after
-            log.debug("attempt for a pod that is gone", extra={"pod": queued.key, "error": text})
+            # Deleted meanwhile: whatever broke, nobody needs to look into it.
+            log.debug(
+                "error scheduling a pod that is gone", extra={"pod": queued.key, "error": text}
+            )
         else:
-            log.error("attempt broke", extra={"pod": queued.key, "error": text})
+            log.error("error scheduling pod, retrying", extra={"pod": queued.key, "error": text})
         has_rejectors = rejected and diagnosis.num_all_nodes > 0
         queued.unschedulable_plugins = (
             set(diagnosis.unschedulable_plugins) if has_rejectors else set()
@@ -94,7 +96,7 @@ class FailureHandler:
     ) -> bool:
         """Do the same for a pod that *failure* holds for, but report it later.
 
-        False, and nothing is done, if the pod is not any more what the queue took it for.
+        False, and nothing is done, if the pod has changed since the queue looked it up.
         """
         if self._pods.get(queued.key) is not queued.pod:
             return False

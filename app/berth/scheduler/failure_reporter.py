@@ -12,9 +12,9 @@ from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.reporter import UrgentReporter
 
 PATIENCE: Final = 2.0
-"""Seconds for which what can wait gives way to what is urgent."""
+"""Seconds for which deferred reports give way to attempts and bindings."""
 PAUSE: Final = 0.02
-"""Seconds between two looks whether there is time."""
+"""Seconds until it is checked again whether there is time."""
 BATCH: Final = 16
 TRICKLE: Final = 4
 """So many failures are reported at once, when nothing is urgent and when something is."""
@@ -25,11 +25,11 @@ class Failure(NamedTuple):
     profile: Profile
     message: str
     since: float
-    """When it was found out, on the monotonic clock."""
+    """When the pod failed, in monotonic seconds."""
 
 
 class FailureReporter:
-    """Reports failures at once, or later if many are found without any effort.
+    """Reports failures at once, or later if many pods fail without an attempt.
 
     A deferred report is dropped when the pod fails anew before it was written: the newer counts.
     """
@@ -67,7 +67,7 @@ class FailureReporter:
     def update_condition(
         self, pod: Pod, reason: str, message: str, *, nominated_node_name: str | None
     ) -> None:
-        """Have the status of *pod* say so."""
+        """Set the PodScheduled condition of *pod* to False."""
         condition = Condition(
             type="PodScheduled",
             status="False",
@@ -109,8 +109,8 @@ class FailureReporter:
     async def run(self) -> None:
         """Report what was deferred, for ever.
 
-        It waits for attempts and bindings, but not for long, and for its own earlier writes: so
-        nothing that is written is dropped for want of room.
+        It waits for attempts and bindings, but not for long, and for its own earlier writes, so
+        that no write is dropped because too many are pending.
         """
         while True:
             await self._some.wait()

@@ -1,4 +1,4 @@
-"""Carries preemption out: victims are told and deleted, while the preemptor waits (spec §6.7).
+"""Carries preemption out: evicts the victims, while the preemptor waits (spec §6.7).
 
 ::
 
@@ -173,7 +173,7 @@ class Preemptions:
             queue.activate([preemptor.pod])
 
     def _stays(self, victim: PodInfo) -> bool:
-        """Whether *victim* is neither gone nor leaving, as far as the watch has told."""
+        """Whether *victim* is neither gone nor leaving, as far as the watch knows."""
         current = self._current(victim)
         return current is not None and current.metadata.deletion_timestamp is None
 
@@ -191,8 +191,8 @@ class Preemptions:
     ) -> tuple[Sequence[PodInfo], bool]:
         """Try to evict *victims*, the last one when the others are; return those that remain.
 
-        Also return whether the deletion of the last one will wake the preemptor. If it was gone,
-        the watch may have told so too early to wake anybody. Raises what is no error of the API.
+        Also return whether the deletion of the last one will wake the preemptor; it will not if
+        that one was gone before. Raises what is no error of the API.
         """
         *others, last = victims
         answers = await asyncio.gather(*(self._try_to_evict(pending, victim) for victim in others))
@@ -204,9 +204,9 @@ class Preemptions:
         return self._failed(pending, [last], [answer]), answer is True
 
     async def _try_to_evict(self, pending: PendingPreemption, victim: PodInfo) -> bool | Exception:
-        """Return what :meth:`_evict` does, or its error."""
+        """Return what :meth:`_preempt_pod` does, or its error."""
         try:
-            return await self._evict(pending, victim)
+            return await self._preempt_pod(pending, victim)
         except Exception as exc:  # noqa: BLE001 - looked at when the others have ended, too
             return exc
 
@@ -237,8 +237,8 @@ class Preemptions:
             if other.priority < pending.preemptor.priority:
                 self._reporter.status(other.pod, condition=None, nominated_node_name="")
 
-    async def _evict(self, pending: PendingPreemption, victim: PodInfo) -> bool:
-        """Evict one pod and tell it why; False if it was gone already."""
+    async def _preempt_pod(self, pending: PendingPreemption, victim: PodInfo) -> bool:
+        """Evict one pod, with a condition and an event; False if it was gone already."""
         suffix = IN_MEMORY
         if not self._bindings.preempt(victim.uid):
             suffix = ""

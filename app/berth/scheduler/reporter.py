@@ -1,4 +1,4 @@
-"""Where the scheduler's words about pods go."""
+"""What the scheduler writes about pods, as far as its parts need to know."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -8,7 +8,7 @@ from berth.objects.pod import Pod
 
 
 class Reporter(Protocol):
-    """Takes what is to be told; nothing here waits."""
+    """Takes events and statuses, which are written later."""
 
     def event(
         self,
@@ -25,11 +25,11 @@ class Reporter(Protocol):
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
     ) -> None:
-        """Have the pod's status say so; None leaves that part alone."""
+        """Write to the status of *pod*; None leaves that part alone."""
 
 
 class UrgentReporter(Reporter, Protocol):
-    """Can also say whether now is the time for what can wait."""
+    """Also says whether less urgent writes should wait."""
 
     @property
     def is_binding(self) -> bool:
@@ -37,14 +37,14 @@ class UrgentReporter(Reporter, Protocol):
 
     @property
     def is_behind(self) -> bool:
-        """Whether so much waits to be written that more should be told later."""
+        """Whether so many writes are pending that more should wait."""
 
 
 class BindingReporter(Reporter, Protocol):
-    """Can also say something that a binding waits for, and how many of these there may be.
+    """Also makes the writes that a binding waits for, and limits how many bindings there are.
 
-    Whoever decides far ahead of what is written decides on a cluster that others, such as a second
-    scheduler, have changed by the time they hear of it.
+    Decisions made far ahead of the writes are made on a state of the cluster that others, such as
+    a second scheduler, have changed by then.
     """
 
     @property
@@ -58,4 +58,4 @@ class BindingReporter(Reporter, Protocol):
         """Write fields of the status of *pod*; raises ApiError."""
 
     async def bound_node(self, pod: Pod) -> str | None:
-        """Return the node *pod* is on, "" if on none, None if it is gone; waits for an answer."""
+        """Return the node of *pod*, "" if it has none, None if the pod is gone; retries."""

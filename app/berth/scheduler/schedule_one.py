@@ -2,7 +2,7 @@
 
 ::
 
-    run -> schedule_one -> scheduling_cycle      schedule_pod: find_nodes_that_fit, score_nodes
+    run -> schedule_one -> scheduling_cycle      schedule_pod: filter, score, select_host
                              |                   post_filter, if no node fits
                              |-- no node ------> preemptions, handle_scheduling_failure
                              `-- assume, reserve, permit
@@ -43,15 +43,14 @@ from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.reservation import Reservation, assume, reserve
 from berth.scheduler.sampling import Sampling
-from berth.scheduler.schedule_pod import schedule_pod
-from berth.scheduler.score_nodes import Select
+from berth.scheduler.schedule_pod import Select, schedule_pod
 from berth.scheduler.signatures import known_failure_of
 from berth.scheduler.with_extenders import ExtenderRound
 
 log = logging.getLogger(__name__)
 
 KNOWN_FAILURES_PER_TURN: Final = 32
-"""So many pods that need no attempt take about as long as one attempt."""
+"""How many pods that need no attempt take about as long as one attempt."""
 
 
 class Scheduler:
@@ -129,9 +128,14 @@ class Scheduler:
         return self._extender_round.is_due(pod)
 
     def apply_known_failure(self, queued: QueuedPodInfo) -> bool:
-        """Let a popped pod fail without an attempt, if one of its signature has just failed."""
+        """Let a popped pod fail without an attempt, if one of its signature has just failed.
+
+        Not if extenders have a say: no event tells when they would give another answer.
+        """
         failure = self.queue.known_failure(queued)
-        if failure is None or failure.num_nodes != len(self.cache.table):
+        if failure is None or self._extender_round.is_due(queued.pod_info):
+            return False
+        if failure.num_nodes != len(self.cache.table):
             return False  # what it says of N nodes would not be true of the nodes there are
         profile = self._profile_for_pod(queued)
         if profile is None:
@@ -322,7 +326,7 @@ class Scheduler:
         return ()
 
     def _try_member(self, key: str) -> Member | None:
-        """Find a node for one of a gang that is not the first; None if it is not to be had."""
+        """Find a node for one of a gang that is not the first; None if it is missing."""
         queued = self.queue.pop_specific_pod(key)
         profile = self._profile_for_pod(queued) if queued is not None else None
         if queued is None or profile is None:

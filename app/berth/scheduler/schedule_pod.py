@@ -1,8 +1,15 @@
 """The scheduling algorithm: find the nodes that fit, score them, select one (spec §2.3-2.6)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.framework.node_table import NodeTable
 from berth.framework.status import Status
+from berth.framework.verdict import Ints
+from berth.profile.profile import ScoreTable
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import (
     FeasibleNodes,
@@ -11,7 +18,9 @@ from berth.scheduler.find_nodes_that_fit import (
 )
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
 from berth.scheduler.sampling import Sampling
-from berth.scheduler.score_nodes import Select, prioritize_nodes, select_host
+
+Select = Callable[[Sequence[int]], int]
+"""Picks one of several rows that have the highest total."""
 
 
 def schedule_pod(cycle: Cycle, *, select: Select, sampling: Sampling | None = None) -> Outcome:
@@ -62,3 +71,45 @@ def place_on_best(
         return Failed(pod, profile, found, scores)
     row, best = select_host(scores, select)
     return Placed(pod, profile, found, cycle.nodes.name(row), scores, best)
+
+
+def prioritize_nodes(
+    cycle: Cycle, rows: NDArray[np.intp], *, extender_scores: Mapping[str, int] | None = None
+) -> ScoreTable | Status:
+    """Score *rows*, which ``state.feasible`` marks; return the error of a plugin that fails.
+
+    *extender_scores*, by name of the node, are added to the totals.
+    """
+    scores = cycle.profile.run_scores(cycle.state, cycle.pod, cycle.nodes, rows)
+    if extender_scores is None or isinstance(scores, Status):
+        return scores
+    extenders = _in_rows(extender_scores, cycle.nodes, rows)
+    return replace(scores, total=scores.total + extenders, extenders=extenders)
+
+
+def select_host(scores: ScoreTable, select: Select) -> tuple[int, NDArray[np.intp]]:
+    """Return the row to take, and where in *scores* all with the highest total are.
+
+    Of several *select* takes one, where kube-scheduler takes the first of its list.
+    """
+    best = np.flatnonzero(scores.total == scores.total.max())
+    rows = scores.rows[best].data  # often thousands
+    return (rows[0] if len(rows) == 1 else select(rows)), best
+
+
+def smallest_name(nodes: NodeTable) -> Select:
+    """Return a *select* that takes the node with the smallest name: always the same one."""
+
+    def ranks() -> list[int]:
+        found = [0] * nodes.size
+        for rank, name in enumerate(sorted(nodes.row_of)):
+            found[nodes.row_of[name]] = rank
+        return found
+
+    return lambda rows: min(rows, key=nodes.kept(smallest_name, ranks).__getitem__)
+
+
+def _in_rows(scores: Mapping[str, int], nodes: NodeTable, rows: NDArray[np.intp]) -> Ints:
+    """Return *scores* row by row; out of int64 they wrap, as in Go."""
+    of_rows = [scores.get(name, 0) for name in nodes.names(rows)]
+    return np.array([(score + 2**63) % 2**64 - 2**63 for score in of_rows], np.int64)

@@ -36,7 +36,7 @@ def known_failure_of(
     if (
         has_nominations
         or diagnosis.pending_plugins
-        or diagnosis.statuses  # judged one by one, so not by plugins alone
+        or diagnosis.statuses  # not by plugins alone
         or not diagnosis.unschedulable_plugins <= {plugin.NAME for plugin in profile.plugins}
         or (helped is not None and (helped.status is None or not helped.status.is_rejected))
         # Such an attempt moves the rotation on, and the next would begin elsewhere (spec §2.5).

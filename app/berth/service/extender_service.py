@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 from berth.cache.cache import Cache
 from berth.client.api import FenceableApi
-from berth.client.lanes import Limits, WriteLanes
+from berth.client.writes.lanes import Limits, WriteLanes
 from berth.clock import Clock
-from berth.extender_server.answers import Answers
 from berth.extender_server.bindings import Bindings
+from berth.extender_server.verbs import Verbs
 from berth.framework.listers import Listers
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.objects.pod import Pod
@@ -58,7 +58,7 @@ class ExtenderService:
             clock=clock,
         )
         nominator = queue.nominator
-        self.answers = Answers(
+        self.verbs = Verbs(
             profiles,
             cache=cache,
             bindings=self._bindings,

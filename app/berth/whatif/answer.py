@@ -40,7 +40,7 @@ class Group(Told):
 
 
 class Unplaced(Told):
-    """Pods that are alike and fit nowhere for the same reason."""
+    """Pods of one template that fit nowhere for the same reason."""
 
     template: str = Field(description="What they were made from, as in Deployment default/web")
     message: str = Field(description="As in the FailedScheduling event")

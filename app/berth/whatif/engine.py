@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 
 from berth.config.load import default_configuration, from_object
 from berth.config.types import KubeSchedulerConfiguration
+from berth.core.simulated_cluster import run_simulation
 from berth.framework.pod_info import PodInfo
-from berth.offline.scenario import ScenarioError
 from berth.profile.build import Registry, args_models
 from berth.whatif.answer import Answer, Group, NodesNeeded, Outcome, Removable, Unplaced
 from berth.whatif.find_nodes import nodes_needed
 from berth.whatif.find_removable import removable
-from berth.whatif.manifests import QuestionError
 from berth.whatif.movable import Movable
 from berth.whatif.placing import Placed, Placing
 from berth.whatif.question import Question
@@ -24,19 +23,19 @@ from berth.whatif.world import World
 def answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer:
     """Simulate what *question* asks on a copy of *snapshot*; the same always has the same answer.
 
-    Every node is looked at for every pod, whatever percentageOfNodesToScore says. Raises
+    The scheduler of the snapshot decides, with its queue, on a clock that does not wait. Raises
     QuestionError, SnapshotError or ConfigError; each names the field.
     """
+    return run_simulation(_answer(question, snapshot, registry))
+
+
+async def _answer(question: Question, snapshot: Snapshot, registry: Registry) -> Answer:
     written = snapshot.config if question.config is None else question.config
-    try:
-        outcome, found = _simulate(question, snapshot, registry, written)
-        if question.compare_config is None:
-            compared = None
-        else:
-            alone = question.model_copy(update={"find_nodes": None, "find_removable": None})
-            compared, _ = _simulate(alone, snapshot, registry, question.compare_config)
-    except ScenarioError as exc:
-        raise QuestionError(str(exc)) from exc
+    outcome, found = await _simulate(question, snapshot, registry, written)
+    compared = None
+    if question.compare_config is not None:
+        alone = question.model_copy(update={"find_nodes": None, "find_removable": None})
+        compared, _ = await _simulate(alone, snapshot, registry, question.compare_config)
     return Answer(
         **dict(outcome),
         snapshot_time=snapshot.time,
@@ -56,7 +55,7 @@ class _Found(NamedTuple):
     removable: Removable | None
 
 
-def _simulate(
+async def _simulate(
     question: Question,
     snapshot: Snapshot,
     registry: Registry,
@@ -64,17 +63,24 @@ def _simulate(
 ) -> tuple[Outcome, _Found]:
     config = _configuration(written, registry)
 
-    def begin() -> tuple[World, Placing]:
-        world = World.of(question, snapshot)
-        placing = Placing.on(world.cluster, config, registry, seed=question.seed)
+    def begin(*, preempts: bool = False) -> tuple[World, Placing]:
+        placing = Placing.on_empty_cluster(
+            config,
+            registry,
+            seed=question.seed,
+            preempts=preempts,
+            now=snapshot.now,
+            listers=snapshot.listers,
+        )
+        world = World.of(question, snapshot, placing.cluster)
         if question.repack:
-            world.repack(Movable(world.cluster, placing.profiles))
+            world.repack(Movable(world.cluster.listers, placing.profiles))
         world.leave_to_others(placing.profiles)
         return world, placing
 
-    world, placing = begin()
+    world, placing = begin(preempts=question.preemption)
     goal = {pod.key for pod in world.asked or world.pending}
-    placed = placing.place(world.waiting, preempting=question.preemption)
+    placed = await placing.place(world.waiting)
     if question.repack:
         spare_moves(world, placed)
     outcome = _outcome(world, placed, goal=goal, question=question)
@@ -82,12 +88,12 @@ def _simulate(
     if question.find_nodes is not None:
         if question.preemption:  # who was evicted must be there again
             world, placing = begin()
-            placed = placing.place(world.waiting)
+            placed = await placing.place(world.waiting)
         placing.take_back()
-        needed = nodes_needed(world, placing, question.find_nodes, without=placed, goal=goal)
+        needed = await nodes_needed(world, placing, question.find_nodes, without=placed, goal=goal)
     if question.find_removable is not None:
         world.chosen_nodes(question.find_removable, at="findRemovable")  # for its notes
-        can_go = removable(begin, question.find_removable)
+        can_go = await removable(begin, question.find_removable)
     return outcome, _Found(tuple(world.notes), needed, can_go)
 
 

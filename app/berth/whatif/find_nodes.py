@@ -1,6 +1,6 @@
 """How many nodes must be added."""
 
-from collections.abc import Callable, Collection, Set
+from collections.abc import Awaitable, Callable, Collection, Set
 
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
@@ -11,7 +11,7 @@ from berth.whatif.question import FindNodes
 from berth.whatif.world import World
 
 
-def nodes_needed(
+async def nodes_needed(
     world: World, placing: Placing, asked: FindNodes, *, without: Placed, goal: Set[str]
 ) -> NodesNeeded:
     """Find out how many nodes give every pod of *goal* a place, evicting nobody.
@@ -27,14 +27,14 @@ def nodes_needed(
     """Of the first of them."""
     pods = list(world.waiting)
 
-    def enough(number: int) -> bool:
+    async def enough(number: int) -> bool:
         while len(daemons) < number:
             daemons.append(world.daemons_on(spare[len(daemons)], like=asked.like))
         added = spare[:number]
         for node, running in zip(added, daemons, strict=False):
             world.put_back(node, running)
         cache.refresh_order()
-        placed = placing.place(pods)
+        placed = await placing.place_anew(pods)
         placing.take_back()
         for node in reversed(added):  # so that the same rows are given to the same nodes again
             world.take_node(node.name)
@@ -48,12 +48,12 @@ def nodes_needed(
     guess = min(
         max(_packed(short, spare[0], world.daemons_on(spare[0], like=asked.like)), 1), asked.most
     )
-    count = smallest(enough, guess=guess, most=asked.most, tried=tried)
+    count = await smallest(enough, guess=guess, most=asked.most, tried=tried)
     return NodesNeeded(count=count, most=asked.most, tried=dict(sorted(tried.items())))
 
 
-def smallest(
-    enough: Callable[[int], bool], *, guess: int, most: int, tried: dict[int, bool]
+async def smallest(
+    enough: Callable[[int], Awaitable[bool]], *, guess: int, most: int, tried: dict[int, bool]
 ) -> int | None:
     """Return a number that is enough while one less is not; None if *most* is not enough.
 
@@ -61,26 +61,26 @@ def smallest(
     *tried*, where 0 must be known not to be enough.
     """
 
-    def ask(number: int) -> bool:
+    async def ask(number: int) -> bool:
         if number not in tried:
-            tried[number] = enough(number)
+            tried[number] = await enough(number)
         return tried[number]
 
     low, high, step = 0, most, 1
-    if ask(guess):
+    if await ask(guess):
         high = guess
-        while high - step > low and ask(high - step):
+        while high - step > low and await ask(high - step):
             high, step = high - step, 2 * step
         low = max(high - step, low)
     else:
         low = guess
-        while not ask(high := min(low + step, most)):
+        while not await ask(high := min(low + step, most)):
             if high == most:
                 return None
             low, step = high, 2 * step
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if ask(middle) else (middle, high)
+        low, high = (low, middle) if await ask(middle) else (middle, high)
     return high
 
 

@@ -23,7 +23,7 @@ Begin = Callable[[], tuple[World, Placing]]
 """Makes the cluster of the question, with nothing placed yet."""
 
 
-def removable(begin: Begin, choice: NodeChoice) -> Removable:
+async def removable(begin: Begin, choice: NodeChoice) -> Removable:
     """Find a large set of nodes whose pods all fit on the others, evicting nobody else.
 
     Tries one node after another, the least used first, each with those gone that were found before.
@@ -32,10 +32,10 @@ def removable(begin: Begin, choice: NodeChoice) -> Removable:
     long as anybody loses a node by that, the nodes that were found last stay, after all.
     """
     world, placing = begin()
-    refused = placing.place(world.waiting).refusals.keys()
+    refused = (await placing.place(world.waiting)).refusals.keys()
     placing.keep()
     search = _Search(world, placing)
-    found = search.run(choice)
+    found = await search.run(choice)
     step = 1
     while True:
         world, placing = begin()
@@ -45,7 +45,7 @@ def removable(begin: Begin, choice: NodeChoice) -> Removable:
         for name in found:
             world.remove_node(name)
         world.cluster.cache.refresh_order()
-        placed = placing.place(world.waiting)
+        placed = await placing.place(world.waiting)
         if placed.refusals.keys() <= refused:
             break
         for name in found[-step:]:
@@ -72,15 +72,15 @@ class _Search:
         """Names of nodes by the reason."""
         self._world = world
         self._placing = placing
-        self._movable = Movable(world.cluster, placing.profiles)
+        self._movable = Movable(world.cluster.listers, placing.profiles)
         self._most = min(MOST_JUDGED // max(len(world.cluster.cache.table), 1), MOST_PODS)
         self._left = self._most
 
-    def run(self, choice: NodeChoice) -> list[str]:
+    async def run(self, choice: NodeChoice) -> list[str]:
         """Return who can go, in the order in which they were found."""
         candidates = list(self._candidates(choice))
         candidates.sort(key=lambda name: (self._use(name), name))
-        return [name for name in candidates if self._goes(name)]
+        return [name for name in candidates if await self._goes(name)]
 
     def keep(self, name: str, why: str) -> None:
         self.stays.setdefault(why, []).append(name)
@@ -112,7 +112,7 @@ class _Search:
         shares = ((cpu, table.allocatable[CPU, row]), (memory, table.allocatable[MEMORY, row]))
         return max(float(wanted / has) if has else float(wanted > 0) for wanted, has in shares)
 
-    def _goes(self, name: str) -> bool:
+    async def _goes(self, name: str) -> bool:
         """Take a node out if its pods have a place elsewhere; they are there then."""
         world, placing = self._world, self._placing
         if why := self._obviously_not(name):
@@ -122,9 +122,7 @@ class _Search:
         world.cluster.cache.refresh_order()
         moving = [PodInfo(unplaced(pod.pod)) for pod in _movable(pods)]
         self._left -= len(moving)
-        for pod in moving:
-            world.cluster.pods[pod.key] = pod.pod
-        placed = placing.place(moving)
+        placed = await placing.place_anew(moving)
         if not placed.refusals:
             placing.keep()
             return True

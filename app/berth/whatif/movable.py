@@ -3,10 +3,10 @@
 from collections.abc import Container
 from typing import Final
 
+from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
 from berth.objects.pod import Pod
-from berth.offline.scenario import Scenario
 from berth.whatif.daemons import DAEMON_SET
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
@@ -27,9 +27,9 @@ class Movable:
     keeps nobody: a drain goes on as soon as the evicted pods run elsewhere.
     """
 
-    def __init__(self, cluster: Scenario, schedulers: Container[str]) -> None:
+    def __init__(self, listers: Listers, schedulers: Container[str]) -> None:
         """*schedulers*: whose pods are placed here."""
-        self._budgets = DisruptionBudgets(cluster.listers.pod_disruption_budgets)
+        self._budgets = DisruptionBudgets(listers.pod_disruption_budgets)
         self._schedulers = schedulers
 
     def why_not(self, pod: PodInfo) -> str:

@@ -18,6 +18,7 @@ import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -40,6 +41,8 @@ BATCH: Final = 100
 MOST_BYTES: Final = 1 << 30
 """Of a compressed file, when it is unpacked."""
 
+SOME_TIME: Final = 1_000_000_000.0
+
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -60,6 +63,14 @@ class Snapshot:
     """Manifests, where they are known: a scheduler does not watch them."""
     listers: type[Listers] = Listers
     """Declares the kinds of the objects."""
+
+    @property
+    def now(self) -> float:
+        """When it was taken, in seconds since 1970; some time if nobody says."""
+        try:
+            return datetime.fromisoformat(self.time).timestamp()
+        except ValueError:
+            return SOME_TIME
 
     def encode(self) -> Iterator[bytes]:
         """Yield the JSON in pieces, none of which takes more than some milliseconds to make."""

@@ -5,11 +5,13 @@ import fnmatch
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import msgspec
 
+from berth.cache.cache import CacheError
+from berth.core.simulated_cluster import SimulatedCluster
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import KubeStruct
 from berth.objects.node import Node
@@ -17,7 +19,6 @@ from berth.objects.pod import Pod, PodStatus
 from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 from berth.objects.storage import BETA_CLASS, PersistentVolumeClaim
-from berth.offline.scenario import Scenario
 from berth.whatif.daemons import DAEMON_SET, DaemonSet, by_their_pods, owner_of
 from berth.whatif.manifests import (
     Made,
@@ -30,6 +31,7 @@ from berth.whatif.manifests import (
     without_condition,
 )
 from berth.whatif.movable import Movable, goes_with_node
+from berth.whatif.placing import created
 from berth.whatif.question import (
     MOST_NODES,
     MOST_PODS,
@@ -40,7 +42,7 @@ from berth.whatif.question import (
     Replicas,
 )
 from berth.whatif.renders import sort_out
-from berth.whatif.snapshot import Snapshot
+from berth.whatif.snapshot import Snapshot, SnapshotError
 from berth.whatif.usage import Usages, measure
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
@@ -56,7 +58,7 @@ _replace = msgspec.structs.replace
 class World:
     """A cluster that might be, and who is to be placed on it."""
 
-    cluster: Scenario
+    cluster: SimulatedCluster
     before: Usages
     """Of the snapshot, by label."""
     asked: list[PodInfo] = field(default_factory=list)
@@ -77,9 +79,9 @@ class World:
     _asked_daemon_sets: dict[str, DaemonSet] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, question: Question, snapshot: Snapshot) -> "World":
-        """Make the cluster and change it; QuestionError or SnapshotError when that cannot be."""
-        cluster = snapshot.scenario()
+    def of(cls, question: Question, snapshot: Snapshot, cluster: SimulatedCluster) -> "World":
+        """Fill the empty *cluster* and change it; QuestionError or SnapshotError if impossible."""
+        fill(cluster, snapshot, with_waiting=question.include_pending)
         world = cls(cluster, measure(cluster.cache.table, question.group_by))
         if question.add_nodes or question.find_nodes is not None:
             running = by_their_pods(cluster.cache.pods())
@@ -110,23 +112,21 @@ class World:
         cache, node = self.cluster.cache, self.node(name)
         pods = list(cache.table.pods[cache.table.row_of[name]].values())
         for info in pods:
-            cache.remove_pod(info.pod)
-            self.cluster.pods.pop(info.key, None)
-        cache.remove_node(name)
+            self.cluster.delete(info.pod)
+        self.cluster.delete(node)
         return node, pods
 
     def put_back(self, node: Node, pods: Iterable[PodInfo]) -> None:
         """Add a node that runs *pods*."""
-        self.cluster.cache.add_node(node)
+        self.cluster.put(node)
         for info in pods:
-            self.cluster.cache.add_pod(info)
-            self.cluster.pods[info.key] = info.pod
+            self.cluster.put(info.pod)
 
     def _cordon(self, choice: NodeChoice) -> None:
         for name in self.chosen_nodes(choice, at="cordonNodes"):
             found = self.node(name)
             spec = _replace(found.spec, unschedulable=True)
-            self.cluster.cache.update_node(_replace(found, spec=spec))
+            self.cluster.put(_replace(found, spec=spec))
 
     def _add_nodes(self, question: Question) -> None:
         total = sum(added.count for added in question.add_nodes)
@@ -154,7 +154,7 @@ class World:
         if drivers is not None:
             for each in made:
                 meta = _replace(drivers.metadata, name=each.name)
-                listers.csi_nodes.on_add(_replace(drivers, metadata=meta))
+                self.cluster.put(_replace(drivers, metadata=meta))
         running = [each.key for each in self._running_on(made[0], like=like)]
         if running:
             self.notes.append(f"{at}: with the pods of DaemonSets {_named(running)}")
@@ -216,13 +216,9 @@ class World:
 
     def forget(self, key: str) -> None:
         """Take a pod out of the cluster, bound or not; it is not placed either."""
-        gone = self.cluster.pods.pop(key)
+        self.cluster.delete(self.cluster.pods[key])
         if self.template_of.pop(key, None) is not None:
             self.asked = [info for info in self.asked if info.key != key]
-        if self.cluster.cache.pod(gone.metadata.uid) is not None:
-            self.cluster.cache.remove_pod(gone)
-        else:
-            self.cluster.end_nomination(PodInfo(gone))
 
     def _chosen_pods(self, choice: PodChoice) -> list[str]:
         pods = self.cluster.pods
@@ -251,7 +247,6 @@ class World:
             if why := movable.why_not(info):
                 stay[why] += 1
                 continue
-            self.cluster.cache.remove_pod(info.pod)
             self.moving[info.key] = info.node_name
             self._ask_for(unplaced(info.pod), template=_origin(info.pod))
         self.notes += (f"not moved: {count} pods, for {why}" for why, count in stay.items())
@@ -263,7 +258,7 @@ class World:
         self.notes += render.notes
         priorities = {**render.priorities, **question.priority_classes}
         for obj in render.objects:
-            self.cluster.take_in(self._with_default_class(obj))
+            self.cluster.put(self._with_default_class(obj))
         for i, manifest in enumerate(question.pods):
             made = pod(manifest, at=f"pods[{i}]", priorities=priorities)
             if made.pods[0].key in self.cluster.pods:  # as if it were created anew
@@ -305,7 +300,7 @@ class World:
 
     def _take_in(self, made: Made) -> None:
         for obj in made.objects:
-            self.cluster.take_in(self._with_default_class(obj))
+            self.cluster.put(self._with_default_class(obj))
         for each in made.pods:
             self._ask_for(each, template=made.template)
 
@@ -324,7 +319,7 @@ class World:
         return _replace(obj, spec=spec)
 
     def _ask_for(self, each: Pod, *, template: str) -> None:
-        self.cluster.pods[each.key] = each
+        self.cluster.put(each)
         self.template_of[each.key] = template
         self.asked.append(PodInfo(each))
 
@@ -352,6 +347,37 @@ class World:
     def waiting(self) -> Iterator[PodInfo]:
         yield from self.asked
         yield from self.pending
+
+
+def fill(cluster: SimulatedCluster, snapshot: Snapshot, *, with_waiting: bool) -> None:
+    """Put all objects of *snapshot* into *cluster*, in their order.
+
+    Pods without a node come last, the oldest first; those of our profiles wait, unless that is not
+    wanted or they are leaving. SnapshotError for pods that cannot be told apart.
+    """
+    pods: list[Pod] = []
+    for obj in chain(*snapshot.objects.values()):
+        if isinstance(obj, Pod):
+            pods.append(obj)
+        else:
+            cluster.put(obj)
+    unbound = []
+    try:
+        for each in pods:
+            if each.is_terminated:
+                cluster.put_aside(each)
+            elif each.spec.node_name:
+                cluster.put(each)
+            else:
+                unbound.append(PodInfo(each))
+    except CacheError as exc:
+        raise SnapshotError(str(exc)) from exc
+    for info in sorted(unbound, key=created):
+        if with_waiting and not info.is_terminating:
+            cluster.put(info.pod)
+        else:
+            cluster.put_aside(info.pod)
+    cluster.cache.refresh_order()
 
 
 def _written(

@@ -13,12 +13,12 @@ from berth.plugin import (
     EventResource,
     Gang,
     Handle,
-    Hint,
     NodeTable,
     Pod,
     PodInfo,
     PreEnqueuePlugin,
     PreFilterPlugin,
+    QueueingHint,
     Status,
 )
 
@@ -119,7 +119,7 @@ def _waits(pod: Pod, uid: str, gang: GangKey) -> bool:
     )
 
 
-def _concerns_gang(waiting: Pod, _old: Any, new: Pod | None) -> Hint:
+def _concerns_gang(waiting: Pod, _old: Any, new: Pod | None) -> QueueingHint:
     """A pod of the same gang has come to run, or the labels of one have changed."""
     same = new is not None and GangKey.of(new) == GangKey.of(waiting)
-    return Hint.QUEUE if same else Hint.SKIP
+    return QueueingHint.QUEUE if same else QueueingHint.SKIP

@@ -13,8 +13,8 @@ from berth.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    Hint,
     QueueingHint,
+    QueueingHintFn,
 )
 from berth.framework.explanation import Detail, Explains, SummingUp, SumsUp, counted, listed
 from berth.framework.handle import Handle
@@ -226,7 +226,7 @@ class VolumeBinding(
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         changed = ActionType.ADD | ActionType.UPDATE
         labelled = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
-        registered: list[tuple[EventResource, ActionType, QueueingHint | None]] = [
+        registered: list[tuple[EventResource, ActionType, QueueingHintFn | None]] = [
             (EventResource.STORAGE_CLASS, changed, after_class_change),
             (EventResource.PERSISTENT_VOLUME_CLAIM, changed, after_claim_change),
             (EventResource.PERSISTENT_VOLUME, changed, None),
@@ -247,44 +247,46 @@ def _named(claim: PersistentVolumeClaim) -> str:
     return f"volume {volume} (claim {name})" if volume else f"claim {name} ({claim.storage_class})"
 
 
-def after_class_change(pod: Pod, old: StorageClass | None, new: StorageClass) -> Hint:
+def after_class_change(pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
     """Queue if the class is new or allows other nodes than before."""
     changed = old is None or old.allowed_topologies != new.allowed_topologies
-    return Hint.QUEUE if changed else Hint.SKIP
+    return QueueingHint.QUEUE if changed else QueueingHint.SKIP
 
 
 def after_claim_change(
     pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
-) -> Hint:
+) -> QueueingHint:
     """Queue if the claim is one of the pod's."""
-    return Hint.QUEUE if references(pod, new) else Hint.SKIP
+    return QueueingHint.QUEUE if references(pod, new) else QueueingHint.SKIP
 
 
-def after_csi_node_change(pod: Pod, old: CSINode | None, new: CSINode) -> Hint:
+def after_csi_node_change(pod: Pod, old: CSINode | None, new: CSINode) -> QueueingHint:
     """Queue if the node is new or its drivers have taken over other volumes than before."""
 
     def migrated(csi_node: CSINode) -> str | None:
         return csi_node.metadata.annotations.get(MIGRATED_PLUGINS)
 
-    return Hint.QUEUE if old is None or migrated(old) != migrated(new) else Hint.SKIP
+    return (
+        QueueingHint.QUEUE if old is None or migrated(old) != migrated(new) else QueueingHint.SKIP
+    )
 
 
-def after_driver_update(pod: Pod, old: CSIDriver, new: CSIDriver) -> Hint:
+def after_driver_update(pod: Pod, old: CSIDriver, new: CSIDriver) -> QueueingHint:
     """Queue if a driver of the pod's inline volumes reports no capacity any more."""
     relaxed = old.spec.storage_capacity and not new.spec.storage_capacity
     used = any(
         volume.csi is not None and volume.csi.driver == new.metadata.name
         for volume in pod.spec.volumes
     )
-    return Hint.QUEUE if relaxed and used else Hint.SKIP
+    return QueueingHint.QUEUE if relaxed and used else QueueingHint.SKIP
 
 
 def after_capacity_change(
     pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity
-) -> Hint:
+) -> QueueingHint:
     """Queue if there is room for larger volumes than before."""
     if old is None:
-        return Hint.QUEUE
+        return QueueingHint.QUEUE
     before, now = old.largest_volume, new.largest_volume
     grew = now is not None and (before is None or now > before)
-    return Hint.QUEUE if grew else Hint.SKIP
+    return QueueingHint.QUEUE if grew else QueueingHint.SKIP

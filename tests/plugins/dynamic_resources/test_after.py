@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from berth.framework.events import Hint
+from berth.framework.events import QueueingHint
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.objects.devices import (
@@ -136,16 +136,18 @@ OTHER = claim("o", allocated=allocation("a"))
 @pytest.mark.parametrize(
     ("known", "old", "new", "want"),
     [
-        pytest.param([FREE], None, FREE, Hint.QUEUE, id="its claim is there"),
-        pytest.param([FREE], FREE, FREE, Hint.SKIP, id="nothing of the status changed"),
-        pytest.param([FREE], FREE, TAKEN, Hint.QUEUE, id="its claim was allocated"),
-        pytest.param([FREE], OTHER, claim("o"), Hint.QUEUE, id="another one gave devices back"),
-        pytest.param([FREE], claim("o"), OTHER, Hint.SKIP, id="another one got devices"),
-        pytest.param([], OTHER, claim("o"), Hint.SKIP, id="but its own claim is missing"),
+        pytest.param([FREE], None, FREE, QueueingHint.QUEUE, id="its claim is there"),
+        pytest.param([FREE], FREE, FREE, QueueingHint.SKIP, id="nothing of the status changed"),
+        pytest.param([FREE], FREE, TAKEN, QueueingHint.QUEUE, id="its claim was allocated"),
+        pytest.param(
+            [FREE], OTHER, claim("o"), QueueingHint.QUEUE, id="another one gave devices back"
+        ),
+        pytest.param([FREE], claim("o"), OTHER, QueueingHint.SKIP, id="another one got devices"),
+        pytest.param([], OTHER, claim("o"), QueueingHint.SKIP, id="but its own claim is missing"),
     ],
 )
 def test_hint_after_a_claim_changed(
-    known: Objects, old: ResourceClaim | None, new: ResourceClaim, want: Hint
+    known: Objects, old: ResourceClaim | None, new: ResourceClaim, want: QueueingHint
 ) -> None:
     assert World(*known).plugin.after_claim_change(MINE, old, new) is want
 
@@ -153,12 +155,12 @@ def test_hint_after_a_claim_changed(
 @pytest.mark.parametrize(
     ("new", "known", "want"),
     [
-        pytest.param(MINE, [FREE], Hint.QUEUE, id="all claims are there"),
-        pytest.param(MINE, [], Hint.SKIP, id="one is missing"),
-        pytest.param(pod("other"), [FREE], Hint.SKIP, id="another pod"),
+        pytest.param(MINE, [FREE], QueueingHint.QUEUE, id="all claims are there"),
+        pytest.param(MINE, [], QueueingHint.SKIP, id="one is missing"),
+        pytest.param(pod("other"), [FREE], QueueingHint.SKIP, id="another pod"),
     ],
 )
-def test_hint_after_a_pod_changed(new: Pod, known: Objects, want: Hint) -> None:
+def test_hint_after_a_pod_changed(new: Pod, known: Objects, want: QueueingHint) -> None:
     assert World(*known).plugin.after_pod_change(MINE, MINE, new) is want
 
 

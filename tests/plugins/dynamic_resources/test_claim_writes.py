@@ -33,7 +33,7 @@ class World:
 
     def __init__(self, stored: ResourceClaim) -> None:
         self.clock = FakeClock()
-        self.server = FakeClaims(Lister())
+        self.server = FakeClaims.known_to(Lister())
         self.claim = self.server.put(stored)
         self.claim_writes = ClaimWrites(self.server, self.clock)
 

@@ -35,7 +35,8 @@ from berth.cluster.controllers.views import (
     StorageClassView,
     WorkloadView,
 )
-from berth.cluster.registry import collected, swept
+from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.registry import collected, swept
 from berth.informer.reflector import Reflector
 from berth.tasks import forever
 
@@ -73,7 +74,7 @@ class Controllers:
         self._clock = clock
         self._rng = rng
         self._slots = asyncio.Semaphore(CONCURRENCY)
-        kinds = [Kind(each, Table()) for each in collected()]
+        kinds = [Kind(each, Table()) for each in collected(RESOURCES)]
         self._reflectors = [self._reflector(each) for each in kinds]
         tables: dict[str, Table[Any]] = {each.resource.storage_key: each.table for each in kinds}
         deployments = tables["deployments.apps"]
@@ -118,7 +119,7 @@ class Controllers:
                 ),
                 EphemeralVolumeController(pods, volume_claims),
                 GarbageCollector(kinds),
-                NamespaceController(namespaces, swept()),
+                NamespaceController(namespaces, swept(RESOURCES)),
                 ServiceAccountController(namespaces, tables["serviceaccounts"]),
                 ClusterRoleAggregationController(tables["clusterroles.rbac.authorization.k8s.io"]),
             )

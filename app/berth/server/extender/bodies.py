@@ -19,7 +19,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 _FASTEST: Final = 1
 
 
-async def read_question(request: Request, *, limit: int) -> bytes:
+async def read_args_body(request: Request, *, limit: int) -> bytes:
     """Return the JSON as it was before compression. Raises BodyError."""
     require_json(request)
     encoding = request.headers.get("content-encoding", "identity").strip().lower()

@@ -10,11 +10,11 @@ from starlette.responses import JSONResponse, Response
 
 from berth.clock import Clock
 from berth.extender_server import wire
-from berth.extender_server.answers import Answer
+from berth.extender_server.verbs import VerbResult
 from berth.metrics.recorders import ExtenderServerMetrics
 from berth.profile.profile import Profile
 from berth.server.bodies import BodyError
-from berth.server.extender.bodies import MAX_BODY_BYTES, json_answer, read_question
+from berth.server.extender.bodies import MAX_BODY_BYTES, json_answer, read_args_body
 from berth.server.extender.disconnection import disconnection
 from berth.server.extender.schemas import described
 from berth.server.refusal import Refusal, cut
@@ -33,26 +33,26 @@ REFUSALS: Final = {
 }
 
 
-class Answers(Protocol):
-    """Who knows; :class:`berth.extender_server.answers.Answers` for a running service."""
+class Verbs(Protocol):
+    """What answers; :class:`berth.extender_server.verbs.Verbs` for a running service."""
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
         """By name; a path without a name means the first."""
         ...
 
-    async def filter(self, profile: Profile, body: bytes) -> Answer: ...
+    async def filter(self, profile: Profile, body: bytes) -> VerbResult: ...
 
-    async def prioritize(self, profile: Profile, body: bytes) -> Answer: ...
+    async def prioritize(self, profile: Profile, body: bytes) -> VerbResult: ...
 
-    async def preempt(self, profile: Profile, body: bytes) -> Answer: ...
+    async def preempt(self, profile: Profile, body: bytes) -> VerbResult: ...
 
     async def bind(
         self, profile: Profile, body: bytes, *, gone: asyncio.Future[None]
-    ) -> Answer: ...
+    ) -> VerbResult: ...
 
 
-Ask = Callable[[Request, Profile, bytes], Awaitable[Answer]]
+Verb = Callable[[Request, Profile, bytes], Awaitable[VerbResult]]
 
 
 class ExtenderEndpoints:
@@ -60,14 +60,14 @@ class ExtenderEndpoints:
 
     def __init__(
         self,
-        answers: Answers,
+        verbs: Verbs,
         *,
         is_ready: Callable[[], bool],
         metrics: ExtenderServerMetrics,
         clock: Clock,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
-        self._answers = answers
+        self._verbs = verbs
         self._is_ready = is_ready
         self._metrics = metrics
         self._clock = clock
@@ -76,15 +76,15 @@ class ExtenderEndpoints:
     def router(self) -> APIRouter:
         router = APIRouter(tags=["extender"])
         for verb, ask, summary in (
-            ("filter", _at_once(self._answers.filter), "Which of some nodes can take a pod"),
+            ("filter", _at_once(self._verbs.filter), "Which of some nodes can take a pod"),
             (
                 "prioritize",
-                _at_once(self._answers.prioritize),
+                _at_once(self._verbs.prioritize),
                 "How good some nodes are for a pod",
             ),
             (
                 "preempt",
-                _at_once(self._answers.preempt),
+                _at_once(self._verbs.preempt),
                 "Where evicting these pods makes room for another",
             ),
             ("bind", self._bind, "Bind a pod to a node, if it still fits"),
@@ -92,9 +92,9 @@ class ExtenderEndpoints:
             self._add(router, verb, ask, summary)
         return router
 
-    def _add(self, router: APIRouter, verb: str, ask: Ask, summary: str) -> None:
+    def _add(self, router: APIRouter, verb: str, ask: Verb, summary: str) -> None:
         async def of_first_profile(request: Request) -> Response:
-            return await self._call(verb, ask, request, next(iter(self._answers.profiles)))
+            return await self._call(verb, ask, request, next(iter(self._verbs.profiles)))
 
         async def of_profile(request: Request, profile: str) -> Response:
             return await self._call(verb, ask, request, profile)
@@ -114,33 +114,33 @@ class ExtenderEndpoints:
                 },
             )(endpoint)
 
-    async def _call(self, verb: str, ask: Ask, request: Request, name: str) -> Response:
+    async def _call(self, verb: str, ask: Verb, request: Request, name: str) -> Response:
         started = self._clock.monotonic()
-        profile = self._answers.profiles.get(name)
+        profile = self._verbs.profiles.get(name)
         if profile is None:
-            known = ", ".join(sorted(self._answers.profiles))
+            known = ", ".join(sorted(self._verbs.profiles))
             return _refusal(404, f"profile {name!r} does not exist; there are: {known}")
         answer = await self._answer(verb, ask, request, profile)
         taken = self._clock.monotonic() - started
         self._metrics.called(verb, name, answer.status_code, seconds=taken)
         return answer
 
-    async def _bind(self, request: Request, profile: Profile, body: bytes) -> Answer:
+    async def _bind(self, request: Request, profile: Profile, body: bytes) -> VerbResult:
         async with disconnection(request.receive) as gone:
-            return await self._answers.bind(profile, body, gone=gone)
+            return await self._verbs.bind(profile, body, gone=gone)
 
-    async def _answer(self, verb: str, ask: Ask, request: Request, profile: Profile) -> Response:
+    async def _answer(self, verb: str, ask: Verb, request: Request, profile: Profile) -> Response:
         if not self._is_ready():
             return _refusal(503, NOT_READY)
         try:
             limit = min(self._limit, MAX_BINDING_BYTES) if verb == "bind" else self._limit
-            body = await read_question(request, limit=limit)
+            body = await read_args_body(request, limit=limit)
             answer = await ask(request, profile, body)
         except BodyError as exc:
             return _refusal(exc.status, str(exc))
-        except wire.QuestionError as exc:
+        except wire.ExtenderArgsError as exc:
             return _refusal(400, str(exc))
-        self._metrics.judged(
+        self._metrics.evaluated(
             verb,
             profile.name,
             asked=answer.nodes,
@@ -150,7 +150,7 @@ class ExtenderEndpoints:
         return await json_answer(request, answer.body)
 
 
-def _at_once(ask: Callable[[Profile, bytes], Awaitable[Answer]]) -> Ask:
+def _at_once(ask: Callable[[Profile, bytes], Awaitable[VerbResult]]) -> Verb:
     """Return *ask* for a verb that does not care who asks."""
     return lambda _request, profile, body: ask(profile, body)
 

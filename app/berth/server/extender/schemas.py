@@ -46,10 +46,10 @@ _QUESTIONS: Final[dict[str, Schema]] = {
     },
 }
 _ANSWERS: Final[dict[str, Any]] = {
-    "filter": wire.FilterResult,
+    "filter": wire.ExtenderFilterResult,
     "prioritize": list[wire.HostPriority],
-    "preempt": wire.PreemptionResult,
-    "bind": wire.BindingResult,
+    "preempt": wire.ExtenderPreemptionResult,
+    "bind": wire.ExtenderBindingResult,
 }
 
 

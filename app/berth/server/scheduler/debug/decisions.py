@@ -46,4 +46,4 @@ def past_decisions(
         if (after is None or record.number < after) and wanted.matches(record)
     )
     found, token = ordered(older, key=lambda record: record.number, limit=limit)
-    return PastDecisions(items=tuple(map(explainer.told, found)), continue_=token)
+    return PastDecisions(items=tuple(map(explainer.past_decision, found)), continue_=token)

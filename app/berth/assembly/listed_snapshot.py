@@ -1,0 +1,53 @@
+"""A snapshot of any cluster, listed from its API server."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from berth.client.api import Api
+from berth.client.connect import connect
+from berth.client.errors import ApiError, ForbiddenError, NotFoundError
+from berth.clock import RealClock, rfc3339
+from berth.errors import UserError
+from berth.framework.listers import KINDS
+from berth.whatif.daemons import DAEMON_SETS_PATH
+from berth.whatif.snapshot import Snapshot, decode
+
+
+async def list_cluster(kubeconfig: str) -> Snapshot:
+    """List all that scheduling reads; the default configuration would decide.
+
+    Kinds that the server does not serve are left out. The lists are of moments that are close to
+    each other. Raises UserError, ConnectError among them.
+    """
+    client = await connect(kubeconfig=kubeconfig)
+    try:
+        return await snapshot_of(client, time=rfc3339(RealClock().now()))
+    except ApiError as exc:
+        raise UserError(f"{kubeconfig}: {exc}") from exc
+    finally:
+        await client.close()
+
+
+async def snapshot_of(client: Api, *, time: str) -> Snapshot:
+    """List every kind through *client*; raises the API's errors."""
+    objects: dict[str, Any] = {}
+    for kind in KINDS.values():
+        try:
+            body = await client.request("GET", kind.path, params=kind.params)
+        except NotFoundError:
+            continue
+        objects |= decode(body, source=kind.path).objects
+    return Snapshot(
+        time=time,
+        objects={kind: objects[kind] for kind in KINDS if kind in objects},
+        daemon_sets=await _daemon_sets(client),
+    )
+
+
+async def _daemon_sets(client: Api) -> Sequence[Mapping[str, Any]]:
+    """List the DaemonSets; none if we may not, for their pods tell most of them."""
+    path = DAEMON_SETS_PATH
+    try:
+        return decode(await client.request("GET", path), source=path).daemon_sets
+    except (ForbiddenError, NotFoundError):
+        return ()

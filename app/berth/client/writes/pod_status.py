@@ -1,0 +1,95 @@
+"""Pod status patches on their way out, merged per pod."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from berth.client.api import Api
+from berth.client.writes.lanes import WriteLanes
+from berth.client.writes.pods import patch_pod_status
+from berth.clock import Clock
+from berth.objects.meta import Condition
+from berth.objects.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the status of *pod* is to say; None leaves as is."""
+
+    pod: Pod
+    condition: Condition | None
+    nominated_node_name: str | None
+
+    def after(self, older: "Wanted") -> "Wanted":
+        """Return what is wanted when *older* was wanted before and has not been written."""
+        return Wanted(
+            self.pod,
+            older.condition if self.condition is None else self.condition,
+            older.nominated_node_name
+            if self.nominated_node_name is None
+            else self.nominated_node_name,
+        )
+
+
+class PodStatusWriter:
+    """Writes conditions and nominations through the status lane.
+
+    :meth:`WriteLanes.submit_status` alone would lose a nomination that waits when the pod's next
+    attempt has nothing to say about it. Here what waits is what is wanted, and the patch is made
+    from it when its turn comes.
+    """
+
+    def __init__(
+        self,
+        client: Api,
+        lanes: WriteLanes,
+        *,
+        exists: Callable[[Pod], bool],
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        """*exists* says whether a pod is still there: the patch goes to whoever has its name."""
+        self._client = client
+        self._lanes = lanes
+        self._exists = exists
+        self._clock = clock
+        self._rng = rng
+        self._wanted: dict[str, Wanted] = {}
+
+    def submit(
+        self,
+        pod: Pod,
+        *,
+        condition: Condition | None = None,
+        nominated_node_name: str | None = None,
+    ) -> None:
+        """Have the status of *pod* patched; what is newer wins, None leaves as is, "" clears.
+
+        *pod* is the newest known object: the patch is the difference to it, and there is no request
+        when that is empty.
+        """
+        uid = pod.metadata.uid
+        wanted = Wanted(pod, condition, nominated_node_name)
+        waiting = self._wanted.get(uid)
+        self._wanted[uid] = wanted if waiting is None else wanted.after(waiting)
+        self._lanes.submit_status(uid, lambda: self._write(uid))
+
+    def withdraw(self, uid: str) -> None:
+        """Forget what is wanted for a pod and has not begun to be written: it is out of date.
+
+        To be called right before :meth:`WriteLanes.bind` for that pod, which drops the write.
+        """
+        self._wanted.pop(uid, None)
+
+    async def _write(self, uid: str) -> None:
+        wanted = self._wanted.pop(uid)
+        if not self._exists(wanted.pod):
+            return
+        await patch_pod_status(
+            self._client,
+            wanted.pod,
+            wanted.condition,
+            wanted.nominated_node_name,
+            clock=self._clock,
+            rng=self._rng,
+        )

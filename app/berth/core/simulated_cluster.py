@@ -1,0 +1,333 @@
+"""A cluster in memory with its scheduler, on a clock that does not wait for time to pass.
+
+::
+
+    put, delete --> api --> core: the queue, the attempts, the preemption of a real scheduler
+    run_until_quiet: step, step, ... nothing to do now -> move the clock to what comes next
+
+What plugins do to the world outside is left out: PreBind, Bind and PostBind plugins are not run,
+and no extender is called. What Reserve plugins hold for a pod they go on holding, as if it were
+written.
+
+Decision (2026-11): a simulation ends when every pod that waits was tried since the cluster last
+changed, because another attempt would come to the same; instead of after some time, which would be
+too long for most questions and too short for some.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import floor
+from typing import Any, Final, NamedTuple, TypeVar
+
+from prometheus_client import CollectorRegistry
+
+from berth.cache.cache import Cache
+from berth.clock import FakeClock
+from berth.config.types import KubeSchedulerConfiguration
+from berth.core.in_memory_api import InMemoryApi
+from berth.core.outside import Outside, RandomSources
+from berth.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.framework.cycle_state import CycleState
+from berth.framework.interface import BindPlugin
+from berth.framework.listers import Listers
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.metrics.scheduler_metrics import SchedulerMetrics
+from berth.objects.pod import Pod
+from berth.profile.build import Registry
+from berth.profile.profile import Profile
+from berth.profile.waiting_pod import WaitingPod
+from berth.queue.heap import SortKey
+from berth.queue.scheduling_queue import LEFTOVERS_PERIOD
+from berth.queue.sub_queues import SubQueue
+from berth.scheduler.binding import Binding
+from berth.scheduler.preemption import PendingPreemption
+from berth.scheduler.schedule_pod import Select
+
+MOST_ATTEMPTS: Final = 20
+"""Attempts per waiting pod without any change of the cluster, before a simulation is ended.
+
+One is enough, unless pods keep waking each other.
+"""
+TURNS: Final = 4
+"""Turns of the event loop in which a task that was woken comes to where it waits again."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationOptions:
+    """What a simulation leaves out or does in another way than a scheduler."""
+
+    preempts: bool = True
+    """Whether PostFilter plugins are run."""
+    gates: bool = True
+    """Whether PreEnqueue plugins are run."""
+    select: Callable[[NodeTable], Select] | None = None
+    """Makes what picks one of several best nodes; by default one is drawn."""
+    sort_key: SortKey | None = None
+    """Orders the queue in place of the QueueSort plugin."""
+    start: float = 1_000_000_000.0
+    """The time when the simulation begins, in seconds since 1970."""
+
+
+DEFAULT_OPTIONS: Final = SimulationOptions()
+
+
+class Victim(NamedTuple):
+    """A pod that was evicted to make room for another."""
+
+    pod: PodInfo
+    node: str
+    preemptor: PodInfo
+
+
+class Bound(NamedTuple):
+    """A pod that got a node, with what Reserve plugins know of it."""
+
+    pod: PodInfo
+    state: CycleState
+
+
+class SimulatedCluster:
+    """Objects, and a scheduler that works when it is told to."""
+
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        registry: Registry,
+        options: SimulationOptions = DEFAULT_OPTIONS,
+        *,
+        listers: type[Listers] = Listers,
+    ) -> None:
+        """Make an empty cluster; ConfigError when the profiles of *config* cannot be made.
+
+        *listers* declares the kinds of objects beside nodes and pods.
+        """
+        self.clock = FakeClock(options.start)
+        self.rng = RandomSources()
+        self.api = InMemoryApi(self.clock, listers())
+        self.bound: list[Bound] = []
+        """Whom the scheduler gave a node, in order; :meth:`undo_binds` empties it."""
+        self.victims: list[Victim] = []
+        self._options = options
+        self.core = SchedulerCore(
+            config,
+            registry,
+            Outside(
+                api=self.api,
+                pods=self.api.pods,
+                listers=self.api.listers,
+                clock=self.clock,
+                rng=self.rng,
+                metrics=SchedulerMetrics(CollectorRegistry()),
+            ),
+            CoreOptions(
+                is_watched=False,
+                select=options.select,
+                adapt_profile=self._adapt,
+                sort_key=options.sort_key,
+            ),
+        )
+        self.api.connect({kind.type: each for kind, each in self.core.handlers.items()})
+        self._started = options.start
+        self._tried: dict[str, int] = {}
+        """By UID, which change of the cluster a pod's last attempt came after."""
+        self._decisions_seen = 0
+        self._attempts = 0  # since the last change of the cluster
+        self._changes_seen = 0
+        self._on_permit: dict[asyncio.Task[None], WaitingPod] = {}
+
+    def _adapt(self, profile: Profile) -> None:
+        profile.pre_binds = []
+        profile.binds = [_Binder(self)]
+        profile.post_binds = []
+        if not self._options.preempts:
+            profile.post_filters = []
+        if not self._options.gates:
+            profile.pre_enqueue = []
+
+    # The cluster.
+
+    @property
+    def cache(self) -> Cache:
+        return self.core.cache
+
+    @property
+    def listers(self) -> Listers:
+        return self.api.listers
+
+    @property
+    def pods(self) -> Mapping[str, Pod]:
+        """All pods by ``namespace/name``."""
+        return self.api.pods
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        return self.core.live.profiles
+
+    def put(self, obj: Any) -> None:
+        """Create or replace an object; a pod without a node waits from now on."""
+        self.api.put(obj)
+
+    def delete(self, obj: Any) -> None:
+        self.api.delete(obj)
+
+    def put_aside(self, pod: Pod) -> None:
+        """Have a pod that does not wait: it is not tried, but keeps its nomination."""
+        self.api.pods[pod.key] = pod
+        self.core.queue.delete(pod)
+        if pod.spec.scheduler_name in self.profiles:
+            self.core.queue.nominator.add_nominated_pod(PodInfo(pod))
+
+    def put_aside_waiting(self) -> None:
+        """Put all pods that wait aside."""
+        waiting = [queued.pod for queued in self.core.queue.sub_queues]
+        for pod in waiting:
+            self.put_aside(pod)
+
+    def wait_anew(self, pod: Pod) -> None:
+        """Have *pod* wait as if it had just been created."""
+        self.api.pods.pop(pod.key, None)
+        self.api.put(pod)
+
+    def undo_binds(self) -> None:
+        """Take the nodes from those of :attr:`bound`, the last one first, and put them aside."""
+        while self.bound:
+            pod, state = self.bound.pop()
+            self.profiles[pod.pod.spec.scheduler_name].run_unreserve(state, pod, pod.node_name)
+            self.api.delete(self.api.pods[pod.key])
+            self.put_aside(pod.pod)
+
+    # The scheduler.
+
+    async def run_until_quiet(self) -> None:
+        """Schedule until no pod can get a node any more, unless somebody changes the cluster.
+
+        Raises no error for pods that wake each other for ever: it stops.
+        """
+        while await self._step() or await self._pass_time():
+            waiting = sum(self.core.queue.sub_queues.pending_counts().values())
+            if self._attempts > MOST_ATTEMPTS * (waiting + 1):
+                return
+
+    async def _step(self) -> bool:
+        """Do the next thing, as :meth:`SchedulerCore.step`; but let pods wait for Permit."""
+        for task, waiting in self._on_permit.items():
+            if waiting.is_decided:
+                del self._on_permit[task]
+                await task
+                return True
+        if (preemption := self.core.preemptions.take()) is not None:
+            await self.core.preemptions.prepare_candidate(preemption, self.core.queue)
+            self._note_victims(preemption)
+            return True
+        if (bindings := await self.core.schedule_next()) is not None:
+            self._note_attempts()
+            for binding in bindings:
+                await self._bind(binding)
+            return True
+        return await self.core.step()
+
+    async def _bind(self, binding: Binding) -> None:
+        run = self.core.scheduler.binding_cycle.run(binding)
+        if binding.waiting is None:
+            await run
+            return
+        task = asyncio.create_task(run, name=f"permit of {binding.pod.key}")
+        self._on_permit[task] = binding.waiting
+        await _turns()
+
+    def _note_attempts(self) -> None:
+        decisions = self.core.scheduler.decisions
+        new = decisions.made - self._decisions_seen
+        self._decisions_seen = decisions.made
+        if self.api.changes != self._changes_seen:
+            self._changes_seen, self._attempts = self.api.changes, 0
+        self._attempts += 1
+        for record in decisions.last(new):
+            self._tried[record.uid] = self.api.changes
+
+    def _note_victims(self, preemption: PendingPreemption) -> None:
+        self.victims += (
+            Victim(victim, preemption.node, preemption.preemptor)
+            for victim in preemption.victims
+            if victim.key not in self.api.pods
+        )
+
+    async def _pass_time(self) -> bool:
+        """Move the clock to when there is something to do; False if it would come to nothing."""
+        now = self.clock.now()
+        moments = [self._flush_of_leftovers()] if self._has_untried() else []
+        if moments or self._on_permit:
+            moments += [self._end_of_backoff(), self.clock.next_wakeup()]
+        moment = min((each for each in moments if each is not None), default=None)
+        if moment is None:
+            return False
+        self.clock.advance(max(moment - now, 0.0))
+        await _turns()
+        queue = self.core.queue
+        queue.flush_backoff_completed()
+        if (self.clock.now() - self._started) % LEFTOVERS_PERIOD == 0:
+            queue.flush_unschedulable_pods_leftover()
+        return True
+
+    def _has_untried(self) -> bool:
+        """Whether a pod that waits was not tried since the cluster last changed."""
+        queue, changes = self.core.queue.sub_queues, self.api.changes
+        return any(
+            self._tried.get(queued.uid) != changes
+            for part in (SubQueue.BACKOFF, SubQueue.UNSCHEDULABLE)
+            for queued in queue.in_any_order(part)
+        )
+
+    def _flush_of_leftovers(self) -> float | None:
+        """Return when the first pod is tried that is not woken by anything."""
+        queue = self.core.queue.sub_queues
+        unschedulable = queue.in_any_order(SubQueue.UNSCHEDULABLE)
+        due = min((queue.next_try(queued) or 0.0 for queued in unschedulable), default=None)
+        if due is None:
+            return None
+        periods = floor((due - self._started) / LEFTOVERS_PERIOD) + 1
+        return self._started + max(periods, 1) * LEFTOVERS_PERIOD
+
+    def _end_of_backoff(self) -> float | None:
+        queue = self.core.queue.sub_queues
+        resting = queue.in_any_order(SubQueue.BACKOFF)
+        ends = (queue.next_try(queued) or 0.0 for queued in resting)
+        return min(ends, default=None)
+
+
+class _Binder(BindPlugin):
+    """Binds in memory, in place of the Bind plugins of a profile."""
+
+    NAME = "InMemoryBinder"
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        await self._cluster.api.bind(pod, node_name)
+        self._cluster.bound.append(Bound(pod, state))
+        return None
+
+
+async def _turns() -> None:
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+
+
+def run_simulation(simulation: Coroutine[Any, Any, T]) -> T:
+    """Run *simulation* to its end on an event loop of its own, and return what it returns.
+
+    It waits for nothing, so whoever calls this is kept busy; also on another event loop.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(simulation)
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, simulation).result()

@@ -1,0 +1,58 @@
+"""Where the scheduler of ``berth up`` answers ``berth explain`` and others on this machine."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from starlette.types import ASGIApp
+
+from berth.addresses import LOOPBACK
+from berth.certificates import server_context
+from berth.clock import Clock
+from berth.cluster.access.users import SCHEDULER
+from berth.config.options import DelegatingAuthenticationOptions, DelegatingAuthorizationOptions
+from berth.embedded.cluster import EmbeddedCluster
+from berth.http_server import HttpServer
+from berth.same_machine import SameMachine
+from berth.server.access.secure_serving import with_delegated_access
+
+
+@asynccontextmanager
+async def scheduler_port(
+    application: ASGIApp,
+    cluster: EmbeddedCluster,
+    *,
+    port: int,
+    clock: Clock,
+    say: Callable[[str], None],
+) -> AsyncIterator[HttpServer]:
+    """Serve *application* on loopback until the end of the block, on any port if *port* is taken.
+
+    It has the certificate of *cluster*, whose rules decide who may use it: one kubeconfig is good
+    for both. The server has to be run in the block.
+    """
+    reviews = await cluster.connect("berth-reviews", user=SCHEDULER)
+    try:
+        pair = cluster.certificate
+        if pair is None:
+            server = HttpServer(SameMachine(application))
+        else:
+            access = with_delegated_access(
+                application,
+                DelegatingAuthenticationOptions(),
+                DelegatingAuthorizationOptions(),
+                tokens=reviews,
+                permissions=reviews,
+                clock=clock,
+            )
+            server = HttpServer(access, tls=server_context(pair))
+        try:
+            await server.start(LOOPBACK, port)
+        except OSError as exc:
+            say(f"--debug-port {port}: {exc.strerror}; using another")
+            await server.start(LOOPBACK, 0)
+        try:
+            yield server
+        finally:
+            await server.stop()
+    finally:
+        await reviews.close()

@@ -1,0 +1,57 @@
+"""The arrays of a table of nodes, which are grown, cleared and gathered together."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.framework.verdict import Ints, Mask
+
+
+class NodeColumns(NamedTuple):
+    """One array per fact about nodes; the last dimension of each is the slot."""
+
+    exists: Mask
+    unschedulable: Mask
+    taint_set: NDArray[np.intp]
+    allowed_pods: Ints
+    pod_count: Ints
+    generation: Ints
+    allocatable: Ints
+    requested: Ints
+    non_zero_requested: Ints
+
+    @classmethod
+    def zeros(cls, slots: int, *, resources: int) -> "NodeColumns":
+        """Return columns of *slots* free slots."""
+        return cls(
+            exists=np.zeros(slots, bool),
+            unschedulable=np.zeros(slots, bool),
+            taint_set=np.zeros(slots, np.intp),
+            allowed_pods=np.zeros(slots, np.int64),
+            pod_count=np.zeros(slots, np.int64),
+            generation=np.zeros(slots, np.int64),
+            allocatable=np.zeros((resources, slots), np.int64),
+            requested=np.zeros((resources, slots), np.int64),
+            non_zero_requested=np.zeros((2, slots), np.int64),
+        )
+
+    @property
+    def slots(self) -> int:
+        return len(self.exists)
+
+    def grown(self, slots: int, *, resources: int) -> "NodeColumns":
+        """Return columns of this size, which is no smaller, that hold what these hold."""
+        grown = NodeColumns.zeros(slots, resources=resources)
+        for new, old in zip(grown, self, strict=True):
+            new[tuple(slice(length) for length in old.shape)] = old
+        return grown
+
+    def clear(self, row: int) -> None:
+        """Make *row* a free slot."""
+        for column in self:
+            column[..., row] = 0
+
+    def take(self, rows: NDArray[np.intp]) -> "NodeColumns":
+        """Return copies of *rows*."""
+        return NodeColumns._make([column.take(rows, axis=-1) for column in self])

@@ -1,0 +1,42 @@
+"""A verdict on rows that are looked at one by one."""
+
+from typing import Final
+
+from berth.framework.node_table import NodeTable
+from berth.framework.status import Code
+from berth.framework.verdict import Mask, Rejection, Verdict
+
+UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+class RowRejections:
+    """A verdict in the making: which rows are left, and why the others are not."""
+
+    __slots__ = ("_rejected", "left", "nodes")
+
+    def __init__(self, nodes: NodeTable, rows: Mask) -> None:
+        self.nodes = nodes
+        self.left = rows.copy()
+        self._rejected: dict[tuple[str, Code], Mask] = {}
+
+    def reject(self, reason: str, where: Mask) -> None:
+        """Reject rows *where*, if any, for a reason that evicting pods cannot change."""
+        if not where.any():
+            return
+        known = self._rejected.get((reason, UNRESOLVABLE))
+        self._rejected[reason, UNRESOLVABLE] = where if known is None else known | where
+        self.left = self.left & ~where
+
+    def reject_row(self, row: int, reason: str, code: Code = UNRESOLVABLE) -> None:
+        where = self._rejected.get((reason, code))
+        if where is None:
+            where = self._rejected[reason, code] = self.nodes.no_rows()
+        where[row] = True
+        self.left[row] = False
+
+    def verdict(self) -> Verdict:
+        return Verdict(
+            tuple(
+                Rejection(reason, code, where) for (reason, code), where in self._rejected.items()
+            )
+        )

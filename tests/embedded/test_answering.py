@@ -1,0 +1,88 @@
+"""``berth up`` answers ``berth explain``, on another port if its own is taken."""
+
+import asyncio
+import random
+import re
+import socket
+import ssl
+from base64 import b64decode
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from berth.addresses import LOOPBACK
+from berth.clock import RealClock
+from berth.config.load import default_configuration
+from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.up import Up, UpOptions
+from berth.profile.build import args_models
+from berth_plugins.registry import IN_TREE
+from tests.embedded.test_up import run
+
+pytestmark = pytest.mark.wall
+
+
+async def test_a_taken_port_is_told_and_another_one_used(tmp_path: Path) -> None:
+    with socket.create_server((LOOPBACK, 0)) as other:
+        port = other.getsockname()[1]
+        status, said = await run(tmp_path, debug_port=port)
+
+    assert status == 0
+    assert said[1].startswith(f"--debug-port {port}: Address already in use")
+    assert said[1].endswith("; using another")
+    kubeconfig = re.escape(str(tmp_path / "kubeconfig"))
+    assert re.fullmatch(
+        r"scheduler at (https://127\.0\.0\.1:\d+);"
+        rf" try: berth explain --kubeconfig {kubeconfig} --server \1 POD",
+        said[2],
+    )
+
+
+@pytest.mark.parametrize(
+    ("insecure", "path", "with_token", "want"),
+    [
+        pytest.param(False, "/configz", True, 200, id="the kubeconfig is good for it"),
+        pytest.param(False, "/configz", False, 403, id="nobody may"),
+        pytest.param(False, "/readyz", False, 200, id="probes are for everybody"),
+        pytest.param(True, "/configz", False, 200, id="everybody may where nobody is asked"),
+    ],
+)
+async def test_who_is_answered(
+    tmp_path: Path, insecure: bool, path: str, with_token: bool, want: int
+) -> None:
+    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def say(line: str) -> None:
+        if line.startswith("scheduler at "):
+            url.set_result(line.split()[2].rstrip(";"))
+
+    clock, rng = RealClock(), random.Random(1)
+    kubeconfig = tmp_path / "kubeconfig"
+    up = Up(
+        UpOptions(nodes=1, kubeconfig=kubeconfig),
+        default_configuration(args_models(IN_TREE)),
+        EmbeddedCluster(clock=clock, rng=rng, insecure=insecure),
+        clock=clock,
+        rng=rng,
+        say=say,
+    )
+    running = asyncio.create_task(up.run(), name="up")
+    try:
+        endpoint = await url
+        config = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+        token = config["users"][0]["user"].get("token")
+        headers = {"Authorization": f"Bearer {token}"} if with_token else {}
+        authority = config["clusters"][0]["cluster"].get("certificate-authority-data", "")
+        trusted = ssl.create_default_context(cadata=b64decode(authority).decode() or None)
+        async with httpx.AsyncClient(base_url=endpoint, verify=trusted) as client:
+            for _ in range(50):  # until it is ready
+                status = (await client.get(path, headers=headers)).status_code
+                if status != 500:
+                    break
+                await asyncio.sleep(0.1)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+    assert status == want
