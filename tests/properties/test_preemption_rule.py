@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
-from berth.offline.scenario import smallest_name
 from berth.profile.profile import eligible_rows
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.outcome import Unschedulable
 from berth.scheduler.post_filter import run_post_filter_plugins
-from berth.scheduler.schedule_pod import schedule_pod
+from berth.scheduler.schedule_pod import schedule_pod, smallest_name
 from tests.properties.crowds import PRIORITY, Crowd, crowds
 
 NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming pod")
