@@ -73,8 +73,8 @@ def status(code: int, message: str) -> httpx.Response:
         pytest.param(httpx.Response(404, json={"detail": "no such pod"}), "no such pod", id="404"),
         pytest.param(
             status(401, "Unauthorized"),
-            f"{URL} does not accept these credentials (401): name a kubeconfig that it accepts, with"
-            " --kubeconfig or $KUBECONFIG",
+            f"{URL} does not accept these credentials (401): name a kubeconfig that it accepts,"
+            " with --kubeconfig or $KUBECONFIG",
             id="401: what to do",
         ),
         pytest.param(
@@ -115,7 +115,8 @@ def test_refusals(response: httpx.Response, why: str) -> None:
         pytest.param("refused", "refused", id="nobody there"),
         pytest.param(
             "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate",
-            "name its CA with --kubeconfig or --certificate-authority, or use --insecure-skip-tls-verify",
+            "name its CA with --kubeconfig or --certificate-authority, or use"
+            " --insecure-skip-tls-verify",
             id="a certificate nobody vouches for",
         ),
         pytest.param(
