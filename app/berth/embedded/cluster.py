@@ -115,7 +115,13 @@ class EmbeddedCluster:
     async def run_controllers(self) -> None:
         """Run the controllers, and watch over the API server; ends only by cancellation."""
         client = await self.connect("berth-controllers", user=CONTROLLER_MANAGER)
-        controllers = Controllers(client, clock=self._clock, rng=self._rng)
+        pair = self.certificate
+        controllers = Controllers(
+            client,
+            clock=self._clock,
+            rng=self._rng,
+            certificate="" if pair is None else pair.certificate.decode(),
+        )
         try:
             async with asyncio.TaskGroup() as tasks:
                 for name, run in (
