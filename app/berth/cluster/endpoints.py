@@ -111,6 +111,7 @@ class Endpoints:
             request = Request(scope, receive)
             target = self._paths.target(request.path)
             handler = self._handler(request.method, target)
+            options.check_timeout(request.query)
             if request.method in WITH_BODY:
                 await request.body()  # so that all that follows is one step
             await self._shares.turn(request.user)

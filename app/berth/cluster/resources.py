@@ -50,6 +50,8 @@ class Strategy:
     validate_status: Callable[[Object, Object | None], list[FieldError]] = no_validation
     initial_status: Callable[[Object], Object | None] = field(default=lambda _obj: None)
     """The status of a new object; None: no status key (kinds without one)."""
+    kept_by_status: tuple[str, ...] = ()
+    """Metadata that a write to the status does not change either."""
     keeps_status_on_create: bool = False
     """Nodes and leases: kubelets send the whole object at once."""
     graceful_seconds: Callable[[Object], int] = field(default=lambda _obj: 0)

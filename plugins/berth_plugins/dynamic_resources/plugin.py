@@ -33,7 +33,6 @@ from berth.framework.interface import (
     Scores,
 )
 from berth.framework.node_info import NodeInfo
-from berth.framework.node_rows import rows_of_any_term
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.scoring import default_normalize
@@ -65,6 +64,7 @@ from berth_plugins.dynamic_resources.resolution import UnresolvedError, claims_o
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
 from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.node_rows import rows_of_any_term
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 CANNOT_FIT: Final = "cannot fit resource"
