@@ -207,7 +207,7 @@ def preempt(
     fits = ~overlay.run_filters().rejected(overlay.nodes)
     agreed: dict[str, MetaVictims] = {}
     for name, pods in compress(zip(names, leaving, strict=True), fits.tolist()):
-        violations = len(budgets.violated_by(sorted(pods, key=importance)))
+        violations = len(budgets.filter_pods_with_pdb_violation(sorted(pods, key=importance)))
         agreed[name] = MetaVictims([MetaPod(uid) for uid in victims[name]], violations)
     return agreed
 
