@@ -13,16 +13,16 @@ from berth.printable import printable, printable_lines
 from berth.terminal import INTERRUPTED, CommandError, program, say_lines
 
 COMMANDS: Final = {
-    "run": "schedule pods of a Kubernetes cluster",
-    "up": "start an embedded cluster with hollow nodes and a scheduler, on this machine",
-    "cluster": "start an embedded cluster only, without nodes and scheduler",
-    "kubelets": "give hollow nodes to any API server",
-    "extender": "answer other schedulers as their extender",
-    "explain": "tell why a pod is pending, or why it is where it is",
-    "plugin": "begin a plugin of your own, list those there are",
-    "simulate": "tell what would be: more pods, other nodes, another configuration",
-    "health": "ask a process whether it is ready, for health checks of containers",
-    "bench": "measure what decisions cost on this machine",
+    "run": "schedule the pods of a Kubernetes cluster",
+    "up": "start an embedded cluster, hollow nodes and a scheduler on this machine",
+    "cluster": "start an embedded cluster without nodes and scheduler",
+    "kubelets": "add hollow nodes to any API server",
+    "extender": "serve as an extender of kube-scheduler",
+    "explain": "explain why a pod is pending, or why it is on its node",
+    "plugin": "create a plugin, or list the known plugins",
+    "simulate": "answer what-if questions: more pods, other nodes, another configuration",
+    "health": "check whether a process is ready, for container health checks",
+    "bench": "measure scheduling on this machine",
     "version": "print the version",
 }
 """Each is a module of :mod:`berth.commands`."""
@@ -33,7 +33,7 @@ HELP: Final = ("-h", "--help")
 def usage() -> str:
     what = "\n".join(f"  {command:<10}{does}" for command, does in COMMANDS.items())
     name = program()
-    hint = f"`{name} COMMAND --help` tells the flags of a command, `{name} --version` the version."
+    hint = f"`{name} COMMAND --help` lists the flags of a command, `{name} --version` the version."
     return f"usage: {name} COMMAND [flags]\n\n{what}\n\n{hint}"
 
 

@@ -14,23 +14,27 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=program("extender"),
         allow_abbrev=False,
-        description="Answer kube-scheduler as its extender: filter, prioritize, preempt and bind at"
-        " /extender/VERB by the first profile of the configuration, at /extender/PROFILE/VERB by"
-        " that schedulerName's. The configuration is read again when its file changes, and on"
-        " SIGHUP. Nothing is scheduled and no leader is elected; of several replicas, each knows"
-        " what another has bound once its watches tell.",
+        description="Serve as an extender of kube-scheduler: filter, prioritize, preempt and"
+        " bind. The first profile of the configuration answers at /extender/VERB,"
+        " each profile at /extender/PROFILE/VERB. The configuration is reloaded"
+        " when its file changes, and on SIGHUP. An extender schedules nothing and"
+        " needs no leader election. Replicas learn about each other's bindings from"
+        " their watches.",
     )
     parser.add_argument(
-        "--config", default="", metavar="FILE", help="A KubeSchedulerConfiguration."
+        "--config", default="", metavar="FILE", help="Read the configuration from this file."
     )
     parser.add_argument(
         "--kubeconfig", default="", metavar="FILE",
-        help="How to reach the API server; wins over the one in the configuration.",
+        help="The kubeconfig of the API server; takes precedence over the configuration.",
     )  # fmt: skip
     parser.add_argument(
-        "--master", default="", metavar="URL", help="The API server's address; wins over both."
+        "--master",
+        default="",
+        metavar="URL",
+        help="The address of the API server; takes precedence over both.",
     )
-    parser.add_argument("-v", "--v", type=int, default=0, metavar="N", help="How much to log.")
+    parser.add_argument("-v", "--v", type=int, default=0, metavar="N", help="Log level.")
     extender_port.add_flags(parser, default=DEFAULT_PORT)
     configuration.add_plugin_flags(parser)
     configuration.add_preset_flag(parser)
