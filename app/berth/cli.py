@@ -18,7 +18,7 @@ COMMANDS: Final = {
     "cluster": "start an embedded cluster without nodes and scheduler",
     "kubelets": "add hollow nodes to any API server",
     "extender": "serve as an extender of kube-scheduler",
-    "explain": "explain why a pod is pending, or why it is on its node",
+    "explain": "explain why a pod is pending, or why it runs where it does",
     "plugin": "create a plugin, or list the known plugins",
     "simulate": "answer what-if questions: more pods, other nodes, another configuration",
     "health": "check whether a process is ready, for container health checks",
@@ -33,7 +33,10 @@ HELP: Final = ("-h", "--help")
 def usage() -> str:
     what = "\n".join(f"  {command:<10}{does}" for command, does in COMMANDS.items())
     name = program()
-    hint = f"`{name} COMMAND --help` lists the flags of a command, `{name} --version` the version."
+    hint = (
+        f"`{name} COMMAND --help` lists the flags of a command, `{name} --version` prints the"
+        " version."
+    )
     return f"usage: {name} COMMAND [flags]\n\n{what}\n\n{hint}"
 
 
@@ -59,14 +62,14 @@ def run(argv: Sequence[str]) -> int:
         return _complain(f"{program(name)}: {exc}", status=1)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
 
 
 def _unknown(name: str) -> str:
-    """Say that *name* is no command; with the one that was meant, if that can be told."""
+    """Say that *name* is not a command; with the command that was probably meant."""
     near = get_close_matches(name, COMMANDS, n=1)
     help_ = f"did you mean `{program(near[0])}`?" if near else usage()
     return f"{program()}: {name!r} is not a command\n\n{help_}"

@@ -14,12 +14,11 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=program("extender"),
         allow_abbrev=False,
-        description="Serve as an extender of kube-scheduler: filter, prioritize, preempt and"
-        " bind. The first profile of the configuration answers at /extender/VERB,"
-        " each profile at /extender/PROFILE/VERB. The configuration is reloaded"
-        " when its file changes, and on SIGHUP. An extender schedules nothing and"
-        " needs no leader election. Replicas learn about each other's bindings from"
-        " their watches.",
+        description="Answer kube-scheduler as its extender: filter, prioritize, preempt and bind at"
+        " /extender/VERB by the first profile of the configuration, at /extender/PROFILE/VERB by"
+        " that schedulerName's. The configuration is read again when its file changes, and on"
+        " SIGHUP. Nothing is scheduled and no leader is elected; of several replicas, each knows"
+        " what another has bound once its watches show it.",
     )
     parser.add_argument(
         "--config", default="", metavar="FILE", help="Read the configuration from this file."

@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--insecure-skip-tls-verify",
         action="store_true",
-        help="do not verify the certificate of the server",
+        help="do not verify the server's certificate",
     )
     add_plugin_flags(parser)
     ask = parser.add_argument_group("what if")

@@ -23,7 +23,7 @@ from berth.main import SchedulerService
 from berth.terminal import in_loop, naming_port, port, program, say
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
-"""Modules that say what whoever changes a file or sends a signal waits for."""
+"""Modules whose lines answer a changed file or a signal; they are logged from info on."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -48,9 +48,9 @@ def main(argv: Sequence[str]) -> int:
     configuration.add_plugin_flags(parser)
     parser.add_argument(
         "--exit-when-idle", action="store_true",
-        help="exit when every pod has a node or cannot get one. The status is 0 if all pods"
-        " were placed, otherwise 1. Gated pods do not count. Rejected objects are"
-             " reported; they change the status only if they are pods or create pods",
+        help="stop when every pod has a node or cannot have one; the status is 0 if all pods were"
+        " placed, else 1. Pods that a scheduling gate holds back do not count. Refused objects are"
+        " reported, and change the status only if they are pods or make pods",
     )  # fmt: skip
     parser.add_argument(
         "-v", type=int, default=0, help="log level; 4 and higher log debug messages"

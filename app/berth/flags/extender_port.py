@@ -18,9 +18,9 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
     """Add ``--{prefix}port`` and the other flags; *default* is that of the port."""
     group = parser.add_argument_group(
         "extender port",
-        "The port on which kube-scheduler calls berth as an extender. With a client CA or a"
-        " token webhook, all requests except health checks need a client certificate, which"
-        " kube-scheduler presents with tlsConfig.certFile, or a bearer token.",
+        "Where other schedulers ask berth as their extender. With a client CA or a token webhook"
+        " all but health needs a client certificate (tlsConfig.certFile of kube-scheduler) or a"
+        " bearer token.",
     )
 
     def flag(name: str, **settings: Any) -> None:
@@ -58,7 +58,7 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
     )  # fmt: skip
     flag(
         "allow-unauthenticated", action="store_true",
-        help="Require no authentication: any client that reaches the port can have pods bound.",
+        help="Require neither: anyone who can reach the port can have pods bound.",
     )  # fmt: skip
     flag(
         "max-body-mib", type=positive, metavar="MIB", default=MAX_BODY_BYTES // _MEBIBYTE,

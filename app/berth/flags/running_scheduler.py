@@ -34,7 +34,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--insecure-skip-tls-verify",
         action="store_true",
-        help="do not verify the certificate of the server",
+        help="do not verify the server's certificate",
     )
 
 
