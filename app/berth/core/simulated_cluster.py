@@ -15,7 +15,7 @@ too long for most questions and too short for some.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import floor
@@ -29,8 +29,9 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.core.in_memory_api import InMemoryApi
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.core.scheduler_state import WaitingPodState
 from berth.framework.cycle_state import CycleState
-from berth.framework.interface import BindPlugin
+from berth.framework.interface import BindPlugin, PreEnqueuePlugin
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
@@ -114,6 +115,7 @@ class SimulatedCluster:
         """Whom the scheduler gave a node, in order; :meth:`undo_binds` empties it."""
         self.victims: list[Victim] = []
         self._options = options
+        self._gates: dict[str, Sequence[PreEnqueuePlugin]] = {}
         self.core = SchedulerCore(
             config,
             registry,
@@ -147,6 +149,7 @@ class SimulatedCluster:
         profile.post_binds = []
         if not self._options.preempts:
             profile.post_filters = []
+        self._gates[profile.name] = profile.pre_enqueue
         if not self._options.gates:
             profile.pre_enqueue = []
 
@@ -182,6 +185,20 @@ class SimulatedCluster:
         self.core.queue.delete(pod)
         if pod.spec.scheduler_name in self.profiles:
             self.core.queue.nominator.add_nominated_pod(PodInfo(pod))
+
+    def show_to_gates(self, pods: Iterable[PodInfo]) -> None:
+        """Have PreEnqueue plugins see *pods*, which are to wait: some know pods only by that."""
+        for pod in (shown := list(pods)):
+            self.api.pods[pod.key] = pod.pod
+        for pod in shown:
+            profile = self.profiles.get(pod.pod.spec.scheduler_name)
+            for plugin in self._gates.get(profile.name, ()) if profile else ():
+                plugin.pre_enqueue(pod)
+
+    def restore(self, pod: Pod, state: WaitingPodState) -> None:
+        """Have a pod wait with the history that it has in the queue of another scheduler."""
+        self.api.pods[pod.key] = pod
+        self.core.queue.restore(state.queued(pod), state.queue)
 
     def put_aside_waiting(self) -> None:
         """Put all pods that wait aside."""
@@ -291,8 +308,8 @@ class SimulatedCluster:
         due = min((queue.next_try(queued) or 0.0 for queued in unschedulable), default=None)
         if due is None:
             return None
-        periods = floor((due - self._started) / LEFTOVERS_PERIOD) + 1
-        return self._started + max(periods, 1) * LEFTOVERS_PERIOD
+        since_start = max(due, self.clock.now()) - self._started
+        return self._started + (floor(since_start / LEFTOVERS_PERIOD) + 1) * LEFTOVERS_PERIOD
 
     def _end_of_backoff(self) -> float | None:
         queue = self.core.queue.sub_queues
