@@ -1,7 +1,6 @@
 """``docs/reference/embedded-api.md``: the kinds that the embedded API server serves."""
 
-from berth.cluster.access.reviews import REVIEWS
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import VERBS
 from docs.generate import markdown
 
@@ -24,9 +23,9 @@ def page() -> str:
                     "all" if set(each.verbs) == set(VERBS) else ", ".join(each.verbs),
                     ", ".join(map(markdown.code, each.subresources)),
                 )
-                for each in sorted([*RESOURCES, *REVIEWS], key=lambda each: (each.group, each.kind))
+                for each in sorted(RESOURCES, key=lambda each: (each.group, each.kind))
             ],
         ),
         f"*All* verbs are {', '.join(VERBS[:-1])} and {VERBS[-1]}.",
-        source="the registry of berth.cluster",
+        source="berth.cluster.kinds",
     )

@@ -1,9 +1,13 @@
 """Markdown that reads the same on GitHub and on the Sphinx site."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from textwrap import dedent
 from typing import Final
+
+DOCS: Final = Path(__file__).parents[1]
 
 _FLAG: Final = re.compile(r"(?<![\w`/-])(--[a-z][\w-]*)")
 _MODULE: Final = re.compile(r":mod:`([^`]+)`")
@@ -59,9 +63,15 @@ def prose(docstring: str, *, specification: str) -> str:
 
 
 def _cited(text: str, specification: str) -> str:
-    return text
+    """Link citations of the specification to its sections."""
+    return _SPEC.sub(lambda cited: f"[{cited[0]}]({specification}#{_anchors()[cited[1]]})", text)
 
 
-def anchor(specification: str, section: str) -> str:
-    """Return the address of a section of the specification page."""
-    return f"{specification}#{section.replace('.', '')}"
+@cache
+def _anchors() -> Mapping[str, str]:
+    """Return the anchors of the sections of the specification, by number."""
+    text = (DOCS / "specification.md").read_text(encoding="utf-8")
+    return {
+        heading.split()[0]: re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^#{2,3} (\d.*)$", text, re.MULTILINE)
+    }

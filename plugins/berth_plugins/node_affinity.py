@@ -27,7 +27,6 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.node_rows import rows_of_any_term, rows_of_term, rows_required
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.scoring import default_normalize
@@ -46,6 +45,7 @@ from berth.objects.selectors import (
     compile_node_selector_term,
     required_node_affinity,
 )
+from berth_plugins.shared.node_rows import rows_of_any_term, rows_of_term, rows_required
 
 NOT_MATCHING: Final = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
 NOT_MATCHING_ADDED: Final = Status.unresolvable(

@@ -16,7 +16,7 @@ from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalanc
 from berth_plugins.node_resources_fit import NodeResourcesFit
 from berth_plugins.node_unschedulable import NodeUnschedulable
 from berth_plugins.node_volume_limits import NodeVolumeLimits
-from berth_plugins.pod_topology_spread import PodTopologySpread
+from berth_plugins.pod_topology_spread.plugin import PodTopologySpread
 from berth_plugins.priority_sort import PrioritySort
 from berth_plugins.scheduling_gates import SchedulingGates
 from berth_plugins.taint_toleration import TaintToleration

@@ -19,7 +19,6 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.node_rows import has_untolerated, rows_repelling, taint_answers
 from berth.framework.node_table import NodeTable, TaintSet
 from berth.framework.pod_info import PodInfo
 from berth.framework.scoring import default_normalize
@@ -28,6 +27,7 @@ from berth.framework.verdict import PASS, Verdict
 from berth.objects.node import Node, Taint
 from berth.objects.pod import Pod, Toleration
 from berth.objects.taints import PREFER_NO_SCHEDULE, tolerates
+from berth_plugins.shared.node_rows import has_untolerated, rows_repelling, taint_answers
 
 UNTOLERATED: Final = Status.unresolvable("node(s) had untolerated taint(s)")
 

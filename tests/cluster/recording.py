@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from berth.cluster.registry import find
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 
 RECORDING = Path(__file__).parent / "recorded" / "kubectl.jsonl.gz"
@@ -76,8 +76,11 @@ def target_of(path: str) -> Target | None:
     if len(rest) > 2 and rest[0] == "namespaces":
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource, *_ = [*rest, "", "", ""]
-    resource = find(group, version, plural)
-    return None if resource is None else Target(resource, namespace, name, subresource)
+    try:
+        resource = find(group, version, plural)
+    except KeyError:
+        return None
+    return Target(resource, namespace, name, subresource)
 
 
 @functools.cache

@@ -9,7 +9,10 @@ import httpx
 import msgspec
 
 from berth.clock import FakeClock
-from berth.cluster.resources import VERBS, Object, ResourceType, Strategy
+from berth.cluster.kinds import builtin as kinds
+from berth.cluster.kinds.registry import Registry
+from berth.cluster.resources import VERBS, Object, ResourceType, Strategy, Subresource
+from berth.cluster.schemas import builtin
 from berth.cluster.server import ApiServer
 from berth.cluster.store import Store
 from berth.field_errors import FieldError
@@ -51,14 +54,19 @@ def terminate(namespace: Object) -> None:
     namespace["status"]["phase"] = "Terminating"
 
 
+def subresources(*names: str) -> dict[str, Subresource]:
+    return {name: Subresource(name) for name in names}
+
+
 PODS = ResourceType(
     group="",
     version="v1",
     kind="Pod",
+    schema=builtin.schema("io.k8s.api.core.v1.Pod"),
     plural="pods",
     singular="pod",
     namespaced=True,
-    subresources=("status", "binding"),
+    subresources=subresources("status", "binding"),
     refused_subresources={"eviction": "pods are not evicted here"},
     returned_when_gone=True,
     strategy=Strategy(
@@ -75,44 +83,49 @@ NODES = ResourceType(
     group="",
     version="v1",
     kind="Node",
+    schema=builtin.schema("io.k8s.api.core.v1.Node"),
     plural="nodes",
     singular="node",
     namespaced=False,
-    subresources=("status",),
+    subresources=subresources("status"),
     strategy=Strategy(keeps_status_on_create=True),
 )
 NAMESPACES = ResourceType(
     group="",
     version="v1",
     kind="Namespace",
+    schema=builtin.schema("io.k8s.api.core.v1.Namespace"),
     plural="namespaces",
     singular="namespace",
     namespaced=False,
     verbs=tuple(verb for verb in VERBS if verb != "deletecollection"),
-    subresources=("status", "finalize"),
+    subresources=subresources("status", "finalize"),
     strategy=Strategy(deleting=terminate, initial_status=lambda _obj: {"phase": "Active"}),
 )
 DEPLOYMENTS = ResourceType(
     group="apps",
     version="v1",
     kind="Deployment",
+    schema=builtin.schema("io.k8s.api.apps.v1.Deployment"),
     plural="deployments",
     singular="deployment",
     namespaced=True,
-    subresources=("scale", "status"),
+    subresources=subresources("scale", "status"),
     strategy=Strategy(prepare=count_generations, initial_status=lambda _obj: {}),
 )
 PRIORITY_CLASSES = ResourceType(
     group="scheduling.k8s.io",
     version="v1",
     kind="PriorityClass",
+    schema=builtin.schema("io.k8s.api.scheduling.v1.PriorityClass"),
     plural="priorityclasses",
     singular="priorityclass",
     namespaced=False,
     strategy=Strategy(default=stumble),
 )
 """A kind with a bug."""
-RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS, PRIORITY_CLASSES)
+QUESTIONS = tuple(each for each in kinds.RESOURCES if not each.is_stored)
+RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS, PRIORITY_CLASSES, *QUESTIONS)
 
 
 class OpenDoor:
@@ -134,8 +147,9 @@ class Serving:
     def __init__(self, *, log_capacity: int = 1000, clock: FakeClock | None = None) -> None:
         self.clock = clock or FakeClock(NOW)
         self.store = Store(log_capacity=log_capacity)
+        self.registry = Registry(RESOURCES)
         self.server = ApiServer(
-            RESOURCES,
+            self.registry,
             self.store,
             admission=OpenDoor(),
             clock=self.clock,

@@ -4,18 +4,19 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.columns import event, lease, namespace, node, priority_class, service, workloads
+from berth.cluster.columns import node
 from berth.cluster.columns.cells import Since, selector_text
-from berth.cluster.resources import Column, Object
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object
 
 AT = "2026-11-20T13:06:10Z"
 LATER = "2026-11-20T13:09:00Z"
 META = {"name": "x", "creationTimestamp": AT}
 
 
-def cells(columns: tuple[Column, ...], **fields: Any) -> list[Any]:
+def cells_of(group: str, plural: str, **fields: Any) -> list[Any]:
     obj: Object = {"metadata": dict(META), **fields}
-    return [column.value(obj) for column in columns]
+    return [column.value(obj) for column in find(group, "v1", plural).columns]
 
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
@@ -72,7 +73,12 @@ def test_roles_of_a_node(labels: dict[str, str], want: str) -> None:
 def test_cells_of_a_node() -> None:
     status = {**READY, "nodeInfo": INFO, "addresses": ADDRESSES}
     want = ["x", "Ready", "<none>", Since(AT), "v1.36.2", "10.0.0.1", "192.0.2.1"]
-    assert cells(node.COLUMNS, status=status) == [*want, "Linux", "6.12", "containerd://2.1"]
+    assert cells_of("", "nodes", status=status) == [
+        *want,
+        "Linux",
+        "6.12",
+        "containerd://2.1",
+    ]
 
 
 TEMPLATE = {
@@ -84,20 +90,20 @@ WIDE = ["a,b", "nginx,redis", "app=web"]
 
 
 def test_cells_of_a_deployment() -> None:
-    found = cells(workloads.DEPLOYMENT_COLUMNS, spec=SPEC, status=STATUS)
+    found = cells_of("apps", "deployments", spec=SPEC, status=STATUS)
     assert found == ["x", "2/3", 3, 1, Since(AT), *WIDE]
 
 
 def test_cells_of_a_replica_set() -> None:
-    found = cells(workloads.REPLICA_SET_COLUMNS, spec=SPEC, status=STATUS)
+    found = cells_of("apps", "replicasets", spec=SPEC, status=STATUS)
     assert found == ["x", 3, 3, 2, Since(AT), *WIDE]
 
 
 def test_cells_of_the_workloads_without_a_controller() -> None:
-    found = cells(workloads.STATEFUL_SET_COLUMNS, spec=SPEC, status=STATUS)
+    found = cells_of("apps", "statefulsets", spec=SPEC, status=STATUS)
     assert found == ["x", "2/3", Since(AT), *WIDE[:2]]
     old = {**SPEC, "selector": {"app": "web"}}
-    found = cells(workloads.REPLICATION_CONTROLLER_COLUMNS, spec=old, status=STATUS)
+    found = cells_of("", "replicationcontrollers", spec=old, status=STATUS)
     assert found == ["x", 3, 3, 2, Since(AT), *WIDE]
 
 
@@ -155,7 +161,7 @@ INGRESS = {"loadBalancer": {"ingress": [{"hostname": "lb.example"}, {"ip": "192.
     ],
 )
 def test_cells_of_a_service(spec: Object, status: Object, want: list[str]) -> None:
-    found = cells(service.COLUMNS, spec={**spec, "selector": {"b": "2", "a": "1"}}, status=status)
+    found = cells_of("", "services", spec={**spec, "selector": {"b": "2", "a": "1"}}, status=status)
     assert found == ["x", *want, Since(AT), "a=1,b=2"]
 
 
@@ -210,16 +216,30 @@ POD = {"kind": "Pod", "name": "web-1", "fieldPath": "spec.containers{c}"}
     ],
 )
 def test_cells_of_an_event(fields: Object, want: list[Any]) -> None:
-    found = cells(event.COLUMNS, type="Normal", reason="Because", **fields)
+    found = cells_of("", "events", type="Normal", reason="Because", **fields)
     last, *rest = want
     assert found == [last, "Normal", "Because", *rest, "x"]
 
 
 def test_cells_of_small_kinds() -> None:
-    assert cells(namespace.COLUMNS, status={"phase": "Active"}) == ["x", "Active", Since(AT)]
-    assert cells(lease.COLUMNS, spec={"holderIdentity": "me"}) == ["x", "me", Since(AT)]
+    assert cells_of("", "namespaces", status={"phase": "Active"}) == [
+        "x",
+        "Active",
+        Since(AT),
+    ]
+    assert cells_of("coordination.k8s.io", "leases", spec={"holderIdentity": "me"}) == [
+        "x",
+        "me",
+        Since(AT),
+    ]
     fields = {"value": 1000, "preemptionPolicy": "Never"}
-    assert cells(priority_class.COLUMNS, **fields) == ["x", 1000, False, Since(AT), "Never"]
+    assert cells_of("scheduling.k8s.io", "priorityclasses", **fields) == [
+        "x",
+        1000,
+        False,
+        Since(AT),
+        "Never",
+    ]
 
 
 @pytest.mark.parametrize(

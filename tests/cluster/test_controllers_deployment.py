@@ -276,3 +276,20 @@ def test_a_name_that_another_template_has_is_not_used(world: World) -> None:
 def test_nothing_happens_to_a_deployment_that_is_being_deleted(world: World) -> None:
     world.deployments.on_add(workload_view(deleted=True))
     assert world.step() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("7", 7),
+        ("1234567890123456789", 1234567890123456789),
+        ("9223372036854775807", 2**63 - 1),
+        ("9223372036854775808", 0),
+        ("9" * 5000, 0),
+        ("-1", 0),
+        ("x", 0),
+    ],
+)
+def test_a_revision_is_a_number_of_64_bits(text: str, want: int) -> None:
+    meta = Meta("web", "uid", annotations={REVISION: text})
+    assert revision_of(WorkloadView(meta)) == want

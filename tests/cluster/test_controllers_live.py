@@ -16,9 +16,10 @@ from berth.cluster.actions import MERGE, STRATEGIC_MERGE
 from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.controllers.run import Controllers
+from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.pod_lifecycles import Timings
-from berth.cluster.registry import RESOURCES
 from berth.cluster.resources import Object
 from berth.cluster.server import ApiServer
 from berth.cluster.store import Store
@@ -80,7 +81,7 @@ class Cluster:
 @pytest.fixture
 async def cluster() -> AsyncIterator[Cluster]:
     clock, rng = RealClock(), random.Random(5)
-    server = ApiServer(RESOURCES, Store(), admission=Admission(), clock=clock, rng=rng)
+    server = ApiServer(Registry(RESOURCES), Store(), admission=Admission(), clock=clock, rng=rng)
     bootstrap(server.writes)
     port = await server.start("127.0.0.1", 0)
     client = await connect(kubeconfig=None, master=f"http://127.0.0.1:{port}", qps=1e6, burst=10**6)

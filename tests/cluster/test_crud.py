@@ -193,7 +193,7 @@ async def test_what_is_not_there(serving: Serving) -> None:
         "/api/v1/namespaces/default/pods/p/log",
         "/api/v1/namespaces/default/pods/p/status/x",
         "/apis/apps/v2/deployments",
-        "/api/v1/",
+        "/api/v2/",
     ],
 )
 async def test_paths_that_nobody_serves(serving: Serving, path: str) -> None:
@@ -221,19 +221,40 @@ async def test_a_put_replaces_all_but_the_status(serving: Serving) -> None:
     }
 
 
-async def test_a_status_write_changes_the_status_only(serving: Serving) -> None:
+async def test_a_status_write_changes_status_and_metadata_only(serving: Serving) -> None:
     first = await serving.post(PODS, pod("p"))
     body = {**pod("p", labels={"a": "1"}), "status": {"phase": "Running"}}
     body["spec"] = {}
     code, second = await serving.request("PUT", f"{PODS}/p/status", body)
     assert code == 200
     want = {**first, "status": {"phase": "Running"}}
-    want["metadata"]["resourceVersion"] = "3"
+    want["metadata"] |= {"resourceVersion": "3", "labels": {"a": "1"}}
     assert second == want
     body["status"]["phase"] = "Teapot"
     code, answer = await serving.request("PUT", f"{PODS}/p/status", body)
     message = 'Pod "p" is invalid: status.phase: Invalid value: "Teapot": is not a phase'
     assert (code, answer["message"]) == (422, message)
+    body = {**pod("p", labels={"a b": "1"}), "status": {"phase": "Running"}}
+    code, answer = await serving.request("PUT", f"{PODS}/p/status", body)
+    assert (code, answer["details"]["causes"][0]["field"]) == (422, "metadata.labels")
+
+
+async def test_version_zero_is_any_version(serving: Serving) -> None:
+    await serving.post(PODS, pod("p"))
+    body = pod("p", labels={"a": "1"}, resourceVersion="0")
+    code, answer = await serving.request("PUT", f"{PODS}/p", body)
+    assert (code, answer["metadata"]["resourceVersion"]) == (200, "3")
+
+
+@pytest.mark.parametrize(
+    ("timeout", "code"),
+    [("", 200), ("32s", 200), ("1m0.5s", 200), ("0", 200), ("invalid", 400), ("5", 400)],
+)
+async def test_a_timeout_is_a_duration(serving: Serving, timeout: str, code: int) -> None:
+    got, answer = await serving.request("GET", f"{PODS}?timeout={timeout}")
+    assert got == code
+    if code == 400:
+        assert answer["message"] == "invalid timeout specified in the request URL"
 
 
 @pytest.mark.parametrize(

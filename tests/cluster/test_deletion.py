@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import STORED
 from berth.cluster.resources import ResourceType
 from tests.cluster.serving import NOW, NOW_TEXT, Serving, pod
 
@@ -207,7 +207,7 @@ async def test_what_becomes_of_what_is_owned(
 
 
 @pytest.mark.parametrize(
-    "resource", [each for each in RESOURCES if not each.is_view], ids=lambda each: each.kind
+    "resource", [each for each in STORED if not each.is_view], ids=lambda each: each.kind
 )
 def test_what_becomes_of_it_when_nobody_says(resource: ResourceType) -> None:
     orphans = resource.default_propagation == "Orphan"

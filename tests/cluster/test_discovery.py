@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 
 from berth.cluster import discovery
 from berth.cluster.discovery import AGGREGATED, wants_aggregated
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import VERBS
 
 KUBECTL_ACCEPT = (
@@ -60,7 +60,7 @@ async def test_the_aggregated_form_has_every_kind_once(client: httpx.AsyncClient
 async def test_a_resource_of_the_aggregated_form(client: httpx.AsyncClient) -> None:
     response = await client.get("/apis", headers={"Accept": KUBECTL_ACCEPT})
     [apps] = [each for each in response.json()["items"] if each["metadata"]["name"] == "apps"]
-    assert apps["versions"][0]["resources"][1] == {
+    assert apps["versions"][0]["resources"][3] == {
         "resource": "replicasets",
         "responseKind": {"group": "", "version": "", "kind": "ReplicaSet"},
         "scope": "Namespaced",

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.events_view import CORE_NAMES, NEW_NAMES, core_strategy, from_core, to_core
-from berth.cluster.registry import find
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, Strategy
 from berth.field_errors import FieldError
 

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from berth.cluster.columns.cells import Since
-from berth.cluster.columns.pod import COLUMNS, Summary, summarise
+from berth.cluster.columns.pod import Summary, summarise
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 
+COLUMNS = find("", "v1", "pods").columns
 ENDED = "2026-11-20T13:06:10Z"
 EARLIER = "2026-11-20T13:01:00Z"
 RUNNING = {"running": {"startedAt": ENDED}}

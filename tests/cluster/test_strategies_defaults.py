@@ -273,6 +273,9 @@ def test_a_service_looks_allocated_and_keeps_its_address() -> None:
     assert born["spec"]["clusterIPs"] == [born["spec"]["clusterIP"]]
     assert 30000 <= born["spec"]["ports"][0]["nodePort"] < 32768
     assert born["spec"]["ports"][0]["targetPort"] == 80
+    zero: Any = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "targetPort": 0}]}}
+    SERVICE.default(zero)
+    assert zero["spec"]["ports"][0]["targetPort"] == 80
     assert again == born
 
 

@@ -109,9 +109,7 @@ def binding(*subjects: Object, **fields: Any) -> Object:
         pytest.param(binding({"kind": "User", "name": "alice"}), "", id="the group is filled in"),
         pytest.param(binding(roleRef={"kind": "Role", "name": "r"}), "", id="of the role too"),
         pytest.param(
-            binding({"kind": "ServiceAccount", "name": "a"}),
-            "subjects[0].namespace: Required value",
-            id="an account without namespace",
+            binding({"kind": "ServiceAccount", "name": "a"}), "", id="an account of its namespace"
         ),
         pytest.param(
             binding({"kind": "Robot", "name": "a"}),
@@ -140,9 +138,15 @@ def test_role_bindings(body: Object, want: str) -> None:
 
 
 def test_a_cluster_role_binding_cannot_name_a_role() -> None:
-    body = {"metadata": EVERYWHERE, "roleRef": {"kind": "Role", "name": "r"}}
+    body: Object = {"metadata": EVERYWHERE, "roleRef": {"kind": "Role", "name": "r"}}
     want = 'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"'
     only_one(CLUSTER_ROLE_BINDING, body, want)
+    body = {
+        "metadata": EVERYWHERE,
+        "roleRef": EDIT,
+        "subjects": [{"kind": "ServiceAccount", "name": "a"}],
+    }
+    only_one(CLUSTER_ROLE_BINDING, body, "subjects[0].namespace: Required value")
 
 
 def test_the_role_of_a_binding_stays() -> None:

@@ -4,12 +4,9 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.columns import devices as device_columns
-from berth.cluster.columns import pod_disruption_budget as budget_columns
-from berth.cluster.columns import storage as storage_columns
 from berth.cluster.columns.cells import Since
-from berth.cluster.registry import find
-from berth.cluster.resources import Column, Object, ResourceType, Strategy
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object, ResourceType, Strategy
 from berth.cluster.schemas import checks
 from berth.cluster.strategies import devices, storage
 from berth.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
@@ -204,9 +201,9 @@ def test_values_that_the_models_say_little_of(plural: str, obj: Object) -> None:
 AT = "2026-11-20T13:06:10Z"
 
 
-def cells(columns: tuple[Column, ...], **fields: Any) -> list[Any]:
+def cells_of(group: str, plural: str, **fields: Any) -> list[Any]:
     obj: Object = {"metadata": {"name": "x", "creationTimestamp": AT}, **fields}
-    return [column.value(obj) for column in columns]
+    return [column.value(obj) for column in find(group, "v1", plural).columns]
 
 
 def test_cells_of_a_volume() -> None:
@@ -218,14 +215,14 @@ def test_cells_of_a_volume() -> None:
         "storageClassName": "fast",
         "volumeMode": "Filesystem",
     }
-    found = cells(storage_columns.PERSISTENT_VOLUME_COLUMNS, spec=spec, status={"phase": "Bound"})
+    found = cells_of("", "persistentvolumes", spec=spec, status={"phase": "Bound"})
     want = ["x", "1Gi", "RWO,ROX", "Delete", "Bound", "default/data", "fast", "<unset>", ""]
     assert found == [*want, Since(AT), "Filesystem"]
 
 
 def test_cells_of_a_claim_without_volume() -> None:
     status = {"phase": "Pending", "capacity": {"storage": "1Gi"}}
-    found = cells(storage_columns.PERSISTENT_VOLUME_CLAIM_COLUMNS, spec={}, status=status)
+    found = cells_of("", "persistentvolumeclaims", spec={}, status=status)
     assert found == ["x", "Pending", "", "", "", "", "<unset>", Since(AT), "<unset>"]
 
 
@@ -240,9 +237,19 @@ def test_cells_of_a_claim_without_volume() -> None:
     ],
 )
 def test_cells_of_a_resource_claim(status: Object, want: str) -> None:
-    assert cells(device_columns.RESOURCE_CLAIM_COLUMNS, status=status) == ["x", want, Since(AT)]
+    assert cells_of("resource.k8s.io", "resourceclaims", status=status) == [
+        "x",
+        want,
+        Since(AT),
+    ]
 
 
 def test_cells_of_a_budget() -> None:
     fields = {"spec": {"minAvailable": "50%"}, "status": {"disruptionsAllowed": 2}}
-    assert cells(budget_columns.COLUMNS, **fields) == ["x", "50%", "N/A", 2, Since(AT)]
+    assert cells_of("policy", "poddisruptionbudgets", **fields) == [
+        "x",
+        "50%",
+        "N/A",
+        2,
+        Since(AT),
+    ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.cluster import registry
+from berth.cluster.kinds.builtin import BEHAVIOURS, find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.deployment import DEPLOYMENT
 from berth.cluster.strategies.pod import POD
@@ -162,7 +162,14 @@ NESTED = st.builds(nested, ROOTS, BODIES)
 MIXED = st.builds(lambda a, b: {**a, **b}, BODIES, NESTED)
 
 
-@pytest.mark.parametrize("resource", registry.RESOURCES, ids=lambda r: r.qualified_plural)
+OWN = [
+    find(*path.split("/")) if path.count("/") == 2 else find("", *path.split("/"))
+    for path, behaviour in BEHAVIOURS.items()
+    if behaviour.strategy is not None
+]
+
+
+@pytest.mark.parametrize("resource", OWN, ids=lambda r: r.qualified_plural)
 @settings(max_examples=30, deadline=None)
 @given(body=MIXED)
 def test_no_body_makes_a_strategy_raise(resource: ResourceType, body: Object) -> None:

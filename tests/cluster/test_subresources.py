@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.registry import find
+from berth.cluster.kinds.builtin import find
 from berth.cluster.subresources import scale_of
 from tests.cluster.serving import NOW_TEXT, Serving, pod, status
 

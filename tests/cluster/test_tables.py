@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cluster.registry import RESOURCES, find
+from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.tables import age, as_table
 from berth.duration import human_duration
@@ -123,7 +123,7 @@ def test_later_events_of_a_watch_leave_the_columns_out() -> None:
     assert len(table["rows"]) == 1
 
 
-@pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.qualified_plural)
+@pytest.mark.parametrize("resource", STORED, ids=lambda each: each.qualified_plural)
 def test_the_barest_object_fills_every_column(resource: ResourceType) -> None:
     table = as_table(resource, [{"metadata": {"name": "bare"}}], now=NOW)
     [row] = table["rows"]

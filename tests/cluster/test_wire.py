@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from berth.cluster import discovery
-from berth.cluster.access.reviews import REVIEWS
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import Object
 from berth.cluster.tables import as_table
 from tests.cluster.recording import Exchange, exchanges, full_objects
@@ -89,7 +88,7 @@ def recorded_discovery() -> dict[tuple[str, str], Object]:
     }
 
 
-@pytest.mark.parametrize("resource", [*RESOURCES, *REVIEWS], ids=lambda each: each.qualified_plural)
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.qualified_plural)
 def test_discovery(resource: Any) -> None:
     """Entries are the same, but for subresources that berth does not have."""
     recorded = recorded_discovery()[resource.group, resource.plural]

@@ -17,7 +17,8 @@ import pytest
 
 from berth.clock import FakeClock
 from berth.cluster.admission import Admission
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.server import ApiServer
 from berth.cluster.store import Store
@@ -119,7 +120,9 @@ async def _replay() -> list[httpx.Response]:
     for target, obj in first_state().values():
         store.create(target.resource.storage_key, copy.deepcopy(obj))
     clock = FakeClock(NOW)
-    server = ApiServer(RESOURCES, store, admission=Admission(), clock=clock, rng=random.Random(0))
+    server = ApiServer(
+        Registry(RESOURCES), store, admission=Admission(), clock=clock, rng=random.Random(0)
+    )
     etags: dict[str, str] = {}
     found = []
     transport = httpx.ASGITransport(server.app)

@@ -2,7 +2,7 @@
 
 import re
 
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import STORED
 from tests.docs.pages import DOCS
 
 
@@ -19,12 +19,4 @@ def kinds_below(*headings: str) -> list[str]:
 def test_every_kind_either_acts_or_is_inert() -> None:
     told = kinds_below("What acts", "What is stored but does nothing")
 
-    assert sorted(told) == sorted({each.kind for each in RESOURCES})
-
-
-def test_what_is_missing_is_not_served() -> None:
-    page = (DOCS / "embedded.md").read_text(encoding="utf-8")
-    (row,) = (line for line in page.splitlines() if line.startswith("| Job, "))
-    missing = set(row.split("|")[1].replace(",", " ").split())
-
-    assert missing.isdisjoint(each.kind for each in RESOURCES)
+    assert sorted(told) == sorted({each.kind for each in STORED})

@@ -127,9 +127,7 @@ async def test_a_member_that_another_plugin_holds_back_holds_back_all() -> None:
     harness = with_plugins(GangByLabel, Office)
     harness.put(node("n1"), member("late", size=2), member("a", size=2))
     await harness.until_idle()
-    assert told(harness) == {
-        "default/a": "gang train: 1 of 2 members fit; not to be had: default/late"
-    }
+    assert told(harness) == {"default/a": "gang train: 1 of 2 members fit; missing: default/late"}
 
     Office.is_open = True
     harness.put(node("n2"))  # which a plugin hears of that registers no events of its own

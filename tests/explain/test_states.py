@@ -92,7 +92,7 @@ async def test_a_pod_in_backoff_is_told_until_when(harness: Harness) -> None:
     assert told == PodState(
         where=Whereabouts.BACKOFF,
         words="in backoff until 2001-09-09T01:46:42Z, 2 s from now, after 1 attempt;"
-        " the last attempt broke",
+        " the last attempt ended in an error",
         attempts=1,
         since=START,
         until="2001-09-09T01:46:42Z",

@@ -19,7 +19,8 @@ from berth.client.rate_limit import TokenBucket
 from berth.clock import Clock, RealClock
 from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.registry import Registry
 from berth.cluster.server import ApiServer
 from berth.cluster.store import Store
 from berth.config.load import default_configuration
@@ -76,7 +77,7 @@ class World:
     async def start_server(self) -> None:
         """Serve what is stored, on another port than before."""
         self._server = ApiServer(
-            RESOURCES, self.store, admission=Admission(), clock=self._wall, rng=self.rng
+            Registry(RESOURCES), self.store, admission=Admission(), clock=self._wall, rng=self.rng
         )
         bootstrap(self._server.writes)
         port = await self._server.start(LOOPBACK, 0)

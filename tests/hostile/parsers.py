@@ -14,10 +14,11 @@ from berth.cel import semver
 from berth.cluster import patch
 from berth.cluster.errors import StatusError
 from berth.cluster.field_selectors import parse_field_selector
+from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.registry import Registry
 from berth.cluster.negotiation import media_type, representation
 from berth.cluster.options import flag
 from berth.cluster.paths import Paths
-from berth.cluster.registry import RESOURCES
 from berth.cluster.strategies import quantities, syntax
 from berth.config import decode
 from berth.config.errors import ConfigError
@@ -73,7 +74,7 @@ def _flags(text: str) -> object:
 
 
 _FLAG_PARSER: Final = kube_scheduler.make_parser("berth run")
-_PATHS: Final = Paths(RESOURCES)
+_PATHS: Final = Paths(Registry(RESOURCES))
 _DOCUMENT: Final = {"a": {"b/c": [1, 2]}}
 _REPEATED: Final = tuple(
     map(over_and_over, ("a", "1", " ", "-", ".", "/", "=", ",", '"', "\\", "\0"))

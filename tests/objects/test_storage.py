@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from berth.objects.quantity import NANO
+from berth.objects.raw import decoder
 from berth.objects.storage import (
     BETA_CLASS,
     CSINode,
@@ -14,7 +15,6 @@ from berth.objects.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     claim_body,
-    decoder,
     volume_body,
 )
 from tests.volume_builders import claim, csi_node, reference, storage_capacity, volume

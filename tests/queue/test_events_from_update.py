@@ -8,7 +8,10 @@ import pytest
 from berth.framework.events import ActionType, ClusterEvent, EventResource
 from berth.objects.node import Node
 from berth.objects.pod import ExtendedResourceClaimStatus, Pod, PodResourceClaimStatus, PodStatus
-from berth.queue.events_from_update import node_events, pod_events
+from berth.queue.events_from_update import (
+    node_scheduling_properties_change,
+    pod_scheduling_properties_change,
+)
 from tests.builders import condition, container, container_status, node, pod, taint, toleration
 
 LABEL = ActionType.UPDATE_POD_LABEL
@@ -86,8 +89,8 @@ def test_pod_events(old: Pod, new: Pod, want: list[ActionType]) -> None:
     assigned = [ClusterEvent(EventResource.ASSIGNED_POD, action) for action in want]
     on_node = msgspec.structs.replace(new, spec=msgspec.structs.replace(new.spec, node_name="n1"))
 
-    assert pod_events(old, new) == unscheduled
-    assert pod_events(old, on_node) == assigned
+    assert pod_scheduling_properties_change(old, new) == unscheduled
+    assert pod_scheduling_properties_change(old, on_node) == assigned
 
 
 def changed(a_node: Node, **fields: Any) -> Node:
@@ -159,4 +162,6 @@ def changed(a_node: Node, **fields: Any) -> Node:
     ],
 )
 def test_node_events(old: Node, new: Node, want: list[ActionType]) -> None:
-    assert node_events(old, new) == [ClusterEvent(EventResource.NODE, action) for action in want]
+    assert node_scheduling_properties_change(old, new) == [
+        ClusterEvent(EventResource.NODE, action) for action in want
+    ]

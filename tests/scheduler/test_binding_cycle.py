@@ -222,7 +222,9 @@ class Breaking(PreBindPlugin):
 @pytest.mark.parametrize(
     ("priority", "said"),
     [
-        pytest.param(0, ["attempt broke"], id="an error, if the pod is still there"),
+        pytest.param(
+            0, ["error scheduling pod, retrying"], id="an error, if the pod is still there"
+        ),
         pytest.param(1, [], id="nothing, if the pod is gone"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Extenders that judge whom preemption wants to evict (spec §6.5)."""
+"""Extenders that have a say in whom preemption evicts (spec §6.5)."""
 
 from typing import Any
 

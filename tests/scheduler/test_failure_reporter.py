@@ -1,4 +1,4 @@
-"""When pods are told why they were not scheduled, if that can wait."""
+"""When failures are reported, if that can wait."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,12 +13,12 @@ from tests.builders import node, pod
 from tests.harness import Harness
 
 CROWD = BATCH + 5
-"""One pod is tried, and told at once; the others are answered for."""
+"""One pod is tried, and reported at once; the failures of the others are known."""
 
 
 @pytest.fixture
 def harness() -> Harness:
-    """A crowd that was found to fit nowhere, and is about to be told."""
+    """Many pods that fit nowhere; the failures of all but one are deferred."""
     harness = Harness()
     harness.put(node("n1", cpu=4), *(pod(f"p{n}", cpu=100) for n in range(CROWD + 1)))
     while (queued := harness.queue.pop()) is not None:

@@ -154,7 +154,7 @@ class Hopeless(Refusing):
         pytest.param([Narrowing, Hopeless], {"Hopeless"}, id="unresolvable: nobody else counts"),
     ],
 )
-def test_who_rejected_a_pod_before_any_node_was_judged(
+def test_who_rejected_a_pod_before_any_node_was_filtered(
     kinds: list[type[PreFilterPlugin]], rejectors: set[str]
 ) -> None:
     points: dict[str, list[Plugin]] = {

@@ -74,7 +74,7 @@ async def test_one_that_is_not_there_is_missed(harness: Harness) -> None:
     harness.put(node("n1"), pod("a"))
     await harness.until_idle()
 
-    assert told(harness) == {"default/a": "pair: 1 of 2 members fit; not to be had: default/b"}
+    assert told(harness) == {"default/a": "pair: 1 of 2 members fit; missing: default/b"}
     assert harness.placements() == {}
 
 
@@ -83,7 +83,7 @@ async def test_one_that_is_being_deleted_is_missed(harness: Harness) -> None:
     await harness.until_idle()
 
     assert harness.placements() == {}
-    assert told(harness)["default/a"].endswith("not to be had: default/b")
+    assert told(harness)["default/a"].endswith("missing: default/b")
 
 
 async def test_extenders_cannot_be_asked_about_all_at_once() -> None:
@@ -100,5 +100,5 @@ async def test_extenders_cannot_be_asked_about_all_at_once() -> None:
 
     assert harness.placements() == {"alone": "n1"}
     assert told(harness)["default/a"] == (
-        "pair: extenders have a say, and cannot be asked in the step that places all"
+        "pair: extenders cannot be called while a gang is scheduled in one step"
     )

@@ -197,7 +197,7 @@ async def test_a_plugin_that_promises_nothing_is_asked_about_each_pod() -> None:
     assert not_tried(harness) == 0
 
 
-async def test_a_plugin_that_promises_to_judge_templates_is_asked_once() -> None:
+async def test_a_plugin_that_decides_by_signature_is_asked_once() -> None:
     harness = with_plugins(Strict)
     harness.put(node("n1"), *(pod(f"p{n}") for n in range(4)))
     await harness.until_idle()

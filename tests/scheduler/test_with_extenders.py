@@ -213,7 +213,7 @@ async def test_a_single_node_is_not_scored() -> None:
 # Sampling.
 
 
-async def test_a_sample_is_taken_once_however_often_nodes_are_judged() -> None:
+async def test_a_sample_is_taken_once_however_often_nodes_are_filtered() -> None:
     made, network = harness(
         {"/filter": everybody}, entry(filterVerb="filter"), percentageOfNodesToScore=50
     )
@@ -223,3 +223,12 @@ async def test_a_sample_is_taken_once_however_often_nodes_are_judged() -> None:
     first, second = (asked["NodeNames"] for _, asked in network.requests)
     assert (first[0], first[-1], len(first)) == ("n000", "n099", 100)
     assert (second[0], second[-1], len(second)) == ("n100", "n199", 100)
+
+
+async def test_each_pod_is_tried_since_extenders_may_change_their_minds_without_an_event() -> None:
+    made, _ = harness({"/filter": everybody}, entry(filterVerb="filter"))
+    made.put(node("n1", cpu=1), *(pod(f"p{n}", cpu=100) for n in range(3)))
+    await made.until_idle()
+
+    records = made.scheduler.decisions.all()
+    assert [record.answered_by for record in records] == ["", "", ""]

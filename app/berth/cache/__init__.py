@@ -1,4 +1,4 @@
-"""What the scheduler believes about the cluster: nodes, the pods on them, pods assumed to be there.
+"""The scheduler cache: nodes, the pods on them, and the pods assumed to be there.
 
 What lives here: the cache (the one writer of the live
 :class:`~berth.framework.node_table.NodeTable`) and the order of nodes. What must not: watching,

@@ -7,13 +7,13 @@ REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernete
 
 
 def zone_key(node: Node) -> str:
-    """Return what tells zones apart: region and zone, "" when the node has neither."""
+    """Return the key of the node's zone: region and zone, "" when it has neither."""
     region, zone = region_and_zone(node)
     return f"{region}:\0:{zone}" if zone or region else ""
 
 
 def region_and_zone(node: Node) -> tuple[str, str]:
-    """Return what the labels of *node* say of where it is; "" where they say nothing."""
+    """Return region and zone by the labels of *node*; "" for what they lack."""
     labels = node.metadata.labels
     zone = next((labels[key] for key in ZONE_LABELS if labels.get(key)), "")
     region = next((labels[key] for key in REGION_LABELS if labels.get(key)), "")

@@ -7,8 +7,8 @@ their kind pass: validation refuses them.
 
 from typing import Any
 
-from berth.cluster import registry
 from berth.cluster.errors import forbidden, not_found
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.store import NotFoundError, Store
 from berth.cluster.strategies import pod, priority_class
@@ -66,18 +66,11 @@ def name_of(obj: Object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _served(group: str, version: str, plural: str) -> ResourceType:
-    resource = registry.find(group, version, plural)
-    if resource is None:
-        raise LookupError(f"{group}/{version} {plural}: not in berth.cluster.registry")
-    return resource
-
-
-NAMESPACES = _served("", "v1", "namespaces")
-PODS = _served("", "v1", "pods")
-VOLUME_CLAIMS = _served("", "v1", "persistentvolumeclaims")
-STORAGE_CLASSES = _served("storage.k8s.io", "v1", "storageclasses")
-PRIORITY_CLASSES = _served("scheduling.k8s.io", "v1", "priorityclasses")
+NAMESPACES = find("", "v1", "namespaces")
+PODS = find("", "v1", "pods")
+VOLUME_CLAIMS = find("", "v1", "persistentvolumeclaims")
+STORAGE_CLASSES = find("storage.k8s.io", "v1", "storageclasses")
+PRIORITY_CLASSES = find("scheduling.k8s.io", "v1", "priorityclasses")
 
 
 def _check_namespace(resource: ResourceType, obj: Object, store: Store) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 from berth.cluster.access import policy
 from berth.cluster.admission import NAMESPACES, PRIORITY_CLASSES
 from berth.cluster.errors import StatusError
-from berth.cluster.registry import find
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.priority_class import SYSTEM_CLASSES
 from berth.cluster.strategies.service import KUBERNETES_IP
@@ -51,9 +51,7 @@ def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
         (RBAC, "rolebindings", policy.role_bindings()),
     )
     for group, plural, found in more:
-        resource = find(group, "v1", plural)
-        if resource is not None:
-            objects += [(resource, each) for each in found]
+        objects += [(find(group, "v1", plural), each) for each in found]
     return objects
 
 

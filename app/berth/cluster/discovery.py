@@ -1,7 +1,7 @@
 """How clients learn which kinds there are: ``/api``, ``/apis`` and what is below.
 
 Two forms of the same: the old one, a document per group and version, and the aggregated one, all
-in two documents, which kubectl asks for. Both are computed once; they change with the program.
+in two documents, which kubectl asks for. Both are computed once for the kinds of the moment.
 """
 
 import hashlib
@@ -12,25 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from berth.cluster.kinds.registry import by_group, by_path
 from berth.cluster.resources import Object, ResourceType
 from berth.media_types import accepted
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 JSON = "application/json"
-
-SUBRESOURCE_VERBS = {
-    "binding": ("create",),
-    "finalize": ("update",),
-    "scale": ("get", "patch", "update"),
-    "status": ("get", "patch", "update"),
-    "token": ("create",),
-}
-SUBRESOURCE_KINDS = {
-    "binding": ("", "", "Binding"),
-    "scale": ("autoscaling", "v1", "Scale"),
-    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
-}
-"""Group, version and kind of what the subresource speaks; others speak the kind itself."""
 
 
 def routes(resources: Sequence[ResourceType]) -> list[Route]:
@@ -46,22 +33,6 @@ def routes(resources: Sequence[ResourceType]) -> list[Route]:
         document = {"kind": "APIGroup", "apiVersion": "v1", **api_group(group, members)}
         found.append(_route(f"/apis/{group}", document))
     return found
-
-
-def by_group(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
-    """Return the kinds by group, in order of first mention."""
-    groups: dict[str, list[ResourceType]] = {}
-    for each in resources:
-        groups.setdefault(each.group, []).append(each)
-    return groups
-
-
-def by_path(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
-    """Return the kinds by URL prefix of group and version, in order of first mention."""
-    paths: dict[str, list[ResourceType]] = {}
-    for each in resources:
-        paths.setdefault(each.path, []).append(each)
-    return paths
 
 
 def aggregated(resources: Iterable[ResourceType]) -> Object:
@@ -106,20 +77,17 @@ def aggregated_resource(resource: ResourceType) -> Object:
     if resource.subresources:
         found["subresources"] = [
             {
-                "subresource": each,
-                "responseKind": dict(
-                    zip(("group", "version", "kind"), subresource_kind(resource, each), strict=True)
-                ),
-                "verbs": list(SUBRESOURCE_VERBS[each]),
+                "subresource": each.name,
+                "responseKind": {
+                    "group": each.group,
+                    "version": each.version,
+                    "kind": each.kind or resource.kind,
+                },
+                "verbs": list(each.verbs),
             }
-            for each in sorted(resource.subresources)
+            for _, each in sorted(resource.subresources.items())
         ]
     return found
-
-
-def subresource_kind(resource: ResourceType, subresource: str) -> tuple[str, str, str]:
-    """Return group, version and kind; empty group and version mean: as the resource."""
-    return SUBRESOURCE_KINDS.get(subresource, ("", "", resource.kind))
 
 
 def api_versions(resources: Iterable[ResourceType]) -> Object:
@@ -162,17 +130,17 @@ def resource_list(resources: Sequence[ResourceType]) -> Object:
         if each.categories:
             entry["categories"] = list(each.categories)
         entries.append(entry)
-        for subresource in each.subresources:
-            group, version, kind = subresource_kind(each, subresource)
+        for subresource in each.subresources.values():
+            group, version = subresource.group, subresource.version
             foreign = {"group": group, "version": version} if group else {}
             entries.append(
                 {
-                    "name": f"{each.plural}/{subresource}",
+                    "name": f"{each.plural}/{subresource.name}",
                     "singularName": "",
                     "namespaced": each.namespaced,
                     **foreign,
-                    "kind": kind,
-                    "verbs": list(SUBRESOURCE_VERBS[subresource]),
+                    "kind": subresource.kind or each.kind,
+                    "verbs": list(subresource.verbs),
                 }
             )
     return {

@@ -5,6 +5,7 @@ import copy
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -26,6 +27,7 @@ from berth.cluster.access.reviews import TOKEN_REQUESTS, Reviews
 from berth.cluster.bodies import Bodies, read_patch, read_plain
 from berth.cluster.chunks import chunks, taking_turns
 from berth.cluster.errors import StatusError
+from berth.cluster.kinds.builtin import find
 from berth.cluster.negotiation import JSON
 from berth.cluster.options import DeleteOptions
 from berth.cluster.paths import Paths, Target
@@ -74,9 +76,15 @@ class Endpoints:
             ("object", "PUT"): self._put,
             ("object", "PATCH"): self._patch,
             ("object", "DELETE"): self._delete,
-            ("status", "GET"): self._get,
-            ("status", "PUT"): self._put,
-            ("status", "PATCH"): self._patch,
+            **{
+                (subresource, method): handler
+                for subresource in ("approval", "status")
+                for method, handler in (
+                    ("GET", self._get),
+                    ("PUT", self._put),
+                    ("PATCH", self._patch),
+                )
+            },
             ("finalize", "PUT"): self._put,
             ("scale", "GET"): self._get_scale,
             ("scale", "PUT"): self._put_scale,
@@ -103,6 +111,7 @@ class Endpoints:
             request = Request(scope, receive)
             target = self._paths.target(request.path)
             handler = self._handler(request.method, target)
+            options.check_timeout(request.query)
             if request.method in WITH_BODY:
                 await request.body()  # so that all that follows is one step
             await self._shares.turn(request.user)
@@ -138,7 +147,7 @@ class Endpoints:
                 raise errors.path_not_found()
             level = "question"
         handler = self._handlers.get((level, method))
-        if handler is None:
+        if handler is None or not _is_served(target, method):
             raise errors.method_not_allowed()
         return handler
 
@@ -226,8 +235,6 @@ class Endpoints:
         return Answer(render.object(stored))
 
     async def _delete_collection(self, request: Request, target: Target) -> ASGIApp:
-        if "deletecollection" not in target.resource.verbs:
-            raise errors.method_not_allowed()
         render = self._renderer(request, target)
         how = await _delete_options(request)
         wanted = reads.selection(target.resource, target.namespace, request.query)
@@ -270,10 +277,13 @@ class Endpoints:
         binding = read_plain(
             await request.body(), request.content_type, subresources.BINDINGS.schema
         )
+        return self._bound(request, target.namespace, target.name, binding)
+
+    def _bound(self, request: Request, namespace: str, name: str, binding: Any) -> Answer:
         subresources.bind(
             self._store,
-            target.resource,
-            self._writes.get(target.resource, target.namespace, target.name),
+            PODS,
+            self._writes.get(PODS, namespace, name),
             binding,
             clock=self._clock,
             dry_run=options.dry_run(request.query),
@@ -292,6 +302,9 @@ class Endpoints:
             raise errors.method_not_allowed()
         bodies = self._bodies(request, target)
         review = bodies.read(await request.body(), request.content_type)
+        if target.resource is subresources.BINDINGS:
+            name = review["metadata"].get("name") or ""
+            return self._bound(request, target.namespace, name, review)
         answered = self._reviews.answer(target.resource, review, request.user, target.namespace)
         return _warned(Answer(msgspec.json.encode(answered), 201), bodies)
 
@@ -303,6 +316,19 @@ class Endpoints:
         include = request.query.get("includeObject", "")
         return Renderer(target.resource, form, include_object=include, clock=self._clock)
 
+
+def _is_served(target: Target, method: str) -> bool:
+    """Tell whether the kind has the verb that a request without subresource stands for."""
+    if target.subresource:
+        return True
+    verbs = VERBS_OF_OBJECT if target.name else VERBS_OF_COLLECTION
+    return verbs[method] in target.resource.verbs
+
+
+VERBS_OF_COLLECTION = {"DELETE": "deletecollection", "GET": "list", "POST": "create"}
+VERBS_OF_OBJECT = {"DELETE": "delete", "GET": "get", "PATCH": "patch", "PUT": "update"}
+
+PODS = find("", "v1", "pods")
 
 NOT_FOUND = 404
 

@@ -8,7 +8,8 @@ of the old one fill only those.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from berth.cluster.resources import Column, Object, Strategy
+from berth.cluster.columns.cells import Cell
+from berth.cluster.resources import Object, Strategy
 from berth.field_errors import FieldError
 
 NEW_NAMES = {
@@ -35,9 +36,9 @@ def from_core(event: Object) -> Object:
     return _renamed(event, NEW_NAMES, "events.k8s.io/v1")
 
 
-def core_column(column: Column) -> Column:
-    """Return a column of core/v1 events that can be shown an events.k8s.io/v1 one."""
-    return replace(column, value=lambda event: column.value(to_core(event)))
+def core_cell(cell: Cell) -> Cell:
+    """Return a cell of core/v1 events that can be shown an events.k8s.io/v1 one."""
+    return lambda event: cell(to_core(event))
 
 
 def core_strategy(strategy: Strategy) -> Strategy:

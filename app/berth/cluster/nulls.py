@@ -21,7 +21,7 @@ NULL_TIMES: Final = frozenset(
 def drop_nulls(value: Any, *, keep: AbstractSet[str] = frozenset()) -> None:
     """Remove null fields, in place, except those named in *keep*.
 
-    Elements of lists stay: their place means something (:func:`berth.cluster.schema.fill_nulls`).
+    Elements of lists stay: their place means something (``schemas.checks.fill_nulls``).
     """
     todo = [value]
     while todo:

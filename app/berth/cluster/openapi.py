@@ -6,7 +6,8 @@ how lists merge, and that the server validates fields itself. JSON, but for an e
 protobuf (see :mod:`berth.cluster.swagger`); else 406.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 
 import msgspec
 from starlette.requests import Request
@@ -15,7 +16,8 @@ from starlette.routing import Route
 
 from berth.cluster import errors, swagger
 from berth.cluster.bodies import PATCH_TYPES
-from berth.cluster.discovery import by_path, cacheable, content_hash
+from berth.cluster.discovery import cacheable, content_hash
+from berth.cluster.kinds.registry import by_path
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import (
@@ -33,6 +35,7 @@ INDEX_TYPE = "text/plain; charset=utf-8"
 """The API server's content type for the index of documents, JSON though it is."""
 
 JSON_TYPES = ("application/json", "application/*", "*/*")
+INFO = {"title": "Kubernetes", "version": "unversioned"}
 GVK = "x-kubernetes-group-version-kind"
 ONE_YEAR = 365 * 86400
 
@@ -75,24 +78,30 @@ WRITE_PARAMETERS = {
 
 def routes(resources: Sequence[ResourceType]) -> list[Route]:
     """Return the routes of both OpenAPI forms for these kinds."""
-    documents = {
-        path: msgspec.json.encode(document(each)) for path, each in by_path(resources).items()
-    }
-    index = {
-        "paths": {
-            path.removeprefix("/"): {"serverRelativeURL": f"{_url(path)}?hash={content_hash(body)}"}
-            for path, body in documents.items()
+    paths = by_path(resources)
+
+    @cache
+    def body(path: str) -> bytes:
+        return msgspec.json.encode(document(paths[path]))
+
+    @cache
+    def index() -> bytes:
+        urls = {
+            path.removeprefix("/"): {
+                "serverRelativeURL": f"{_url(path)}?hash={content_hash(body(path))}"
+            }
+            for path in paths
         }
-    }
-    whole = document(resources)
+        return msgspec.json.encode({"paths": urls})
+
+    @cache
+    def whole() -> bytes:
+        return msgspec.json.encode(swagger.from_v3(document(resources)))
+
     return [
-        _route(
-            "/openapi/v2",
-            msgspec.json.encode(swagger.from_v3(whole)),
-            protobuf=swagger.empty_protobuf(whole["info"]),
-        ),
-        _route("/openapi/v3", msgspec.json.encode(index), content_type=INDEX_TYPE),
-        *(_route(_url(path), body) for path, body in documents.items()),
+        _route("/openapi/v2", whole, protobuf=swagger.empty_protobuf(INFO)),
+        _route("/openapi/v3", index, content_type=INDEX_TYPE),
+        *(_route(_url(path), partial(body, path)) for path in paths),
     ]
 
 
@@ -103,7 +112,7 @@ def document(resources: Sequence[ResourceType]) -> Object:
         paths.update(paths_of(resource))
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "unversioned"},
+        "info": INFO,
         "paths": paths,
         "components": {"schemas": schemas_of(resources)},
     }
@@ -247,16 +256,17 @@ def _url(path: str) -> str:
 
 def _route(
     path: str,
-    body: bytes,
+    make: Callable[[], bytes],
     *,
     content_type: str = "application/json",
     protobuf: bytes | None = None,
 ) -> Route:
-    """Serve a document; for ever to those who ask for it by its hash, as the index says.
+    """Serve a document, made when it is asked for.
+
+    It is good for ever to those who ask for it by its hash, as the index says.
 
     *protobuf* is for those who take :data:`berth.cluster.swagger.PROTOBUF_TYPES` only.
     """
-    current = content_hash(body)
 
     async def answer(request: Request) -> Response:
         accept = request.headers.get("accept", "*/*")
@@ -266,7 +276,8 @@ def _route(
                 return cacheable(request, protobuf, swagger.PROTOBUF_TYPES[0])
             refusal = msgspec.json.encode(errors.not_acceptable().status())
             return Response(refusal, 406, media_type="application/json")
-        asked = request.query_params.get("hash")
+        body = make()
+        asked, current = request.query_params.get("hash"), content_hash(body)
         if asked not in (None, current):
             return RedirectResponse(f"{path}?hash={current}", status_code=301)
         response = cacheable(request, body, content_type)

@@ -1,5 +1,6 @@
 """What clients may say beside an object: query parameters and DeleteOptions."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -47,6 +48,16 @@ def whole_number(name: str, text: str) -> int:
             f"the largest is {MAX_INT64}"
         )
     return int(text)
+
+
+def check_timeout(query: Query) -> None:
+    """Raise a 400 unless ``timeout``, which requests here never reach, is a duration of Go's."""
+    text = query.get("timeout")
+    if text and not (DURATION.fullmatch(text) or text in ("0", "+0")):
+        raise errors.bad_request("invalid timeout specified in the request URL")
+
+
+DURATION = re.compile(r"\+?((\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h))+")
 
 
 def dry_run(query: Query, body: Mapping[str, Any] | None = None) -> bool:

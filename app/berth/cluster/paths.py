@@ -1,9 +1,9 @@
 """Which resource, namespace, name and subresource a URL means."""
 
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from berth.cluster import errors
+from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import ResourceType
 
 NAMESPACES: Final = "namespaces"
@@ -60,15 +60,15 @@ class Target(NamedTuple):
 class Paths:
     """Reads URLs of the resources that are served."""
 
-    def __init__(self, resources: Iterable[ResourceType]) -> None:
-        self._resources = {(each.group, each.version, each.plural): each for each in resources}
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
 
     def target(self, path: str) -> Target:
         """Return what ``/api/v1/...`` or ``/apis/group/version/...`` means, or raise a 404."""
         parsed = parse_path(path) if is_below_version(path) and "//" not in path else None
         if parsed is None or parsed.more:
             raise errors.path_not_found()
-        resource = self._resources.get((parsed.group, parsed.version, parsed.resource))
+        resource = self._registry.find(parsed.group, parsed.version, parsed.resource)
         if resource is None:
             raise errors.path_not_found()
         namespace, name, subresource = parsed.namespace, parsed.name, parsed.subresource
@@ -87,7 +87,9 @@ class Paths:
 
 def is_below_version(path: str) -> bool:
     """Tell whether a path is about resources: longer than the URL of a group and version."""
-    return path.startswith(("/api/", "/apis/")) and path.count("/") >= depth_of(path)
+    if not path.startswith(("/api/", "/apis/")):
+        return False
+    return path.rstrip("/").count("/") >= depth_of(path)
 
 
 def depth_of(path: str) -> int:

@@ -1,14 +1,13 @@
 """What the server serves: one ResourceType per kind, and the hooks that give a kind its rules.
 
 The server's generic code (routing, storage, watch, patch) asks only this; it knows no kind by
-name. The one list of kinds is :mod:`berth.cluster.registry`.
+name. The kinds are in :mod:`berth.cluster.kinds`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Schema
 from berth.field_errors import FieldError
 
@@ -51,12 +50,28 @@ class Strategy:
     validate_status: Callable[[Object, Object | None], list[FieldError]] = no_validation
     initial_status: Callable[[Object], Object | None] = field(default=lambda _obj: None)
     """The status of a new object; None: no status key (kinds without one)."""
+    kept_by_status: tuple[str, ...] = ()
+    """Metadata that a write to the status does not change either."""
     keeps_status_on_create: bool = False
     """Nodes and leases: kubelets send the whole object at once."""
     graceful_seconds: Callable[[Object], int] = field(default=lambda _obj: 0)
     """How long a deleted object of this kind lives on by itself; 0: gone at once (pods: 30)."""
     deleting: Callable[[Object], None] = no_default
     """What changes on an object that is deleted but held by finalizers (namespaces: the phase)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A part of an object, or something to do with it, below its URL."""
+
+    name: str
+    verbs: tuple[str, ...] = ("get", "patch", "update")
+    group: str = ""
+    """Of the kind that it speaks."""
+    version: str = ""
+    """With an empty one it speaks of the group and version of its resource."""
+    kind: str = ""
+    """Empty: the resource itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +82,6 @@ class Column:
     type: str
     """``string``, ``integer``, ``number``, ``boolean`` or ``date``."""
     value: Callable[[Object], Any]
-    description: str = ""
     format: str = ""
     """``name`` for the name column."""
     priority: int = 0
@@ -88,13 +102,13 @@ class ResourceType:
     plural: str
     singular: str
     namespaced: bool
+    schema: Schema
+    """The fields of its objects."""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = VERBS
-    is_stored: bool = True
-    """If not, it is a question: a POST is answered and forgotten."""
-    subresources: tuple[str, ...] = ()
-    """Of ``binding``, ``finalize``, ``scale``, ``status``, ``token``."""
+    subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    """By name, those that are served."""
     refused_subresources: Mapping[str, str] = field(default_factory=dict)
     """Subresources that a real server has and this one has not, with what is said instead: 405.
     They are not announced."""
@@ -116,16 +130,6 @@ class ResourceType:
     """Kinds with the same storage key are two views of the same objects (both Event APIs)."""
     to_storage: Callable[[Object], Object] = same
     from_storage: Callable[[Object], Object] = same
-    own_schema: Schema | None = None
-    """None: the API itself describes the kind."""
-
-    @property
-    def schema(self) -> Schema:
-        """The fields of its objects; raises LookupError when nobody described them."""
-        found = self.own_schema or builtin.schema_of(self.group, self.version, self.kind)
-        if found is None:
-            raise LookupError(f"{self.group_version} {self.kind} has no schema")
-        return found
 
     @property
     def group_version(self) -> str:
@@ -150,7 +154,12 @@ class ResourceType:
     @property
     def is_view(self) -> bool:
         """Whether its objects are those of another kind, shown in another way."""
-        return bool(self.storage) and self.storage != self.qualified_plural
+        return self.to_storage is not same
+
+    @property
+    def is_stored(self) -> bool:
+        """If not, it is a question: a POST is answered and forgotten."""
+        return "list" in self.verbs
 
     def collection_path(self, namespace: str = "") -> str:
         """Return the URL of the objects of a namespace; of all when it is empty."""

@@ -3,7 +3,6 @@
 import asyncio
 import random
 import ssl
-from collections.abc import Sequence
 
 import msgspec
 from starlette.applications import Starlette
@@ -11,23 +10,24 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.clock import Clock
 from berth.cluster import discovery, errors, openapi
 from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.gate import Gate
 from berth.cluster.access.rbac import Authorizer, Observer
-from berth.cluster.access.reviews import REVIEWS, Reviews
+from berth.cluster.access.reviews import Reviews
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.deletion import Deletions
 from berth.cluster.endpoints import Endpoints
 from berth.cluster.errors import StatusError
 from berth.cluster.identities import Identities
+from berth.cluster.kinds.registry import Registry
 from berth.cluster.negotiation import JSON
 from berth.cluster.paths import Paths, is_below_version
 from berth.cluster.requests import refusal
-from berth.cluster.resources import Object, ResourceType
+from berth.cluster.resources import Object
 from berth.cluster.store import Store
 from berth.cluster.writes import Admission, Writes
 from berth.http_server import HttpServer
@@ -55,14 +55,14 @@ VERSION: Object = {
 
 
 class ApiServer:
-    """Serves *resources* from *store*.
+    """Serves the kinds in *registry* from *store*; the kinds may come and go.
 
     Make one, :meth:`start` it, have :meth:`run` awaited while it is needed, :meth:`stop` it once.
     """
 
     def __init__(
         self,
-        resources: Sequence[ResourceType],
+        registry: Registry,
         store: Store,
         *,
         admission: Admission,
@@ -86,17 +86,16 @@ class ApiServer:
         self._clock = clock
         known = Tokens(clock=clock) if tokens is None else tokens
         authorizer = Authorizer(store, observer=observer)
-        served = (*resources, *REVIEWS)
         self._gate = Gate(known, authorizer, store, is_open=tokens is None)
         self._endpoints = Endpoints(
-            Paths(served),
+            Paths(registry),
             store,
             self.writes,
             reviews=Reviews(known, authorizer, store, clock=clock),
             escalation=Escalation(authorizer),
             clock=clock,
         )
-        self._pages = _pages(served)
+        self._pages = _Pages(registry)
         self._server: HttpServer | None = None
         self._ticking: asyncio.Task[None] | None = None
 
@@ -158,17 +157,36 @@ class ApiServer:
             self._store.wake()
 
 
-def _pages(resources: Sequence[ResourceType]) -> Starlette:
-    """Return what serves all that is not a resource: it hardly changes, and is hardly asked."""
-    return Starlette(
-        routes=[
-            *discovery.routes(resources),
-            *openapi.routes(resources),
-            Route("/version", _version),
-            *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),
-        ],
-        exception_handlers={HTTPException: _refused},
-    )
+class _Pages:
+    """Serves all that is not a resource: it hardly changes, and is hardly asked."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._revision = 0
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._app is None or self._revision != self._registry.revision:
+            self._app, self._revision = _pages(self._registry), self._registry.revision
+        # What ends in a slash is the same page.
+        path = scope["path"].rstrip("/") or "/"
+        await self._app({**scope, "path": path}, receive, send)
+
+
+def _pages(registry: Registry) -> ASGIApp:
+    routes = [
+        *discovery.routes(tuple(registry)),
+        *openapi.routes(tuple(registry)),
+        Route("/version", _version),
+        *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),
+    ]
+    index = msgspec.json.encode({"paths": sorted(route.path for route in routes)})
+
+    async def root(_request: Request) -> Response:
+        return Response(index, media_type=JSON)
+
+    routes.append(Route("/", root))
+    return Starlette(routes=routes, exception_handlers={HTTPException: _refused})
 
 
 async def _version(_request: Request) -> Response:

@@ -5,7 +5,9 @@ from typing import Any
 from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
 from berth.cluster.columns.cells import labels_text, selector_text
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import builtin
 from berth.cluster.store import NotFoundError, Store, Stored
 from berth.field_errors import FieldError
 
@@ -72,8 +74,7 @@ def _read_binding(binding: Any, name: str) -> tuple[str, Object]:
     return node, metadata
 
 
-BINDINGS = ResourceType("", "v1", "Binding", "bindings", "binding", namespaced=True)
-"""For error messages: bindings are not stored."""
+BINDINGS = find("", "v1", "bindings")
 
 
 def _why_not(pod: Object, stored: Stored, metadata: Object) -> str:
@@ -116,7 +117,15 @@ def _scheduled(conditions: list[Object], now: str) -> list[Object]:
     return [scheduled if each["type"] == "PodScheduled" else each for each in conditions]
 
 
-SCALE = ResourceType("autoscaling", "v1", "Scale", "scales", "scale", namespaced=True)
+SCALE = ResourceType(
+    group="autoscaling",
+    version="v1",
+    kind="Scale",
+    plural="scales",
+    singular="scale",
+    namespaced=True,
+    schema=builtin.schema("io.k8s.api.autoscaling.v1.Scale"),
+)
 """How a workload looks to those who only want to change its size."""
 
 

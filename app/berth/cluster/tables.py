@@ -66,7 +66,7 @@ def definition(column: Column) -> Object:
         "name": column.name,
         "type": column.type,
         "format": column.format,
-        "description": column.description,
+        "description": "",
         "priority": column.priority,
     }
 

@@ -14,6 +14,7 @@ from berth.cluster.identities import Identities
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.store import AlreadyExistsError, NotFoundError, Store, Stored
+from berth.cluster.strategies import metadata as metadata_rules
 from berth.field_errors import FieldError
 
 GENERATE_ATTEMPTS = 8
@@ -30,6 +31,9 @@ KEPT_METADATA = (
 
 DROPPED_METADATA = ("managedFields", "selfLink")
 """Not kept: there is no server-side apply yet, and nobody fills selfLink any more."""
+
+STATUS_WRITES = frozenset({"approval", "status"})
+"""Subresources that take the status only."""
 
 Change = Callable[[Object], Object]
 """Makes the proposed object, which says its type, of the current one: a PUT's body, a patch. The
@@ -117,8 +121,9 @@ class Writes:
     ) -> Stored:
         """Replace an object by what *change* makes of it.
 
-        With *subresource* ``status`` only the status is taken from the result, with ``finalize``
-        only ``spec.finalizers``; else all but the status, where the kind has that subresource.
+        With one of :data:`STATUS_WRITES` only status and metadata are taken from the result, with
+        ``finalize`` only ``spec.finalizers``; else all but the status, where the kind has that
+        subresource.
         Nothing is written when nothing changes. An object that waits for its last finalizer to go
         is gone after this.
         """
@@ -129,8 +134,13 @@ class Writes:
         new = _confined(resource, new, old, subresource)
         strategy = resource.strategy
         strategy.default(new)
-        if subresource == "status":
-            _refuse(resource, name, strategy.validate_status(new, old))
+        if subresource in STATUS_WRITES:
+            found = strategy.validate_status(new, old)
+            if _told(new) != _told(old):
+                found += metadata_rules.validate_status_write(
+                    new, old, namespaced=resource.namespaced
+                )
+            _refuse(resource, name, found)
         elif not subresource:
             self._admission.update(resource, new, self._store)
             strategy.prepare(new, old)
@@ -200,28 +210,39 @@ def _check_same(resource: ResourceType, metadata: Object, stored: Stored) -> Non
     uid = metadata.get("uid") or stored.uid
     if uid != stored.uid:
         raise errors.conflict(resource, name, errors.uid_mismatch(uid, stored.uid))
-    if metadata.get("resourceVersion", "") not in ("", str(stored.version)):
+    if metadata.get("resourceVersion", "") not in ("", "0", str(stored.version)):
         raise errors.modified(resource, name)
 
 
 def _confined(resource: ResourceType, new: Object, old: Object, subresource: str) -> Object:
     """Return *new* with what this request may not change put back as it was in *old*."""
-    if subresource == "status":
+    if subresource in STATUS_WRITES:
         confined = {key: value for key, value in old.items() if key != "status"}
-        confined["metadata"] = dict(old["metadata"])
+        confined["metadata"] = _kept(new["metadata"], old["metadata"])
+        for key in resource.strategy.kept_by_status:
+            _put_back(confined["metadata"], old["metadata"], key)
         return confined | ({"status": new["status"]} if new.get("status") is not None else {})
     if subresource == "finalize":
         spec = new.get("spec")
         finalizers = spec.get("finalizers") if isinstance(spec, dict) else None
         return {**old, "spec": {**(old.get("spec") or {}), "finalizers": finalizers}}
-    metadata = new["metadata"]
-    for key in DROPPED_METADATA:
-        metadata.pop(key, None)
-    for key in ("name", *KEPT_METADATA):
-        _put_back(metadata, old["metadata"], key)
+    new["metadata"] = _kept(new["metadata"], old["metadata"])
     if "status" in resource.subresources:
         _put_back(new, old, "status")
     return new
+
+
+def _kept(new: Object, old: Object) -> Object:
+    """Return the metadata *new*, with what no update changes as it was in *old*."""
+    metadata = {key: value for key, value in new.items() if key not in DROPPED_METADATA}
+    for key in ("name", *KEPT_METADATA):
+        _put_back(metadata, old, key)
+    return metadata
+
+
+def _told(obj: Object) -> Object:
+    """Return the metadata that clients decide on."""
+    return {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
 
 
 def _put_back(new: Object, old: Object, key: str) -> None:

@@ -141,7 +141,7 @@ class SchedulerCore:
             scheduler_names=profiles if options.schedules else (),
             timer=EventTimer(clock.monotonic, metrics.handled_event),
         )
-        """Who is told of changes, by kind."""
+        """The handlers of changes, by kind."""
         self.failure_reporter = FailureReporter(
             queue=self.queue, pods=pods, reporter=api, clock=clock
         )

@@ -29,8 +29,9 @@ from berth.cluster.access.users import (
 from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.controllers.run import Controllers
+from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.node_template import NodeTemplate
-from berth.cluster.registry import RESOURCES
 from berth.cluster.server import ApiServer
 from berth.cluster.store import Store
 from berth.files import write_file
@@ -73,7 +74,7 @@ class EmbeddedCluster:
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
         self._server = ApiServer(
-            RESOURCES,
+            Registry(RESOURCES),
             Store(),
             admission=Admission(),
             clock=clock,
@@ -114,7 +115,13 @@ class EmbeddedCluster:
     async def run_controllers(self) -> None:
         """Run the controllers, and watch over the API server; ends only by cancellation."""
         client = await self.connect("berth-controllers", user=CONTROLLER_MANAGER)
-        controllers = Controllers(client, clock=self._clock, rng=self._rng)
+        pair = self.certificate
+        controllers = Controllers(
+            client,
+            clock=self._clock,
+            rng=self._rng,
+            certificate="" if pair is None else pair.certificate.decode(),
+        )
         try:
             async with asyncio.TaskGroup() as tasks:
                 for name, run in (

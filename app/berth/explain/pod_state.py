@@ -137,7 +137,7 @@ def _backoff(queued: QueuedPodInfo, scheduler: Scheduler, clock: Clock) -> PodSt
     end = scheduler.queue.sub_queues.next_try(queued) or clock.now()
     left = max(ceil(end - clock.now()), 0)
     until = rfc3339(end)
-    why = "" if rejectors_of(queued) else "; the last attempt broke"
+    why = "" if rejectors_of(queued) else "; the last attempt ended in an error"
     return PodState(
         where=Whereabouts.BACKOFF,
         words=f"in backoff until {until}, {left} s from now, {_tried(queued)}{why}",

@@ -2,7 +2,7 @@
 
 Every method says who calls it and which answers are legal. What is sync runs inside a scheduling
 attempt: no I/O, no waiting, nothing kept from the table. What is async runs in the pod's binding
-task, after the room was claimed.
+task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
@@ -101,7 +101,7 @@ class PreFilterResult:
 
 
 class PreFilterPlugin(Plugin):
-    """Looks at pod and cluster once per attempt, before any node is judged."""
+    """Looks at pod and cluster once per attempt, before any node is filtered."""
 
     @abstractmethod
     def pre_filter(
@@ -146,7 +146,7 @@ class FilterPlugin(Plugin):
         """Say which rows of *nodes* cannot take *pod*, and why.
 
         Judge the table that is given, never the cache: preemption passes some rows without some of
-        their pods. Rows that are dead or not in ``state.feasible`` may be judged or not; nobody
+        their pods. Rows that are dead or not in ``state.feasible`` may be rejected or not; nobody
         looks.
         Legal codes: UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING, ERROR.
         """
@@ -227,7 +227,7 @@ class ScorePlugin(Plugin):
 
 
 class ReservePlugin(Plugin):
-    """Claims things in memory when a node was chosen, and gives them back on failure."""
+    """Takes in memory what the pod needs on its node, and gives it back on failure."""
 
     @abstractmethod
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:

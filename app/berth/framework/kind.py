@@ -13,6 +13,7 @@ from berth.objects.node import Node
 from berth.objects.partial import Unread, read_partly
 from berth.objects.partial_objects import PartRule, no_part, part_of_node, part_of_pod
 from berth.objects.pod import Pod
+from berth.objects.raw import decoder
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -64,10 +65,7 @@ class Kind(Generic[T]):
         """
         if self.decoder is not None:
             return self.decoder
-        decode = self.decode_bare
-        if not self.keeps_raw:
-            return decode
-        return lambda data: msgspec.structs.replace(decode(data), raw=bytes(data))
+        return decoder(self.type) if self.keeps_raw else self.decode_bare
 
     @cached_property
     def decode_bare(self) -> Callable[[bytes], T]:

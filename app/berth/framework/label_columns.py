@@ -1,4 +1,4 @@
-"""Label values as integer columns, one per label key that somebody asked for."""
+"""Label values as integer columns, one per label key that a plugin asked for."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -80,9 +80,9 @@ class Followers(Generic[T]):
 
 
 class Lister(Generic[T]):
-    """All objects of one kind. Fed by whoever watches; plugins only read.
+    """All objects of one kind. Plugins only read it.
 
-    It has the shape of an informer's handler, so that a watch can feed it directly.
+    It is an event handler of its kind, so that a watch can feed it directly.
     """
 
     __slots__ = ("_by_namespace", "_followers", "version")

@@ -55,14 +55,14 @@ Counted = PodMatcher | HeldTerm
 
 
 class PodCounters:
-    """Counts per row of the pods that somebody asks about, kept up to date from then on.
+    """Counts per row of the pods that plugins ask about, kept up to date from then on.
 
     A column is made on first use from the replicas it concerns; of *limit* columns the one unused
     for longest makes room for another. A pod that comes or goes changes the count of its replicas
     and the columns that count them, so a question costs the same however many pods run.
 
-    An index over rows that have pods already does nothing until the first question, for most
-    tables that are made for a "what if" are never asked.
+    Over rows that have pods already nothing is counted until the first question: most overlays
+    never ask.
     """
 
     def __init__(self, pods: Sequence[Mapping[str, PodInfo]], *, limit: int = MAX_COLUMNS) -> None:

@@ -23,7 +23,7 @@ class Code(IntEnum):
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod was refused, as opposed to judged wrongly or not at all."""
+        """Whether the pod was refused, as opposed to an error or no answer."""
         return self in _REJECTED
 
 
@@ -52,7 +52,7 @@ class Status(msgspec.Struct, frozen=True):
 
     @classmethod
     def error(cls, *reasons: str) -> "Status":
-        """The plugin could not judge; the pod is retried with error backoff."""
+        """The plugin could not tell; the pod is retried with error backoff."""
         return cls(Code.ERROR, reasons)
 
     @property

@@ -7,11 +7,10 @@ V = TypeVar("V", bound=Hashable)
 
 
 class ValueIds(Generic[V]):
-    """Numbers the values that nodes have; 0 is for good that of one that means nothing.
+    """Numbers the values that nodes have; 0 always stands for the value that means nothing.
 
-    A number whose value no node has any more goes to the next new one: where nodes come and go for
-    months, each with a host name and perhaps a taint of its own, what is counted or judged by
-    number must not grow.
+    A number whose value no node has any more goes to the next new value. So what is kept by number
+    does not grow where nodes come and go for months, each with its own host name.
     """
 
     __slots__ = ("_free", "_ids", "_uses", "values")
@@ -21,7 +20,7 @@ class ValueIds(Generic[V]):
         """By number; those that are not in use have the value that means nothing."""
         self._ids: dict[V, int] = {nothing: 0}
         self._uses = [0]
-        """By number, how many nodes have it; not told of 0."""
+        """By number, how many nodes have it; 0 is not counted."""
         self._free: list[int] = []
 
     def of(self, value: V) -> int | None:

@@ -1,11 +1,11 @@
-"""The cluster as last heard of: one reflector per kind of object.
+"""Local copies of the API server's objects: one reflector per kind, as in client-go.
 
-What lives here: listing and watching for ever, the store of what was decoded, and telling a handler
-what changed. What must not: what a change means (handlers belong to the scheduler and to the
-controllers of the embedded cluster), and HTTP, which is :mod:`berth.client`'s, the neighbour below.
+What lives here: listing and watching forever, the store of decoded objects, and notifying event
+handlers. What must not: what a change means (handlers belong to the scheduler and to the
+controllers of the embedded cluster), and HTTP, which belongs to :mod:`berth.client` below.
 
-A reflector's guarantee to its handler: every object that is in the store was announced by
-``on_add``, every change by ``on_update`` with the object announced before, and every disappearance
-by ``on_delete``, across broken connections and expired versions. Steps between two states may be
-missed; the last state never is.
+A reflector guarantees its handler a call of ``on_add`` for every object in the store, of
+``on_update`` for every change, with the object of the call before, and of ``on_delete`` when the
+object is gone, across broken connections and expired versions. It may skip states in between, but
+never the last one.
 """

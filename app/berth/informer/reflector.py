@@ -50,11 +50,11 @@ SHORT_WATCH: Final = 1.0
 
 MOST_REASONS: Final = 5
 LONGEST_REASON: Final = 300
-"""Parts told of an object that cannot be read, and characters of an error about all of it."""
+"""Parts reported of an object that cannot be read, and characters of an error about all of it."""
 
 DecodePartly: TypeAlias = Callable[[bytes, T | None], tuple[T, Sequence[object]]]
-"""Makes an object of what can be read of its JSON and of the last known state, if there is one;
-returns also what could not be read, for people. Raises if too little can be read."""
+"""Makes an object of what can be read of its JSON and of the last known state, if there is one.
+Also returns what could not be read, for messages. Raises if too little can be read."""
 
 
 @dataclass(slots=True)
@@ -76,15 +76,14 @@ class Unreadable:
 
 
 class Reflector(Generic[T]):
-    """Lists and watches one kind of object at *path* and tells *handler* what changes.
+    """Lists and watches one kind of object at *path* and notifies *handler* of changes.
 
     *decode* makes an object of its JSON. When it raises, *decode_partly* may make one of what can
-    be read, given the state known before. When that raises as well, or is not there, *on_malformed*
-    is told the object's key (``""`` if even that cannot be read), its bytes and the error, and the
-    state known before stays. *params* select what is listed and watched, such as ``fieldSelector``.
-    ``synced`` is set when the handler has been told the whole initial state. ``store`` is for
-    reading only, and so is ``unreadable``: by key, the objects that did not decode when last heard
-    of.
+    be read, given the last known state. When that raises as well, or is None, *on_malformed* is
+    called with the object's key (``""`` if even that cannot be read), its bytes and the error, and
+    the last known state stays. *params* select what is listed and watched, such as
+    ``fieldSelector``. ``synced`` is set when the handler has the whole initial state. ``store`` and
+    ``unreadable`` (by key, the objects whose last version did not decode) are for reading only.
     """
 
     def __init__(
@@ -104,13 +103,13 @@ class Reflector(Generic[T]):
         contact: Contact | None = None,
         objects: dict[str, T] | None = None,
     ) -> None:
-        """*contact* ends a pause when the server is back, as others have noticed.
+        """*contact* ends a pause when another client has noticed that the server is back.
 
-        *objects* is to be the ``store``, for whoever needs it before there is a reflector.
+        *objects* becomes the ``store``; pass it if something needs the store earlier.
         """
         self.synced = asyncio.Event()
         self.cut_off_since: float | None = None
-        """Since when, monotonic, what happens is not heard of; None while a watch is open."""
+        """Since when, monotonic, no watch is open; None while one is."""
         self.lists = 0
         self.malformed = 0
         self._client = client
@@ -127,7 +126,7 @@ class Reflector(Generic[T]):
         self._contact = contact
         self._store = Store(handler, identify=identify, objects=objects)
         self.store = self._store.objects
-        self._version = ""  # of the last thing heard; "" when a list is needed
+        self._version = ""  # the last one received; "" when a list is needed
         self._streams_lists = True  # until the server turns out not to know how
         self._next_pause = FIRST_PAUSE
 
@@ -205,7 +204,7 @@ class Reflector(Generic[T]):
     async def _receive_initial(self, events: AsyncGenerator[WatchEvent, None]) -> str:
         """Take in the initial state; return its version, "" if the watch ended before it did.
 
-        The store changes only when all is there: before, nobody can tell what is missing.
+        The store changes only when the list is complete: before, what is missing is unknown.
         """
         incoming: Incoming[T] = Incoming()
         async for event in events:
@@ -233,7 +232,7 @@ class Reflector(Generic[T]):
         self._version = page.metadata.resource_version
 
     async def _watch(self) -> None:
-        """Follow what happens after the last version heard of."""
+        """Watch from the last version received."""
         async with aclosing(self._events({"resourceVersion": self._version})) as events:
             await self._follow(events)
 
@@ -330,7 +329,7 @@ class Reflector(Generic[T]):
         return identity, None
 
     def _note_unread(self, key: str, unread: Sequence[object]) -> None:
-        """Keep, and tell once, what could not be read of an object."""
+        """Keep, and log once, what could not be read of an object."""
         if not unread:
             self.unreadable.pop(key, None)
             return

@@ -1,4 +1,4 @@
-"""Objects by key, and telling a handler how they change."""
+"""Objects by key, and the handler of their changes."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -13,7 +13,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class ResourceEventHandler(Protocol[T_contra]):
-    """Told of every change, in order. Synchronous; an error is logged and stops nothing."""
+    """Called for every change, in order. Synchronous; an error is logged and stops nothing."""
 
     def on_add(self, obj: T_contra, /) -> None: ...
 
@@ -40,10 +40,10 @@ class Store(Generic[T]):
         self._identify = identify
 
     def put(self, identity: Identity, obj: T) -> None:
-        """Take in what a watch says of an object: new, changed, or known already.
+        """Store an object that a watch sent: new, changed, or known already.
 
-        Repeated and outrun events change nothing. An object of another uid is another object, so
-        the old one is deleted first.
+        Repeated and outdated events change nothing. An object with another uid is another object,
+        so the old one is deleted first.
         """
         key, version, uid = identity
         old = self.objects.get(key)
@@ -57,25 +57,25 @@ class Store(Generic[T]):
         self._set(key, obj, old)
 
     def remove(self, key: str, last_state: T | None = None) -> None:
-        """Take out an object; nothing happens when it is not there.
+        """Remove an object, if it is there.
 
-        *last_state* is handed on when it is the object's, else the one that was stored is.
+        The handler gets *last_state* if it is of that object, else the stored state.
         """
         old = self.objects.pop(key, None)
         if old is None:
             return
         if last_state is None or self._identify(last_state).uid != self._identify(old).uid:
             last_state = old
-        self._tell(key, self._handler.on_delete, last_state)
+        self._notify(key, self._handler.on_delete, last_state)
 
     def replace(
         self, listed: Mapping[str, tuple[Identity, T]], *, keep: Set[str]
     ) -> Iterator[None]:
-        """Become what was *listed*, step by step, telling the handler the difference.
+        """Become what was *listed*, step by step, and notify the handler of the difference.
 
-        What is stored and not listed goes, unless it is in *keep*. The list is believed also where
-        its versions are older, as after a restored backup. Yields after each object, so that the
-        caller can let others run; in between, the store is partly the old one.
+        Stored objects that are not listed are removed, except those in *keep*. Listed versions
+        count even if they are older, as after a restored backup. Yields after each object, so that
+        the caller can let others run; in between, the store is partly the old one.
         """
         for key, (identity, obj) in listed.items():
             old = self.objects.get(key)
@@ -93,11 +93,11 @@ class Store(Generic[T]):
     def _set(self, key: str, obj: T, old: T | None) -> None:
         self.objects[key] = obj
         if old is None:
-            self._tell(key, self._handler.on_add, obj)
+            self._notify(key, self._handler.on_add, obj)
         else:
-            self._tell(key, self._handler.on_update, old, obj)
+            self._notify(key, self._handler.on_update, old, obj)
 
-    def _tell(self, key: str, method: Callable[..., None], *objects: T) -> None:
+    def _notify(self, key: str, method: Callable[..., None], *objects: T) -> None:
         try:
             method(*objects)
         except Exception:

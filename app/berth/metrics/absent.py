@@ -4,32 +4,34 @@ from collections.abc import Mapping
 from typing import Final
 
 ABSENT: Final[Mapping[str, str]] = {
-    "go_*": "The Go runtime. python_gc_... tells of Python's.",
-    "aggregator_*": "Of the API server's code, linked into kube-scheduler; always 0 there.",
-    "apiserver_*": "Of the API server's code, linked into kube-scheduler; always 0 there.",
+    "go_*": "Metrics of the Go runtime; see python_gc_...",
+    "aggregator_*": "From API server code that is linked into kube-scheduler; always 0 there.",
+    "apiserver_*": "From API server code that is linked into kube-scheduler; always 0 there.",
     "cardinality_enforcement_unexpected_categorizations_total": (
-        "Values that --allow-metric-labels does not name are merged when metrics are read; how"
-        " often they occur is not counted."
+        "berth merges values that --allow-metric-labels does not name when metrics are scraped,"
+        " without counting them."
     ),
-    "disabled_metrics_total": "Families that --disabled-metrics names are just left out.",
+    "disabled_metrics_total": (
+        "berth leaves out the families that --disabled-metrics names, without counting them."
+    ),
     "hidden_metrics_total": "No family is deprecated.",
     "rest_client_exec_plugin_*": (
-        "Credential plugins are run by the Kubernetes client library, which does not tell of them."
+        "The Kubernetes client library runs credential plugins without metrics."
     ),
-    "rest_client_transport_*": "There is one transport, made once; nothing is cached.",
+    "rest_client_transport_*": "berth has a single transport and caches none.",
     "workqueue_*": (
-        "The only work queue is that of the serving certificate's controller. berth's queues of"
-        " writes are berth_write_lane_..."
+        "kube-scheduler's only work queue is that of the serving certificate; see"
+        " berth_write_lane_..."
     ),
     "scheduler_get_node_hint_duration_seconds": (
-        "Hints from one pod to the next are not looked up: every node is judged for every pod."
+        "berth does not reuse the ranking of another pod: it evaluates every node for every pod."
     ),
     "scheduler_store_schedule_results_duration_seconds": (
-        "Results are not stored for the next pod, for the same reason."
+        "berth does not store the ranking for the next pod."
     ),
     "scheduler_async_api_call_*": "Only with SchedulerAsyncAPICalls, which is off.",
     "scheduler_pending_async_api_calls": "Only with SchedulerAsyncAPICalls, which is off.",
     "scheduler_podgroup_*": "Only with GenericWorkload, which is off.",
-    "scheduler_volume_binder_cache_requests_total": "Never counted by kube-scheduler either.",
+    "scheduler_volume_binder_cache_requests_total": "kube-scheduler never counts it either.",
 }
-"""Family, or all families that begin so, to why it is not there. A ``*`` ends a beginning."""
+"""Family, or all families that begin so, to why it is absent. A ``*`` ends a beginning."""

@@ -9,6 +9,7 @@ from berth.objects.nesting import is_deep
 from berth.objects.node import Taint
 from berth.objects.pod import NodeSelector, Toleration
 from berth.objects.quantity import Quantities, Quantity, check_quantities
+from berth.objects.raw import decoder
 
 EXACT_COUNT: Final = "ExactCount"
 ALL: Final = "All"
@@ -310,7 +311,7 @@ class ResourceClaimTemplate(KubeStruct, frozen=True, gc=False):
 
 # What is written back.
 
-_decode_claim = msgspec.json.Decoder(ResourceClaim).decode
+_decode_claim = decoder(ResourceClaim)
 
 
 def decode_claim(data: bytes) -> ResourceClaim:
@@ -321,7 +322,7 @@ def decode_claim(data: bytes) -> ResourceClaim:
     """
     if is_deep(data):
         raise msgspec.DecodeError("nested too deeply")
-    return msgspec.structs.replace(_decode_claim(data), raw=bytes(data))
+    return _decode_claim(data)
 
 
 def claim_body(claim: ResourceClaim) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Which objects count though only parts of them could be read.
 
-What takes up room counts as far as it can be read: an object of an API server that is newer than we
-are must never make a node look empty. What a decision goes by is read whole or not at all, for half
-a rule is another rule: it stays as it was last known, and what has never been read is not there.
+What takes up room counts as far as it can be read: an object from a newer API server must never
+make a node look empty. What decides is read whole or not at all, because half a rule is another
+rule: its last known state stays, and an object that was never read does not exist.
 
 Each function returns what counts of an object that was partly read, given what could not be read,
 and raises ValueError if nothing of it may count.
@@ -45,7 +45,7 @@ def part_of_pod(pod: Pod, unread: Sequence[Unread]) -> Pod:
 
 
 def part_of_node(node: Node, unread: Sequence[Unread]) -> Node:
-    """A node counts. It takes no more pods while it is not known whom it turns away."""
+    """A node counts. It takes no more pods while its taints are unknown."""
     if _is_unread(("spec",), unread):
         spec = msgspec.structs.replace(node.spec, unschedulable=True)
         return msgspec.structs.replace(node, spec=spec)

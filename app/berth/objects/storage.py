@@ -1,7 +1,6 @@
 """Volumes and what they are made of: claims, classes, drivers and their capacities."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -225,7 +224,7 @@ class CSIStorageCapacity(KubeStruct, frozen=True, gc=False):
 
     @property
     def largest_volume(self) -> int | None:
-        """The size in bytes of the largest volume that it has room for; None if it is not told."""
+        """The size in bytes of the largest volume that it has room for; None if it is unknown."""
         told = self.capacity if self.maximum_volume_size is None else self.maximum_volume_size
         return None if told is None else value(parse(told))
 
@@ -247,25 +246,13 @@ class VolumeAttachment(KubeStruct, frozen=True, gc=False):
 
 # What is written back.
 
-Writable = TypeVar("Writable", PersistentVolume, PersistentVolumeClaim)
-
-
-def decoder(kind: type[Writable]) -> Callable[[bytes], Writable]:
-    """Return a function that decodes JSON and keeps it in ``raw``."""
-    decode = msgspec.json.Decoder(kind).decode
-
-    def decode_with_raw(data: bytes) -> Writable:
-        return msgspec.structs.replace(decode(data), raw=bytes(data))
-
-    return decode_with_raw
-
 
 def volume_body(volume: PersistentVolume) -> bytes:
     """Return the JSON of *volume* for a PUT: what it was decoded from, with what we change in it.
 
     That is the annotations and the claim. ``metadata.resourceVersion`` is that of the version that
     was read, so that the API refuses if somebody else changed it meanwhile. ``ValueError`` if
-    *volume* was not made by :func:`decoder`.
+    *volume* was not made by :func:`berth.objects.raw.decoder`.
     """
     body = _body(volume)
     if volume.spec.claim_ref is not None:

@@ -1,11 +1,11 @@
 """The scheduling queue: which pod is tried next, and when a rejected one is worth another try.
 
-What lives here: :class:`~berth.queue.scheduling_queue.SchedulingQueue`, the only thing that others
-use, the sub-queues it is made of, the nominator, and the derivation of cluster events from changed
-objects. Every change of state is synchronous and complete when the method returns; the only
-coroutines wait for work or for the next flush, or look at all pods in turns with others. What must
-not: scheduling decisions (``berth.scheduler``), running other plugins than PreEnqueue
-(``berth.profile``), I/O and metrics, which read the counts that are kept here.
+What lives here: :class:`~berth.queue.scheduling_queue.SchedulingQueue`, the sub-queues that it
+moves pods between, the nominator, and the derivation of cluster events from changed objects. Every
+change of state is synchronous and complete when the method returns. The only coroutines wait for
+work or for the next flush, or yield to others while they look at all pods. What must not:
+scheduling decisions (``berth.scheduler``), running plugins other than PreEnqueue
+(``berth.profile``), I/O, and metrics, which read the counts that are kept here.
 
 A pod is in exactly one of these places::
 

@@ -1,4 +1,4 @@
-"""Pods that rest after a failure before they are tried again (spec §3.7)."""
+"""backoffQ and errorBackoffQ: pods that wait after a failed attempt (spec §3.7)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from berth.queue.heap import PodHeap, SortKey
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long a pod rests after each failure, in seconds; ``maximum`` 0 turns resting off."""
+    """How long a pod backs off after a failure, in seconds; ``maximum`` 0: not at all."""
 
     initial: float = 1.0
     maximum: float = 10.0
 
     def duration(self, count: int) -> float:
-        """Return the rest after the *count*-th failure in a row: doubling, capped; 0 for none."""
+        """Return the backoff after *count* failures in a row: doubling, capped; 0 for none."""
         if count == 0:
             return 0.0
         # Compared before it is doubled, as upstream does, so that no count can overflow.
@@ -27,14 +27,14 @@ class Backoff:
         return ldexp(self.initial, count - 1)
 
     def expiration(self, queued: QueuedPodInfo) -> float:
-        """Return when *queued* has rested enough, a whole second of the clock; 0.0: it need not.
+        """Return when the backoff of *queued* ends, a whole second of the clock; 0.0: it has none.
 
-        Remembered in *queued* until its next failure.
+        Kept in *queued* until its next failure.
         """
         if queued.backoff_expiration is None:
             count = queued.consecutive_errors_count or queued.unschedulable_count
-            rest = self.duration(count)
-            queued.backoff_expiration = floor(queued.timestamp + rest) if rest else 0.0
+            backoff = self.duration(count)
+            queued.backoff_expiration = floor(queued.timestamp + backoff) if backoff else 0.0
         return queued.backoff_expiration
 
 
@@ -44,7 +44,7 @@ DEFAULT_BACKOFF: Final = Backoff()
 class BackoffQueue:
     """backoffQ, of pods that were rejected, and errorBackoffQ, of pods whose attempt broke.
 
-    Both are ordered by the end of the rest. Ends are whole seconds, so within a second the rejected
+    Both are ordered by the end of the backoff. That is a whole second, and within a second rejected
     pods come out in the order of the active queue.
     """
 
@@ -55,14 +55,14 @@ class BackoffQueue:
         self._failed = PodHeap(self._expiration)
 
     def use(self, backoff: Backoff) -> None:
-        """Let pods rest by *backoff* from now on; rests that have begun are not changed."""
+        """Use *backoff* for the next failures; what has begun does not change."""
         self._backoff = backoff
 
     def _expiration(self, queued: QueuedPodInfo) -> float:
         return self._backoff.expiration(queued)
 
     def is_backing_off(self, queued: QueuedPodInfo) -> bool:
-        """Whether *queued* must still rest; the second in which its rest ends counts as rest."""
+        """Whether the backoff of *queued* is not over; the second of its end is part of it."""
         return self._backoff.expiration(queued) >= floor(self._clock.now())
 
     def add(self, queued: QueuedPodInfo) -> None:
@@ -75,11 +75,11 @@ class BackoffQueue:
             self._rejected.reorder(queued)
 
     def pop_early(self) -> QueuedPodInfo | None:
-        """Take out the first rejected pod though its rest is not over; failed ones never."""
+        """Take out the first rejected pod though its backoff is not over; failed ones never."""
         return self._rejected.pop()
 
     def pop_expired(self) -> list[QueuedPodInfo]:
-        """Take out all whose rest is over, the rejected ones first."""
+        """Take out all pods whose backoff is over, the rejected ones first."""
         expired = []
         for heap in (self._rejected, self._failed):
             while (queued := heap.peek()) is not None and not self.is_backing_off(queued):
@@ -106,7 +106,7 @@ class BackoffQueue:
         yield from self._failed
 
     def in_order(self) -> list[QueuedPodInfo]:
-        """Return the rejected pods, then the failed ones, each by the end of their rest."""
+        """Return the rejected pods, then the failed ones, each by the end of their backoff."""
         return self._rejected.in_order() + self._failed.in_order()
 
     def check_invariants(self) -> None:

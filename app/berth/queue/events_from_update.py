@@ -7,7 +7,7 @@ from berth.objects.quantity import Quantities, milli_value, parse
 from berth.objects.resources import pod_requests
 
 
-def pod_events(old: Pod, new: Pod) -> list[ClusterEvent]:
+def pod_scheduling_properties_change(old: Pod, new: Pod) -> list[ClusterEvent]:
     """Return what changed between *old* and *new*; a generic update if nothing that has a name."""
     resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.UNSCHEDULABLE_POD
     actions = []
@@ -28,11 +28,11 @@ def pod_events(old: Pod, new: Pod) -> list[ClusterEvent]:
     return [ClusterEvent(resource, action) for action in actions or [ActionType.UPDATE]]
 
 
-def node_events(old: Node, new: Node) -> list[ClusterEvent]:
+def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent]:
     """Return what changed between *old* and *new*; nothing for a heartbeat.
 
-    A node that lost its taints and became schedulable at once yields one event for both, since the
-    second could not change the answer to the first.
+    A node that lost its taints and became schedulable at the same time yields one event for both:
+    they are the same event.
     """
     actions = []
     if old.spec.unschedulable and not new.spec.unschedulable:
@@ -62,7 +62,7 @@ def _scaled_down(old: Pod, new: Pod) -> bool:
 
 
 def _same_amounts(old: Quantities, new: Quantities) -> bool:
-    """Compare as numbers, for ``1`` and ``1000m`` are the same."""
+    """Compare as numbers: ``1`` and ``1000m`` are the same."""
     return old == new or (
         old.keys() == new.keys() and all(parse(old[name]) == parse(new[name]) for name in old)
     )

@@ -1,4 +1,4 @@
-"""PreEnqueue: who may not be tried yet (spec §3.2)."""
+"""PreEnqueue: which pods may not be tried yet (spec §3.2)."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class Gates:
-    """Runs the PreEnqueue plugins of a pod's profile and notes in the pod who gates it."""
+    """Runs the PreEnqueue plugins of a pod's profile and sets the pod's ``gating_plugin``."""
 
     def __init__(
         self,
@@ -20,14 +20,14 @@ class Gates:
         *,
         observers: Mapping[str, PluginObserver],
     ) -> None:
-        """*plugins* and *observers*, who need not be there, are by profile."""
+        """*plugins* and *observers* are by profile; a profile need not have any."""
         self._plugins = plugins
         self._observers = observers
 
     def run_pre_enqueue_plugins(self, queued: QueuedPodInfo) -> bool:
         """Say whether all plugins let the pod in; the one that refused last time is asked first.
 
-        Must be called while *queued* is in no sub-queue, for it changes who rejects the pod.
+        Call this while *queued* is in no sub-queue: it changes the rejectors of the pod.
         """
         profile = queued.pod.spec.scheduler_name
         plugins: Sequence[PreEnqueuePlugin] = self._plugins.get(profile, ())
@@ -55,7 +55,7 @@ def _first_to_refuse(
         if status is not None and status.code is not Code.SUCCESS:
             refused_by = plugin.NAME
             break
-    # Also when the pod was refused: so it is counted by kube-scheduler (spec §8).
+    # Also when the pod was refused, as in kube-scheduler (spec §8).
     observer.ran_point("PreEnqueue", Code.SUCCESS.label, started)
     return refused_by
 
@@ -63,6 +63,6 @@ def _first_to_refuse(
 def _ask(plugin: PreEnqueuePlugin, queued: QueuedPodInfo) -> Status | None:
     try:
         return plugin.pre_enqueue(queued.pod_info)
-    except Exception as exc:  # a plugin's bug must not lose the pod: it is gated
+    except Exception as exc:  # a bug in a plugin must not lose the pod: it is gated
         log.exception("PreEnqueue failed", extra={"plugin": plugin.NAME, "pod": queued.key})
         return Status.error(str(exc))

@@ -86,21 +86,21 @@ class PodHeap:
         return [entry[2] for entry in sorted(self._entries.values())]
 
     def first(self) -> QueuedPodInfo | None:
-        """Return what :meth:`peek` would, and change nothing; costs a look at every pod."""
+        """Return what :meth:`peek` would, and change nothing; linear in the number of pods."""
         entries = self._entries.values()
         return min(entries)[2] if entries else None
 
     def ahead_of(self, key: str) -> int:
         """Return how many pods would come out before that of *key*, which is here.
 
-        Costs a look at every pod.
+        Linear in the number of pods.
         """
         return sum(map(self._entries[key].__gt__, self._entries.values()))
 
     async def all_ahead_of(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return, for those of *keys* that are here now, how many pods would come out before them.
+        """Return how many pods would come out before each of *keys*; unknown keys are left out.
 
-        Costs a look at every pod, but no sort of them. Others get a turn meanwhile.
+        Linear in the number of pods, without a sort. Yields to others meanwhile.
         """
         asked = sorted(self._entries[key] for key in keys if key in self._entries)
         if not asked:

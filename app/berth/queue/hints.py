@@ -1,4 +1,4 @@
-"""Which events are worth another try for which pod (spec §3.6)."""
+"""Which events make which pods worth another attempt (spec §3.6)."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,12 +24,12 @@ Registration = tuple[str, ClusterEventWithHint]
 """A plugin's name and one event that it registered."""
 
 ObserveHint = Callable[[str, str, str, float], None]
-"""Told of each call of a hint: plugin, label of the event, ``Queue``/``QueueSkip``/``Error``, and
-seconds it took."""
+"""Called after each queueing hint: plugin, label of the event, ``Queue``/``QueueSkip``/``Error``,
+seconds."""
 
 
 class QueueingStrategy(IntEnum):
-    """What is to become of a waiting pod; of several opinions the largest wins."""
+    """What an event means for a waiting pod; if plugins disagree, the largest wins."""
 
     SKIP = 0
     AFTER_BACKOFF = 1
@@ -38,18 +38,18 @@ class QueueingStrategy(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventHints:
-    """An event with everything that registrations say about it, looked up once per kind."""
+    """An event with all registrations for it, looked up once per event."""
 
     event: ClusterEvent
     label: str
     by_profile: Mapping[str, Sequence[tuple[str, QueueingHintFn | None]]]
-    """Per profile, in order of registration, the plugins that listen, each with its hint."""
+    """Per profile, in order of registration, the plugins that registered it, each with its hint."""
     rejectors: tuple[Rejector, ...]
-    """All who listen, which is where to look for pods that the event may help."""
+    """All plugins that registered it: pods rejected by one of these may be helped."""
 
     @property
     def is_of_interest(self) -> bool:
-        """Whether anybody listens; the wildcard event concerns every pod."""
+        """Whether a plugin registered it; the wildcard event concerns every pod."""
         return self.event.is_wildcard or bool(self.rejectors)
 
 
@@ -72,7 +72,7 @@ class HintMap:
         self._known: dict[ClusterEvent, EventHints] = {}
 
     def of(self, event: ClusterEvent) -> EventHints:
-        """Return what is registered for *event*; remembered, for there are few kinds of events."""
+        """Return what is registered for *event*."""
         found = self._known.get(event)
         if found is None:
             by_profile = {
@@ -93,9 +93,9 @@ class HintMap:
     def is_pod_worth_requeuing(
         self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any
     ) -> QueueingStrategy:
-        """Say whether the event behind *hints*, on *old* and *new*, is worth trying *queued* again.
+        """Say whether the event, on *old* and *new*, makes *queued* worth another attempt.
 
-        A hint that raises counts as Queue: trying in vain is cheaper than a forgotten pod.
+        A hint that raises counts as Queue: a vain attempt costs less than a forgotten pod.
         """
         unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
         if not unschedulable and not pending:
@@ -113,7 +113,7 @@ class HintMap:
                 try:
                     answer = hint(pod, old, new)
                     outcome = answer.value
-                except Exception:  # a plugin's bug must not lose the pod: it is tried
+                except Exception:  # a bug in a plugin must not lose the pod: it is tried
                     log.exception(
                         "queueing hint failed",
                         extra={"plugin": plugin, "event": hints.label, "pod": queued.key},
@@ -133,8 +133,8 @@ class HintMap:
 def _taint_updates(registered: Iterable[Registration]) -> list[Registration]:
     """Return a Node/UpdateNodeTaint for each plugin that wants Node/Add but no taint updates.
 
-    A node may come with taints that are taken off later, and until then it was no news for the
-    plugin (spec §3.9).
+    Taints may have kept a new node from the plugin. When they go, the node is new to the plugin
+    (spec §3.9).
     """
     node_actions: dict[str, ActionType] = {}
     for plugin, with_hint in registered:

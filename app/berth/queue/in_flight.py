@@ -15,7 +15,7 @@ class InFlightEvent(NamedTuple):
 
 
 class InFlight:
-    """One list of events for all pods in flight; each pod knows how many came before it.
+    """One list of events for all pods in flight, and for each pod where its events begin.
 
     Events are numbered from the start of the process. An event is kept until no pod is left that
     was popped before it.
@@ -29,14 +29,14 @@ class InFlight:
         """Pod UID to the number of the first event after its pop, in order of popping."""
 
     def start(self, uid: str) -> bool:
-        """Remember that the pod is being tried; False, and nothing else, if it already is."""
+        """Mark the pod as being tried; return False if it already is."""
         if uid in self._markers:
             return False
         self._markers[uid] = self._first + len(self._events)
         return True
 
     def record(self, hints: EventHints, *, old: Any, new: Any) -> None:
-        """Keep an event, if there is a pod in flight that it could matter to."""
+        """Keep an event if a pod is in flight that it could matter to."""
         if self._markers and hints.is_of_interest:
             self._events.append(InFlightEvent(hints, old, new))
 
@@ -48,7 +48,7 @@ class InFlight:
         return islice(self._events, marker - self._first, None)
 
     def done(self, uid: str) -> None:
-        """Forget the pod, and the events that nobody needs any more; unknown pods are ignored."""
+        """Forget the pod, and the events that no other pod needs; unknown pods are ignored."""
         if self._markers.pop(uid, None) is None or not self._events:
             return
         end = self._first + len(self._events)
@@ -77,7 +77,7 @@ class InFlight:
         return len(self._markers)
 
     def check_invariants(self) -> None:
-        """Raise AssertionError if events are kept for nobody; for tests and debugging."""
+        """Raise AssertionError if events are kept that no pod needs; for tests and debugging."""
         markers = list(self._markers.values())
         assert markers == sorted(markers)
         assert not self._events or markers[0] == self._first

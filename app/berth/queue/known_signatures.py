@@ -1,8 +1,7 @@
-"""Signatures of pods that are known to fit nowhere: one of them was just tried (spec §2.10, §3.5).
+"""Pods of which the next attempt is known to fail: one of their signature has just failed.
 
 A failure is known while nothing that it depends on has changed. It is kept only while a pod of the
-signature waits for events, because events are how a change makes itself known; the first that moves
-any of these pods ends it.
+signature waits for events (spec §3.5): the first event that moves such a pod ends it.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -36,7 +35,7 @@ class KnownSignatures:
         self._by_priority: dict[int, dict[PodSignature, KnownFailure]] = {}
 
     def use(self, profiles: Container[str]) -> None:
-        """Go on with other *profiles*, and with nothing known."""
+        """Continue with other *profiles*, without known failures."""
         self._profiles = profiles
         self._by_priority.clear()
 
@@ -62,14 +61,14 @@ class KnownSignatures:
         return self._by_priority.get(signature.priority, {}).get(signature)
 
     def forget(self, queued: QueuedPodInfo | None) -> None:
-        """Have the next pod of this one's signature tried."""
+        """Forget the failure of a pod's signature."""
         if queued is not None and self._by_priority:
             signature = self.signature_of(queued)
             if signature is not None:
                 self.forget_signature(signature)
 
     def forget_signature(self, signature: PodSignature) -> None:
-        """Have the next pod of the signature tried; unknown ones are fine."""
+        """Forget the failure of a signature; unknown signatures are ignored."""
         if signature in self:
             same_priority = self._by_priority[signature.priority]
             del same_priority[signature]
@@ -77,7 +76,7 @@ class KnownSignatures:
                 del self._by_priority[signature.priority]
 
     def forget_above(self, priority: int) -> None:
-        """Have all tried that may evict a pod of *priority*, which has just got a node."""
+        """Forget the failures of pods above *priority*, that of a pod that has just got a node."""
         for higher in [known for known in self._by_priority if known > priority]:
             del self._by_priority[higher]
 

@@ -1,4 +1,4 @@
-"""Pods that wait for room on a node, which others of lower or equal priority must leave to them."""
+"""Nominated pods: they wait for room on a node that pods of no higher priority must leave them."""
 
 from collections.abc import Callable
 
@@ -20,8 +20,7 @@ class Nominator:
     def add_nominated_pod(self, pod: PodInfo, *, node_name: str | None = None) -> None:
         """Nominate *pod* to *node_name*; None: to what its status says, "": to no node.
 
-        An older nomination is forgotten in any case. Nothing is nominated that does not exist any
-        more or has a node already.
+        This replaces an older nomination. A pod that is gone or bound is not nominated.
         """
         self.delete_nominated_pod_if_exists(pod.uid)
         node = pod.pod.status.nominated_node_name if node_name is None else node_name
@@ -36,8 +35,8 @@ class Nominator:
     def update_nominated_pod(self, old: Pod, new: PodInfo) -> None:
         """Follow a changed pod.
 
-        A nomination that neither object mentions was made a moment ago, and its patch is still
-        under way: it is kept. Otherwise the new object wins.
+        If neither object has a nomination, one in memory is kept: its patch is still under way.
+        Otherwise the new object wins.
         """
         unmentioned = not old.status.nominated_node_name and not new.pod.status.nominated_node_name
         self.add_nominated_pod(new, node_name=self._node_of.get(new.uid) if unmentioned else None)

@@ -1,4 +1,4 @@
-"""Every way of a waiting pod from one sub-queue to another (spec §3)."""
+"""The scheduling queue: every way of a pod from one sub-queue to another (spec §3)."""
 
 import asyncio
 from collections import Counter
@@ -21,7 +21,7 @@ from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.metrics.plugin_observer import PluginObserver
 from berth.objects.pod import Pod
 from berth.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
-from berth.queue.events_from_update import pod_events
+from berth.queue.events_from_update import pod_scheduling_properties_change
 from berth.queue.gating import Gates
 from berth.queue.heap import PodHeap, SortKey
 from berth.queue.hints import EventHints, HintMap, ObserveHint, QueueingStrategy, Registration
@@ -32,7 +32,7 @@ from berth.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueue, Sub
 from berth.queue.unschedulable import SignatureGroup, UnschedulablePods
 
 LEFTOVERS_PERIOD: Final = 30.0
-"""Seconds between two looks for pods that waited too long (spec §3.7)."""
+"""Seconds between two flushes of pods that waited too long (spec §3.7)."""
 
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
@@ -44,7 +44,7 @@ PreCheck = Callable[[Pod], bool]
 
 
 class SchedulingQueue:
-    """All pods that wait for a node, written by event handlers and the scheduler only.
+    """All pods that wait for a node. Only event handlers and the scheduler change it.
 
     Pods are known by ``namespace/name`` while they wait and by UID while they are in flight. A pod
     that was popped stays in flight until :meth:`done` or :meth:`add_unschedulable_if_not_present`.
@@ -69,7 +69,7 @@ class SchedulingQueue:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
         *hints* has an entry for ALL_EVENTS for each plugin that can reject but registers nothing.
-        *observers* look on, by profile name, while PreEnqueue plugins are asked.
+        *observers*, by profile name, time the PreEnqueue plugins.
         *signature_profiles* are those whose plugins decide by signature
         (:mod:`berth.framework.pod_signature`).
         """
@@ -104,11 +104,11 @@ class SchedulingQueue:
         observers: Mapping[str, PluginObserver],
         signature_profiles: Container[str] = (),
     ) -> None:
-        """Go on with other profiles: what they say of pods that wait already counts from now on.
+        """Continue with other profiles, also for pods that already wait.
 
-        PreEnqueue is asked again. Rejected pods may be tried again, as may those in flight should
-        they be rejected; rests that have begun are served out. Pods of profiles that are gone are
-        forgotten, but for those in flight. The order of pods is the old one. Linear in the pods.
+        PreEnqueue plugins run again. Rejected pods may be tried again, and so may pods in flight
+        if they are rejected; a backoff that has begun goes on. Pods of removed profiles are
+        forgotten, except those in flight. The order of pods does not change. Linear in the pods.
         """
         active = self._active.in_order()
         others = [*self._backoff, *self._unschedulable]
@@ -133,20 +133,20 @@ class SchedulingQueue:
     # What happens to pods
 
     def add(self, pod: Pod) -> None:
-        """Let a new pod wait: in the active queue, or gated. A pod of the same key is replaced."""
+        """Add a new pod to the active queue, or gate it. A pod of the same key is replaced."""
         self._add(pod, _POD_ADD)
 
     def update(self, old: Pod, new: Pod) -> None:
-        """Follow a changed pod, which may be what it waited for.
+        """Take over a changed pod; the change may be what it waited for.
 
-        While the pod is in flight only the events are kept: the failure handler reads the pod anew.
+        While the pod is in flight only the events are kept; the failure handler reads it again.
         """
         if old.metadata.uid != new.metadata.uid:
             self.delete(old)
             self.add(new)
             return
         if new.metadata.uid in self._in_flight:
-            for event in pod_events(old, new):
+            for event in pod_scheduling_properties_change(old, new):
                 self._in_flight.record(self._hints.of(event), old=old, new=new)
             return
         key = new.key
@@ -162,21 +162,21 @@ class SchedulingQueue:
             if self._known.signature_of(queued) != before:
                 self._remove_unschedulable(key)
                 self._unschedulable.add(queued)
-            for event in pod_events(old, new):
+            for event in pod_scheduling_properties_change(old, new):
                 if self._try_move(queued, self._hints.of(event), old=old, new=new):
                     return
         else:
             self._add(new, _POD_UPDATE)
 
     def delete(self, pod: Pod) -> None:
-        """Forget a pod that is gone or has a node, wherever it waits; in flight it stays."""
+        """Forget a pod that is gone or bound, wherever it waits; in flight it stays."""
         self.nominator.delete_nominated_pod_if_exists(pod.metadata.uid)
         self._remove(pod.key)
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Let *pods* be tried at once, without the rest of their backoff; PreEnqueue has its say.
+        """Move *pods* to the active queue, also from backoff, if PreEnqueue plugins let them in.
 
-        A pod in flight will be tried again should this attempt fail.
+        A pod in flight is tried again if this attempt fails.
         """
         hints = self._hints.of(FORCE_ACTIVATE)
         for pod in pods:
@@ -190,7 +190,7 @@ class SchedulingQueue:
                 self._in_flight.record(hints, old=None, new=pod)
 
     def activate_all(self, pods: dict[str, Pod]) -> None:
-        """Activate what plugins have put into *pods*, by ``namespace/name``, and take it out."""
+        """Activate *pods*, by ``namespace/name``, and empty the dict."""
         if pods:
             asked_for = [*pods.values()]
             pods.clear()
@@ -212,8 +212,8 @@ class SchedulingQueue:
     def pop(self) -> QueuedPodInfo | None:
         """Take out the pod to try next, which is then in flight; None if there is none, or closed.
 
-        With an idle active queue, pods that were rejected need not serve out their backoff. The
-        rejectors of the last attempt are left in place for the failure handler to replace.
+        When the active queue is empty, a rejected pod is taken before its backoff ends. The failure
+        handler replaces the rejectors of the last attempt.
         """
         while not self._closed:
             queued = self._active.pop()
@@ -230,7 +230,7 @@ class SchedulingQueue:
     def pop_specific_pod(self, key: str) -> QueuedPodInfo | None:
         """Take out a waiting pod before its turn, which is then in flight as if popped.
 
-        None, and it waits on, if it does not wait or PreEnqueue has something against it.
+        None if it does not wait, or a PreEnqueue plugin gates it.
         """
         queued = self.sub_queues.get(key)
         if queued is None:
@@ -254,21 +254,20 @@ class SchedulingQueue:
         return False
 
     def done(self, uid: str) -> None:
-        """Say that the pod is no longer in flight and will not come back; unknown ones are fine."""
+        """End the flight of a pod that does not come back; unknown pods are ignored."""
         self._in_flight.done(uid)
 
     def add_unschedulable_if_not_present(
         self, queued: QueuedPodInfo, *, known_failure: KnownFailure | None = None
     ) -> bool:
-        """Take back a pod whose attempt failed, and decide when it is worth another one.
+        """Put back a pod whose attempt failed, where the events since its pop want it.
 
-        *queued* must hold the pod as the API server has it now and, if plugins rejected it, which;
-        no plugins means that the attempt itself broke. The pod is done in any case. Returns False,
-        without taking it, if a pod of that key is already waiting.
+        *queued* must hold the pod as the API server has it now and the plugins that rejected it;
+        no plugins means that the attempt ended in an error. The pod is no longer in flight. Returns
+        False, and does not put it back, if a pod of that key already waits.
 
-        *known_failure* is what :meth:`known_failure` is to say of pods of the same signature, from
-        now until something happens that may help them; not, if that has happened during the
-        attempt.
+        *known_failure* is what :meth:`known_failure` returns for pods of the same signature until
+        something happens that may help them, unless that happened during the attempt.
         """
         if self.sub_queues.place_of(queued.key) is not None:
             self.done(queued.uid)
@@ -289,20 +288,20 @@ class SchedulingQueue:
         return True
 
     def known_failure(self, queued: QueuedPodInfo) -> KnownFailure | None:
-        """Return what an attempt for the popped pod would come to, if another's has shown it.
+        """Return how an attempt for the popped pod would fail, if that is known.
 
-        That is the failure given with a pod of its signature that waits since, while nothing has
-        happened that may help them. None: the pod must be tried.
+        A pod of its signature failed so and still waits, and nothing has happened that may help.
+        None: the pod must be tried.
         """
         if self.nominator.nominated_node(queued.uid) is not None:
             return None
         return self._known.failure(queued)
 
     def assumed(self, pod: PodInfo) -> None:
-        """Take note of a pod that was given a node in memory; its event comes when it is bound.
+        """Take note of a pod that was assumed on a node; its event comes when it is bound.
 
-        Until then it wakes nobody, but who is tried finds it there: whose pods it may attract or
-        balance, and who may evict it, is not known to fit nowhere any more.
+        Until then it wakes no pod, but a fresh attempt would see it. So the failures are forgotten
+        of signatures that its arrival may help, and of those that may preempt it.
         """
         if not self._known:
             return
@@ -327,10 +326,10 @@ class SchedulingQueue:
     ) -> None:
         """Try again the unschedulable pods that *event*, on *old* and *new*, may help.
 
-        Only pods for which *pre_check* is true, if it is given. Gated pods are looked at if their
+        Only pods for which *pre_check* is true, if it is given. Gated pods are considered if their
         gating plugin registered the event, never for the wildcard event. Pods in backoff stay
-        there. Pods in flight are judged by the event should their attempt fail. Of pods with
-        the same signature and rejectors one is asked for all.
+        there. For pods in flight the event is kept in case their attempt fails. Hints are asked
+        once for all pods with the same signature and rejectors.
         """
         if event is ASSIGNED_POD_ADD and new is not None:
             self._known.forget_above(new.spec.priority or 0)
@@ -347,12 +346,12 @@ class SchedulingQueue:
         self._in_flight.record(hints, old=old, new=new)
 
     def flush_backoff_completed(self) -> None:
-        """Let pods be tried that have rested enough."""
+        """Move the pods whose backoff is over to the active queue."""
         for queued in self._backoff.pop_expired():
             self._push_active(queued, BACKOFF_COMPLETE)
 
     def flush_unschedulable_pods_leftover(self) -> None:
-        """Try again the pods that waited longer than *max_in_unschedulable*, but no gated ones."""
+        """Try again the pods that waited longer than *max_in_unschedulable*, except gated ones."""
         hints = self._hints.of(UNSCHEDULABLE_TIMEOUT)
         latest = self._clock.now() - self._max_in_unschedulable
         overdue = [
@@ -365,7 +364,7 @@ class SchedulingQueue:
             self._in_flight.record(hints, old=None, new=None)
 
     async def run_flushers(self) -> None:
-        """Flush for ever: backoff at every whole second, leftovers every 30 seconds."""
+        """Flush forever: backoff at every whole second, leftovers every 30 seconds."""
         leftovers_due = self._clock.monotonic() + LEFTOVERS_PERIOD
         while True:
             now = self._clock.now()
@@ -376,7 +375,7 @@ class SchedulingQueue:
                 self.flush_unschedulable_pods_leftover()
 
     def close(self) -> None:
-        """Give out no more pods and release whoever waits for one."""
+        """Return no more pods, and release callers that wait for one."""
         self._closed = True
         self._wake.set()
 
@@ -411,9 +410,9 @@ class SchedulingQueue:
         self._in_flight.check_invariants()
         self.nominator.check_invariants()
         signatures = {self._known.signature_of(queued) for queued in self._unschedulable}
-        assert set(self._known) <= signatures, "nobody hears for a known signature"
+        assert set(self._known) <= signatures, "no pod waits for a known signature"
 
-    # Ways between sub-queues; a pod is in none when it is handed to them
+    # Ways between sub-queues; the pod is in none of them when these are called
 
     def _add(self, pod: Pod, label: str) -> None:
         self._remove(pod.key)
@@ -422,7 +421,7 @@ class SchedulingQueue:
             self.nominator.add_nominated_pod(queued.pod_info)
 
     def _requeue(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
-        """Put *queued* where *strategy* and PreEnqueue want it; False: it waits for events."""
+        """Put *queued* where *strategy* and PreEnqueue send it; False: it waits for events."""
         if strategy is QueueingStrategy.SKIP or not self._gates.run_pre_enqueue_plugins(queued):
             self._unschedulable.add(queued)
             self._incoming[UNSCHEDULABLE, label] += 1
@@ -436,7 +435,7 @@ class SchedulingQueue:
         return True
 
     def _push_active(self, queued: QueuedPodInfo, label: str) -> None:
-        """Make *queued* ready; PreEnqueue was asked here or on the way into backoff (spec §3.2)."""
+        """Add *queued* to the active queue; PreEnqueue plugins have let it in (spec §3.2)."""
         if queued.initial_attempt_timestamp is None:
             queued.initial_attempt_timestamp = self._clock.now()
         self._active.add(queued)
@@ -444,7 +443,7 @@ class SchedulingQueue:
         self._wake.set()
 
     def _try_move(self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any) -> bool:
-        """Move an unschedulable pod if an event is worth it; False: it waits on."""
+        """Move an unschedulable pod if the event is worth it; False: it still waits."""
         strategy = self._hints.is_pod_worth_requeuing(queued, hints, old=old, new=new)
         if strategy is QueueingStrategy.SKIP:
             return False
@@ -459,7 +458,7 @@ class SchedulingQueue:
         new: Any,
         pre_check: PreCheck | None,
     ) -> None:
-        """Move the unschedulable pods of *group* if an event is worth it."""
+        """Move the unschedulable pods of *group* if the event is worth it."""
         waiting = group.pods.values()
         passing = (queued for queued in waiting if pre_check is None or pre_check(queued.pod))
         first = next(passing, None)
@@ -471,7 +470,7 @@ class SchedulingQueue:
                 self._move(queued, strategy, hints.label)
 
     def _move(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
-        """Move an unschedulable pod, and take it that others of its signature may fit as well."""
+        """Move an unschedulable pod; others of its signature may fit as well."""
         self._known.forget(queued)
         self._unschedulable.remove(queued.key)
         return self._requeue(queued, strategy, label)
@@ -479,7 +478,7 @@ class SchedulingQueue:
     def _strategy_after_attempt(self, queued: QueuedPodInfo) -> QueueingStrategy:
         events = self._in_flight.events_since_pop(queued.uid)
         if events is None:
-            # Nobody knows what it missed.
+            # What it missed is unknown.
             return QueueingStrategy.AFTER_BACKOFF
         if not queued.unschedulable_plugins and not queued.pending_plugins:
             return QueueingStrategy.AFTER_BACKOFF
@@ -502,9 +501,9 @@ class SchedulingQueue:
             self._remove_unschedulable(key)
 
     def _remove_unschedulable(self, key: str) -> None:
-        """Forget a pod that waits for events, and with the last of its signature its failure.
+        """Forget an unschedulable pod, and with the last one of a signature its known failure.
 
-        For then nobody would hear of what may help them.
+        Without a waiting pod no event would end it.
         """
         group = self._unschedulable.remove(key)
         if group is not None and not group.pods and group.signature is not None:

@@ -1,4 +1,4 @@
-"""Where a waiting pod may be, and what there is to see of it from outside (spec §3.1)."""
+"""The places where a pod waits, to look at (spec §3.1)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ class SubQueue(StrEnum):
     GATED = "gated"
 
 
-# Plain strings, for hashing an enum's member costs more than the rest of counting.
+# Plain strings: hashing a member of an enum costs more than the rest of counting.
 ACTIVE, BACKOFF = SubQueue.ACTIVE.value, SubQueue.BACKOFF.value
 UNSCHEDULABLE, GATED = SubQueue.UNSCHEDULABLE.value, SubQueue.GATED.value
 
@@ -90,19 +90,19 @@ class SubQueues:
     async def all_ahead_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return how many active pods come before those of *keys* that are active now.
 
-        Linear in the number of active pods, however many are asked for; others get a turn.
+        Linear in the number of active pods, however many *keys*; yields to others meanwhile.
         """
         return await self._active.all_ahead_of(keys)
 
     def next_try(self, queued: QueuedPodInfo) -> float | None:
         """Return when a waiting pod is ready to be tried at the latest, in seconds since 1970.
 
-        None: it is ready, or gated. Of a rejected pod in backoff an idle scheduler takes notice
-        before that; an unschedulable one is found by the next look for leftovers.
+        None: it is ready, or gated. An idle scheduler tries a rejected pod before its backoff ends;
+        an unschedulable pod is tried by the next flush of leftovers.
         """
         match self.place_of(queued.key):
             case SubQueue.BACKOFF:
-                # The second in which the rest ends counts as rest.
+                # The second in which the backoff ends is part of it.
                 return (queued.backoff_expiration or 0.0) + 1
             case SubQueue.UNSCHEDULABLE:
                 return queued.timestamp + self._max_in_unschedulable

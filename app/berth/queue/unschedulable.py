@@ -27,11 +27,11 @@ class SignatureGroup:
 
 
 class UnschedulablePods:
-    """Waiting pods by key, and by who must change its mind for them to be tried again.
+    """Waiting pods by key, and by the plugins whose answer must change first.
 
-    That is any plugin that rejected the pod or, for a gated pod, the gating plugin alone. An event
-    then looks only at pods that it may help, and of those of one signature at one. The rejectors
-    of a pod must not change while it is here, nor its signature: take it out first.
+    These are all plugins that rejected the pod, or the gating plugin alone. So an event looks only
+    at pods that it may help, and at one pod of each signature. The rejectors and the signature of
+    a pod must not change while it is here: take it out first.
     """
 
     def __init__(self, signature_of: SignatureOf = lambda _queued: None) -> None:
@@ -109,7 +109,9 @@ class UnschedulablePods:
         found: dict[Hashable, set[str]] = {}
         for key, (queued, group) in self._pods.items():
             assert queued.key == key, (queued.key, key)
-            assert queued.unschedulable_plugins or queued.pending_plugins, f"{key} waits for nobody"
+            assert queued.unschedulable_plugins or queued.pending_plugins, (
+                f"{key} waits for no plugin"
+            )
             assert group is self._group_of(queued), f"{key} has changed"
             assert group.pods[key] is queued, key
             assert set(group.rejectors) == set(_rejectors(queued)), key

@@ -24,7 +24,10 @@ from berth.informer.store import ResourceEventHandler
 from berth.objects.devices import ResourceClaim
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth.queue.events_from_update import node_events, pod_events
+from berth.queue.events_from_update import (
+    node_scheduling_properties_change,
+    pod_scheduling_properties_change,
+)
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Bindings
 
@@ -79,7 +82,7 @@ def event_handlers(
 
 
 class KindHandler(Generic[T]):
-    """Objects of other kinds: to their lister, and to the pods that wait for what changed.
+    """Updates the lister of a kind, and wakes the pods that wait for the change.
 
     The lister comes first: a pod that is tried again sees what woke it.
     """
@@ -145,7 +148,7 @@ _NODE_ADD, _NODE_DELETE = NODE_ADD.label, NODE_DELETE.label
 
 
 class PodHandler:
-    """Pods: bound ones to the cache, waiting ones of our profiles to the queue."""
+    """Puts bound pods into the cache, and waiting pods of our profiles into the queue."""
 
     def __init__(
         self,
@@ -175,12 +178,12 @@ class PodHandler:
     def on_update(self, old: Pod, new: Pod) -> None:
         started = self._timer.now()
         if old.spec.node_name and not new.spec.node_name:
-            # Nothing unbinds a pod, but an API server restored from a backup may know no better.
+            # Nothing unbinds a pod, except an API server that is restored from a backup.
             self.on_delete(old)
             self.on_add(new)
         elif old.spec.node_name:
             self._cache.update_pod(PodInfo(new))
-            for event in pod_events(old, new):
+            for event in pod_scheduling_properties_change(old, new):
                 self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
                 self._timer.took(event.label, started)
         elif new.spec.node_name:
@@ -222,9 +225,9 @@ class PodHandler:
             self._timer.took(_WAITING_POD_DELETE, started)
 
     def _give_up_assumed(self, pod: Pod) -> None:
-        """Free the room of a pod that is deleted on its way to a node (spec §11.2).
+        """Free the room of an assumed pod that is deleted (spec §11.2).
 
-        A wait for Permit plugins is ended, and gives all back itself; a bind fails by itself.
+        A waiting pod of Permit plugins is rejected, which frees the room; a binding fails anyway.
         """
         assumed = self._cache.pod(pod.metadata.uid)
         if assumed is not None:
@@ -242,7 +245,7 @@ class PodHandler:
 
 
 class NodeHandler:
-    """Nodes: to the cache, and to the pods that wait for what changed."""
+    """Updates nodes in the cache, and wakes the pods that wait for the change."""
 
     def __init__(self, *, queue: SchedulingQueue, cache: Cache, timer: EventTimer) -> None:
         self._queue = queue
@@ -258,7 +261,7 @@ class NodeHandler:
     def on_update(self, old: Node, new: Node) -> None:
         started = self._timer.now()
         self._cache.update_node(new)
-        for event in node_events(old, new):
+        for event in node_scheduling_properties_change(old, new):
             self._queue.move_all_to_active_or_backoff_queue(event, old=old, new=new)
             self._timer.took(event.label, started)
 
@@ -270,5 +273,5 @@ class NodeHandler:
 
 
 def _at_most(priority: int) -> Callable[[Pod], bool]:
-    """Match waiting pods that a nomination of this priority held back."""
+    """Match waiting pods that a nominated pod of this priority held back."""
     return lambda waiting: waiting.priority <= priority

@@ -60,12 +60,14 @@ class FailureHandler:
         current = self._pods.get(queued.key)
         is_gone = current is None or current.metadata.uid != queued.uid
         if rejected:
-            log.debug("pod not scheduled", extra={"pod": queued.key, "why": text})
+            log.debug("unable to schedule pod", extra={"pod": queued.key, "why": text})
         elif is_gone:
             # Deleted meanwhile: whatever broke, nobody needs to look into it.
-            log.debug("attempt for a pod that is gone", extra={"pod": queued.key, "error": text})
+            log.debug(
+                "error scheduling a pod that is gone", extra={"pod": queued.key, "error": text}
+            )
         else:
-            log.error("attempt broke", extra={"pod": queued.key, "error": text})
+            log.error("error scheduling pod, retrying", extra={"pod": queued.key, "error": text})
         has_rejectors = rejected and diagnosis.num_all_nodes > 0
         queued.unschedulable_plugins = (
             set(diagnosis.unschedulable_plugins) if has_rejectors else set()

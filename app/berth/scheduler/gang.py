@@ -13,7 +13,7 @@ from berth.scheduler.cycle import Cycle
 from berth.scheduler.outcome import CLEAR, Failed, Outcome, Placed, Unschedulable
 from berth.scheduler.reservation import Reservation
 
-NO_EXTENDERS: Final = "extenders have a say, and cannot be asked in the step that places all"
+NO_EXTENDERS: Final = "extenders cannot be called while a gang is scheduled in one step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class GangAttempt:
     def undo(self) -> list[tuple[QueuedPodInfo, Profile, Unschedulable | Failed]]:
         """Give back all reservations, the last first; return what each pod came to.
 
-        All wait for whatever may help any of them. If one attempt broke, all are tried again after
-        their backoff, as after an error. To be called when the attempt is not complete.
+        All wait for whatever may help any of them. If one attempt failed with an error, all are
+        tried again after their backoff. To be called when the attempt is not complete.
         """
         for member in reversed(self.members):
             if member.reservation is not None:
@@ -79,7 +79,7 @@ class GangAttempt:
             assert not isinstance(blocker.outcome, Placed), blocker.queued.key
             text += f"; first blocker {blocker.queued.key}: {blocker.outcome.message}"
         if self.missing:
-            text += f"; not to be had: {', '.join(self.missing)}"
+            text += f"; missing: {', '.join(self.missing)}"
         return text
 
 
@@ -92,9 +92,9 @@ def schedule_gang(
 ) -> GangAttempt:
     """Try *gang*, of which *leader* was tried first; each pod sees the room of those before it.
 
-    *try_member* decides about the pod ``namespace/name``; None if it is not to be had. *reserve*
+    *try_member* decides about the pod ``namespace/name``; None if it is missing. *reserve*
     takes what the decision found, if it found a node and no plugin objects. Nothing else must
-    happen meanwhile, so that nobody ever waits with room for another.
+    happen meanwhile, so that no pod ever holds room while it waits for another.
     """
     members, missing = [reserve(_in(gang, leader))], []
     for key in gang.pods:

@@ -108,7 +108,7 @@ class Unschedulable:
 
 @dataclass(frozen=True)
 class Failed:
-    """The attempt broke: the pod is tried again after its backoff."""
+    """The attempt ended in an error: the pod is tried again after its backoff."""
 
     pod: PodInfo
     profile: str

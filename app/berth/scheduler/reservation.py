@@ -72,4 +72,4 @@ def _forget(pod: PodInfo, cache: Cache) -> None:
     try:
         cache.forget_pod(pod)
     except CacheError as exc:
-        log.warning("room is not given back", extra={"pod": pod.key, "error": str(exc)})
+        log.warning("could not forget an assumed pod", extra={"pod": pod.key, "error": str(exc)})

@@ -128,9 +128,14 @@ class Scheduler:
         return self._extender_round.is_due(pod)
 
     def apply_known_failure(self, queued: QueuedPodInfo) -> bool:
-        """Let a popped pod fail without an attempt, if one of its signature has just failed."""
+        """Let a popped pod fail without an attempt, if one of its signature has just failed.
+
+        Not if extenders have a say: no event tells when they would give another answer.
+        """
         failure = self.queue.known_failure(queued)
-        if failure is None or failure.num_nodes != len(self.cache.table):
+        if failure is None or self._extender_round.is_due(queued.pod_info):
+            return False
+        if failure.num_nodes != len(self.cache.table):
             return False  # what it says of N nodes would not be true of the nodes there are
         profile = self._profile_for_pod(queued)
         if profile is None:
@@ -321,7 +326,7 @@ class Scheduler:
         return ()
 
     def _try_member(self, key: str) -> Member | None:
-        """Find a node for one of a gang that is not the first; None if it is not to be had."""
+        """Find a node for one of a gang that is not the first; None if it is missing."""
         queued = self.queue.pop_specific_pod(key)
         profile = self._profile_for_pod(queued) if queued is not None else None
         if queued is None or profile is None:

@@ -36,7 +36,7 @@ from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_pod import Select, place_on_a_candidate
 
-MOST_ROUNDS: Final = 3
+MAX_ROUNDS: Final = 3
 """How often extenders are asked in one attempt, if their answer is out of date each time."""
 
 OUT_OF_DATE: Final = Status.error("the nodes have changed each time that extenders were asked")
@@ -84,19 +84,20 @@ class ExtenderRound:
         return self._extenders.have_a_say(pod.pod)
 
     async def schedule_pod(self, profile: Profile, queued: QueuedPodInfo) -> Attempt | None:
-        """Decide about a pod, which may be another version of itself afterwards.
+        """Decide about a pod; *queued* may hold a newer version of it afterwards.
 
-        None if it is not waiting for a node any more. To be acted on before anybody else runs.
+        None if it is not waiting for a node any more. The outcome is true of this moment: act on
+        it before anything is awaited.
         """
         attempt = await self._round(profile, queued)
-        for _ in range(1, MOST_ROUNDS):
-            if attempt is None or not attempt.is_out_of_date:
-                return attempt
+        rounds = 1
+        while attempt is not None and attempt.is_out_of_date:
+            if rounds == MAX_ROUNDS:
+                pod, found = attempt.cycle.pod, attempt.outcome.found
+                return replace(attempt, outcome=Failed(pod, profile.name, found, OUT_OF_DATE, KEEP))
             attempt = await self._round(profile, queued)
-        if attempt is None or not attempt.is_out_of_date:
-            return attempt
-        pod, found = attempt.cycle.pod, attempt.outcome.found
-        return replace(attempt, outcome=Failed(pod, profile.name, found, OUT_OF_DATE, KEEP))
+            rounds += 1
+        return attempt
 
     async def _round(self, profile: Profile, queued: QueuedPodInfo) -> Attempt | None:
         """Make one attempt, asking each extender once about filters and scores."""
@@ -108,7 +109,7 @@ class ExtenderRound:
         if not self._is_waiting(queued):
             return None
         cycle = self._begin(profile, queued)
-        # Not sampled: what they were asked about is the sample.
+        # Not sampled: the nodes that the extenders were asked about are the sample.
         nominated_first = queued.pod.status.nominated_node_name in result.nodes
         found = find_nodes_that_fit_pod(cycle, nominated_first=nominated_first)
         found = apply_extender_result(cycle, found, result)
@@ -135,8 +136,8 @@ class ExtenderRound:
     async def _ask(self, cycle: Cycle, found: FeasibleNodes) -> ExtenderResult:
         """Ask which of the candidates may take the pod, and for their scores.
 
-        If that was only the pod's nominated node, and they do not want it or fail, they are asked
-        about all nodes (spec §2.4).
+        If the only candidate is the pod's nominated node, and they reject it or fail, they are
+        asked about all nodes (spec §2.4).
         """
         pod = cycle.pod
         nodes = _candidates(cycle, found)
@@ -194,7 +195,7 @@ class ExtenderRound:
         return replace(attempt, outcome=nominated)
 
     def _is_waiting(self, queued: QueuedPodInfo) -> bool:
-        """Whether the pod still is without a node; takes over what was changed of it meanwhile."""
+        """Whether the pod still waits for a node; *queued* gets its newest version."""
         current = self._pods.get(queued.key)
         if (
             current is None

@@ -1,4 +1,4 @@
-"""The watches of a scheduler: one reflector per kind, the order in which they must be full."""
+"""The watches of a scheduler: one reflector per kind, and when all are synced."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from berth.tasks import forever
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
-"""Seconds between questions to an API server that is not up yet, doubled each time."""
+"""Seconds between requests to an API server that is not up yet, doubled each time."""
 
 
 class Watches:
@@ -39,11 +39,10 @@ class Watches:
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        """Watch every kind of *handlers*, nodes and pods among them, and tell its handler.
+        """Watch every kind of *handlers*, which include nodes and pods, and notify its handler.
 
-        Of nodes and pods all is kept that *extenders* are shown. *contact* ends pauses after an
-        outage. *known_pods* is where the pods
-        are kept.
+        Nodes and pods keep all that *extenders* are shown. *contact* ends pauses after an outage.
+        Pods are kept in *known_pods*.
         """
         self.malformed = 0
         """Objects that could not be read and were skipped."""
@@ -74,7 +73,7 @@ class Watches:
         """All of them, by path."""
 
     async def run(self, *, then: Callable[[], Awaitable[None]]) -> None:
-        """Watch, and do *then*, which never returns, once everything is known."""
+        """Watch, and run *then*, which never returns, once all stores are synced."""
         served = await self._served()
         async with asyncio.TaskGroup() as tasks:
             for path, reflector in served.items():
@@ -85,7 +84,7 @@ class Watches:
             await then()
 
     async def _served(self) -> dict[str, Reflector[Any]]:
-        """Leave out kinds that the API server does not have: nothing can follow from them."""
+        """Leave out kinds that the API server does not serve."""
         discovery = Discovery(self._client)
         served = {}
         for path, reflector in self.reflectors.items():
@@ -96,9 +95,9 @@ class Watches:
         return served
 
     async def _is_served(self, path: str, discovery: Discovery) -> bool:
-        """Ask until the API server answers: it may be coming up as well.
+        """Ask until the API server answers: it may be starting as well.
 
-        Nor does a refusal end the process: tokens are renewed and rights granted while it waits.
+        A refusal does not end the process either: tokens are renewed and rights granted meanwhile.
         """
         pause = FIRST_PAUSE
         while True:

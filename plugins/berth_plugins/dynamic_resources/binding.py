@@ -34,7 +34,7 @@ APPEARANCE_TIMEOUT: Final = 120.0
 
 
 class ClaimBinding:
-    """Claims devices in memory, writes that, and gives them back.
+    """Takes devices in memory, writes that to their claims, and gives them back.
 
     Until the watch tells of what was written, the devices are kept in use by an allocation in
     flight.

@@ -33,7 +33,6 @@ from berth.framework.interface import (
     Scores,
 )
 from berth.framework.node_info import NodeInfo
-from berth.framework.node_rows import rows_of_any_term
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.scoring import default_normalize
@@ -48,7 +47,6 @@ from berth_plugins.dynamic_resources.binding_conditions import is_lost
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import may_be_deallocated
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
-from berth_plugins.dynamic_resources.judged_rows import JudgedRows
 from berth_plugins.dynamic_resources.node_search import (
     AttemptTimeoutError,
     NodeSearch,
@@ -63,8 +61,10 @@ from berth_plugins.dynamic_resources.requests import (
     requests_of,
 )
 from berth_plugins.dynamic_resources.resolution import UnresolvedError, claims_of
+from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
 from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.node_rows import rows_of_any_term
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 CANNOT_FIT: Final = "cannot fit resource"
@@ -126,7 +126,7 @@ class DynamicResources(
 ):
     """Allocates ResourceClaims, and reserves them for the pod (spec §5.17).
 
-    The devices are found by Filter on every node, claimed in memory by Reserve, and written to the
+    The devices are found by Filter on every node, taken in memory by Reserve, and written to the
     claims by PreBind.
     """
 
@@ -229,32 +229,34 @@ class DynamicResources(
         claim is elsewhere, and PostFilter leaves the claim alone.
         """
         devices: DevicesOfPod = state.read(KEY)
-        judged = JudgedRows(nodes, state.feasible & nodes.exists)
+        rejections = RowRejections(nodes, state.feasible & nodes.exists)
         if devices.extended is not None:
-            self._judge_extended_resources(devices.extended, judged)
+            self._check_extended_resources(devices.extended, rejections)
         if devices.to_allocate or devices.extended is not None:
-            self._search_rows(devices, pod, judged)
+            self._search_rows(devices, pod, rejections)
         elsewhere = nodes.no_rows()
         for index, where in self._not_there(devices, nodes):
-            held_back = judged.left & where
+            held_back = rejections.left & where
             if held_back.any():
                 devices.unavailable.add(index)
                 elsewhere |= held_back
-        judged.reject(NOT_AVAILABLE, elsewhere)
-        return judged.verdict()
+        rejections.reject(NOT_AVAILABLE, elsewhere)
+        return rejections.verdict()
 
-    def _judge_extended_resources(self, extended: ExtendedResources, judged: JudgedRows) -> None:
+    def _check_extended_resources(
+        self, extended: ExtendedResources, rejections: RowRejections
+    ) -> None:
         if extended.is_left_over:
-            judged.reject(LEFT_OVER, judged.left)
+            rejections.reject(LEFT_OVER, rejections.left)
             return
         for name in extended.amounts:
             if self._classes.get_device_class(name) is None:
-                judged.reject(CANNOT_FIT, judged.left & ~_offers(judged.nodes, name))
+                rejections.reject(CANNOT_FIT, rejections.left & ~_offers(rejections.nodes, name))
 
-    def _search_rows(self, devices: DevicesOfPod, pod: PodInfo, judged: JudgedRows) -> None:
+    def _search_rows(self, devices: DevicesOfPod, pod: PodInfo, rejections: RowRejections) -> None:
         """Look for devices on every node that is left; remember what was found."""
-        nodes = judged.nodes
-        rows = np.flatnonzero(judged.left).tolist()
+        nodes = rejections.nodes
+        rows = np.flatnonzero(rejections.left).tolist()
         late: list[int] = []
         for row in rows:
             node = nodes.nodes[row]
@@ -263,32 +265,34 @@ class DynamicResources(
             try:
                 found = self._search.on_node(devices, pod.pod, node, lacking)
             except AllocationError as exc:
-                judged.reject_row(row, str(exc), Code.ERROR)
+                rejections.reject_row(row, str(exc), Code.ERROR)
             except InvalidPoolsError:
-                judged.reject_row(row, INVALID_POOLS)
+                rejections.reject_row(row, INVALID_POOLS)
             except AttemptTimeoutError:
                 late.append(row)  # what is known of others takes no time
             except SearchTimeoutError:
                 # The attempt has failed; other nodes would only take as long.
-                judged.reject_row(row, _timed_out(node.name), Code.ERROR)
+                rejections.reject_row(row, _timed_out(node.name), Code.ERROR)
                 return
             else:
                 if found is None:
-                    judged.reject_row(row, CANNOT_ALLOCATE)
+                    rejections.reject_row(row, CANNOT_ALLOCATE)
                 else:
                     devices.found[node.name] = found
-        self._judge_late_rows(late, rows, judged)
+        self._reject_late_rows(late, rows, rejections)
 
-    def _judge_late_rows(self, late: list[int], rows: list[int], judged: JudgedRows) -> None:
+    def _reject_late_rows(
+        self, late: list[int], rows: list[int], rejections: RowRejections
+    ) -> None:
         """Make do with the nodes that were found in time, or fail the attempt."""
         if not late:
             return
-        if judged.left[rows].sum() > len(late):
+        if rejections.left[rows].sum() > len(late):
             for row in late:
-                judged.reject_row(row, STOPPED)
+                rejections.reject_row(row, STOPPED)
         else:
             first = late[0]
-            judged.reject_row(first, _timed_out(judged.nodes.name(first)), Code.ERROR)
+            rejections.reject_row(first, _timed_out(rejections.nodes.name(first)), Code.ERROR)
 
     def _not_there(self, devices: DevicesOfPod, nodes: NodeTable) -> list[tuple[int, Mask]]:
         """Return which allocated claims cannot be used on which rows."""

@@ -273,7 +273,7 @@ class _Findings:
     def __init__(self, nodes: NodeTable, rows: Mask) -> None:
         self._nodes = nodes
         self.open: Mask = rows
-        """The rows where delayed claims are still to be judged. Replaced, not changed."""
+        """The rows where delayed claims are still to be looked at. Replaced, not changed."""
         self._errors: list[tuple[str, Mask]] = []
         self._masks = {
             status: nodes.no_rows()
@@ -281,7 +281,7 @@ class _Findings:
         }
 
     def note(self, status: Status, where: Mask) -> None:
-        """Give the rows *where* a reason; they are judged further."""
+        """Give the rows *where* a reason; the delayed claims are looked at all the same."""
         self._masks[status] |= where
 
     def reject(self, status: Status, where: Mask) -> None:

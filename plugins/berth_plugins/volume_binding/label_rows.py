@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.framework.node_rows import rows_of_term
 from berth.framework.node_table import NodeTable
 from berth.objects.selectors import CompiledTerm, Operator, Requirement
+from berth_plugins.shared.node_rows import rows_of_term
 
 Rows = NDArray[np.intp]
 
@@ -33,7 +33,7 @@ def _rows_by_id(ids: NDArray[np.intp]) -> Mapping[int, Rows]:
 def rows_meeting(nodes: NodeTable, requirements: Sequence[Requirement]) -> Rows:
     """Return the rows, ascending, whose labels meet all *requirements*.
 
-    As :func:`~berth.framework.node_rows.rows_of_term`, but at the cost of the rows that match.
+    As :func:`~berth_plugins.shared.node_rows.rows_of_term`, but at the cost of the rows that match.
     """
     narrow = next((r for r in requirements if r.operator is Operator.IN), None)
     if narrow is None:

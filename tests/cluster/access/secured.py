@@ -13,7 +13,8 @@ from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN, AUTHENTICATED, User
 from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
-from berth.cluster.registry import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.server import ApiServer
 from berth.cluster.store import Store
@@ -34,7 +35,7 @@ class Secured:
         self.tokens = Tokens(clock=self.clock)
         self.decisions: list[tuple[str, Attributes, Decision]] = []
         server = ApiServer(
-            RESOURCES,
+            Registry(RESOURCES),
             self.store,
             admission=Admission(),
             clock=self.clock,

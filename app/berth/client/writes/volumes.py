@@ -1,11 +1,11 @@
 """What the scheduler writes to persistent volumes and their claims (spec §2.11)."""
 
 from berth.client.api import Api
+from berth.objects.raw import decoder
 from berth.objects.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     claim_body,
-    decoder,
     volume_body,
 )
 

@@ -2,7 +2,7 @@
 
 What lives here: everything between the arrival of a request and its handling, and what answers
 TokenReviews and SubjectAccessReviews. What must not: how roles and service accounts are stored and
-validated, which is as for any kind (``berth.cluster.registry``, ``berth.cluster.strategies``).
+validated, which is as for any kind (``berth.cluster.kinds``, ``berth.cluster.strategies``).
 Neighbour: ``berth.cluster.server`` asks :class:`~berth.cluster.access.gate.Gate` before anybody
 else.
 

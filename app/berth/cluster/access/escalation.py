@@ -12,6 +12,7 @@ from berth.cluster.access.policy import EVERYTHING
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.rules import Rule
 from berth.cluster.access.users import User
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.rbac import GROUP
 
@@ -61,9 +62,7 @@ class Escalation:
             return ()
         rules = self._authorizer.rules_of_role(kind, where, name)
         if rules is None:
-            raise errors.not_found(
-                ResourceType(GROUP, "v1", kind, plural, plural[:-1], namespaced=bool(where)), name
-            )
+            raise errors.not_found(find(GROUP, "v1", plural), name)
         return rules
 
     def _may(self, user: User, wanted: Attributes) -> bool:

@@ -154,7 +154,9 @@ class Authorizer:
         said = f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"'
         for subject in binding.subjects:
             reason = f'RBAC: allowed by {said} of {role.kind} "{role.name}" to {subject.text}'
-            self._grants.setdefault(subject.key, []).append(Grant(namespace, reason, rules))
+            self._grants.setdefault(subject.key(namespace), []).append(
+                Grant(namespace, reason, rules)
+            )
 
 
 class _Subject(msgspec.Struct, frozen=True, rename="camel"):
@@ -162,11 +164,10 @@ class _Subject(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     namespace: str = ""
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """As whom it makes requests."""
+    def key(self, namespace: str) -> tuple[str, str]:
+        """As whom it makes requests; a service account may be one of the binding's *namespace*."""
         if self.kind == "ServiceAccount":
-            return "User", service_account_user(self.namespace, self.name)
+            return "User", service_account_user(self.namespace or namespace, self.name)
         return self.kind, self.name
 
     @property

@@ -10,7 +10,9 @@ from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.tokens import API_AUDIENCE, Tokens, service_account_of
 from berth.cluster.access.users import User
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import builtin
 from berth.cluster.store import Store, Stored
 from berth.field_errors import FieldError
 
@@ -26,37 +28,21 @@ MOST_AUDIENCES_TEXT: Final = 4 * 1024
 """
 
 
-def _question(group: str, kind: str, *, namespaced: bool = False) -> ResourceType:
-    return ResourceType(
-        group=group,
-        version="v1",
-        kind=kind,
-        plural=f"{kind.lower()}s",
-        singular=kind.lower(),
-        namespaced=namespaced,
-        verbs=("create",),
-        is_stored=False,
-    )
-
-
-TOKEN_REQUESTS: Final = _question(AUTHENTICATION, "TokenRequest", namespaced=True)
+TOKEN_REQUESTS: Final = ResourceType(
+    group=AUTHENTICATION,
+    version="v1",
+    kind="TokenRequest",
+    plural="tokenrequests",
+    singular="tokenrequest",
+    namespaced=True,
+    schema=builtin.schema("io.k8s.api.authentication.v1.TokenRequest"),
+    verbs=("create",),
+)
 """Not served by itself: the subresource ``token`` of service accounts."""
 
-SELF_SUBJECT_REVIEWS: Final = _question(AUTHENTICATION, "SelfSubjectReview")
-TOKEN_REVIEWS: Final = _question(AUTHENTICATION, "TokenReview")
-LOCAL_ACCESS_REVIEWS: Final = _question(AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True)
-SELF_ACCESS_REVIEWS: Final = _question(AUTHORIZATION, "SelfSubjectAccessReview")
-SELF_RULES_REVIEWS: Final = _question(AUTHORIZATION, "SelfSubjectRulesReview")
-ACCESS_REVIEWS: Final = _question(AUTHORIZATION, "SubjectAccessReview")
-
-REVIEWS: Final = (
-    SELF_SUBJECT_REVIEWS,
-    TOKEN_REVIEWS,
-    LOCAL_ACCESS_REVIEWS,
-    SELF_ACCESS_REVIEWS,
-    SELF_RULES_REVIEWS,
-    ACCESS_REVIEWS,
-)
+SELF_ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "selfsubjectaccessreviews")
+LOCAL_ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "localsubjectaccessreviews")
+ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "subjectaccessreviews")
 
 Answer = Callable[[Object, User, str], Object]
 """Returns the status of a review, given its spec, who asks, and in which namespace. The spec has
@@ -74,12 +60,12 @@ class Reviews:
         self._store = store
         self._clock = clock
         self._answers: Mapping[str, Answer] = {
-            SELF_SUBJECT_REVIEWS.kind: self._who,
-            TOKEN_REVIEWS.kind: self._whose,
-            LOCAL_ACCESS_REVIEWS.kind: self._may_in_namespace,
-            SELF_ACCESS_REVIEWS.kind: self._may_i,
-            SELF_RULES_REVIEWS.kind: self._what_may_i,
-            ACCESS_REVIEWS.kind: self._may,
+            "SelfSubjectReview": self._who,
+            "TokenReview": self._whose,
+            "LocalSubjectAccessReview": self._may_in_namespace,
+            "SelfSubjectAccessReview": self._may_i,
+            "SelfSubjectRulesReview": self._what_may_i,
+            "SubjectAccessReview": self._may,
         }
 
     def answer(self, resource: ResourceType, review: Object, user: User, namespace: str) -> Object:
@@ -119,7 +105,7 @@ class Reviews:
         text = spec.get("token")
         if not text:
             found = field_errors.required("spec.token")
-            raise errors.invalid(TOKEN_REVIEWS, "", [found])
+            raise errors.invalid(find(AUTHENTICATION, "v1", "tokenreviews"), "", [found])
         token = self._tokens.find(text, self._store)
         if token is None:
             return {"authenticated": False, "error": "invalid bearer token", "user": {}}

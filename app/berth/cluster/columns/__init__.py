@@ -1,7 +1,7 @@
-"""What ``kubectl get`` shows, one module per kind: the table columns of the API server.
+"""What ``kubectl get`` shows, one module per kind: the cells of the API server's tables.
 
-What lives here: which columns a kind has and how an object fills them. What must not: HTTP, the
-store, the clock (an age is left open as :class:`~berth.cluster.columns.cells.Since`). Neighbours:
-``berth.cluster.registry`` hands the columns to the kinds, ``berth.cluster.tables`` makes tables of
-them.
+What lives here: how an object fills the columns of its kind, which are data. What must not: HTTP,
+the store, the clock (an age is left open as :class:`~berth.cluster.columns.cells.Since`).
+Neighbours: ``berth.cluster.kinds`` hands the cells to the kinds, ``berth.cluster.tables`` makes
+tables of them.
 """

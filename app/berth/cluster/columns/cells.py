@@ -1,10 +1,15 @@
 """The cells that many kinds share, and how selectors and ages are written in a cell."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from berth.cluster.resources import Column, Object
+from berth.cluster.resources import Object
+
+Cell = Callable[[Object], Any]
+"""Returns what a cell says: a text, a number, a truth, or :class:`Since` a time."""
+Cells = dict[str, Cell]
+"""By the name of the column, which the API describes (``schemas``)."""
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"
@@ -55,17 +60,29 @@ def labels_text(labels: Mapping[str, str] | None) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items()))
 
 
-NAME = Column(
-    "Name",
-    "string",
-    lambda obj: obj["metadata"]["name"],
-    "Identifies the object; unique in its namespace, if its kind has namespaces.",
-    format="name",
-)
+def text(path: str, *, empty: str = "") -> Cell:
+    """Return a cell of what the object has at *path*."""
+    return lambda obj: str(dig(obj, path) or empty)
 
-AGE = Column(
-    "Age",
-    "string",
-    lambda obj: Since(obj["metadata"].get("creationTimestamp")),
-    "How long ago the server stored the object for the first time.",
-)
+
+def flag(path: str) -> Cell:
+    """Return a cell that is true or false."""
+    return lambda obj: bool(dig(obj, path))
+
+
+def count(path: str) -> Cell:
+    """Return a cell of the number at *path*; what nobody reported is zero."""
+    return lambda obj: dig(obj, path) or 0
+
+
+def length(path: str) -> Cell:
+    """Return a cell of how many items the list at *path* has."""
+    return lambda obj: len(listed(obj, path))
+
+
+COMMON: Cells = {
+    "Name": lambda obj: obj["metadata"]["name"],
+    "Age": lambda obj: Since(obj["metadata"].get("creationTimestamp")),
+    "Created At": lambda obj: obj["metadata"].get("creationTimestamp") or "",
+}
+"""Those that say the same of every kind."""

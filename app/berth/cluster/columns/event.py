@@ -3,10 +3,8 @@
 Reads the core/v1 form; ``berth.cluster.events_view`` explains why there are two.
 """
 
-from dataclasses import replace
-
-from berth.cluster.columns.cells import NAME, Since, dig
-from berth.cluster.resources import Column, Object
+from berth.cluster.columns.cells import Cells, Since, dig
+from berth.cluster.resources import Object
 
 
 def first_seen(event: Object) -> Since:
@@ -42,28 +40,14 @@ def source(event: Object) -> str:
     return f"{component}, {host}" if host else component
 
 
-COLUMNS = (
-    Column("Last Seen", "string", last_seen, "When it happened last."),
-    Column(
-        "Type", "string", lambda event: event.get("type") or "", "Normal, or Warning of trouble."
-    ),
-    Column("Reason", "string", lambda event: event.get("reason") or "", "Why, in one word."),
-    Column("Object", "string", regarded, "What it happened to."),
-    Column(
-        "Subobject",
-        "string",
-        lambda event: dig(event, "involvedObject.fieldPath") or "",
-        "Which part of the object, such as one container.",
-        priority=1,
-    ),
-    Column("Source", "string", source, "Who reported it, and from where.", priority=1),
-    Column(
-        "Message",
-        "string",
-        lambda event: (event.get("message") or "").strip(),
-        "What happened, in a sentence.",
-    ),
-    Column("First Seen", "string", first_seen, "When it happened first.", priority=1),
-    Column("Count", "string", count, "How often it happened.", priority=1),
-    replace(NAME, priority=1),
-)
+CELLS: Cells = {
+    "Last Seen": last_seen,
+    "Type": lambda event: event.get("type") or "",
+    "Reason": lambda event: event.get("reason") or "",
+    "Object": regarded,
+    "Subobject": lambda event: dig(event, "involvedObject.fieldPath") or "",
+    "Source": source,
+    "Message": lambda event: (event.get("message") or "").strip(),
+    "First Seen": first_seen,
+    "Count": count,
+}

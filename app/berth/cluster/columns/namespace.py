@@ -1,15 +1,7 @@
 """NAME STATUS AGE"""
 
-from berth.cluster.columns.cells import AGE, NAME, dig
-from berth.cluster.resources import Column
+from berth.cluster.columns.cells import Cells, dig
 
-COLUMNS = (
-    NAME,
-    Column(
-        "Status",
-        "string",
-        lambda obj: dig(obj, "status.phase") or "",
-        "Active, or Terminating while its contents are removed.",
-    ),
-    AGE,
-)
+CELLS: Cells = {
+    "Status": lambda obj: dig(obj, "status.phase") or "",
+}

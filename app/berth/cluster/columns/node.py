@@ -1,7 +1,7 @@
 """NAME STATUS ROLES AGE VERSION, and with ``-o wide`` addresses and software versions."""
 
-from berth.cluster.columns.cells import AGE, NAME, NONE, UNKNOWN, dig, listed
-from berth.cluster.resources import Column, Object
+from berth.cluster.columns.cells import NONE, UNKNOWN, Cells, dig, listed
+from berth.cluster.resources import Object
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
 OLD_ROLE_LABEL = "kubernetes.io/role"
@@ -34,50 +34,15 @@ def address(node: Object, kind: str) -> str:
     return next((each.get("address", "") for each in addresses if each.get("type") == kind), NONE)
 
 
-COLUMNS = (
-    NAME,
-    Column("Status", "string", status, "Whether the node is ready, and whether it is cordoned."),
-    Column("Roles", "string", roles, "What the labels under node-role.kubernetes.io/ say."),
-    AGE,
-    Column(
-        "Version",
-        "string",
-        lambda node: dig(node, "status.nodeInfo.kubeletVersion") or "",
-        "The version of the kubelet.",
+CELLS: Cells = {
+    "Status": status,
+    "Roles": roles,
+    "Version": lambda node: dig(node, "status.nodeInfo.kubeletVersion") or "",
+    "Internal-IP": lambda node: address(node, "InternalIP"),
+    "External-IP": lambda node: address(node, "ExternalIP"),
+    "OS-Image": lambda node: dig(node, "status.nodeInfo.osImage") or UNKNOWN,
+    "Kernel-Version": lambda node: dig(node, "status.nodeInfo.kernelVersion") or UNKNOWN,
+    "Container-Runtime": lambda node: (
+        dig(node, "status.nodeInfo.containerRuntimeVersion") or UNKNOWN
     ),
-    Column(
-        "Internal-IP",
-        "string",
-        lambda node: address(node, "InternalIP"),
-        "The node's first address inside the cluster.",
-        priority=1,
-    ),
-    Column(
-        "External-IP",
-        "string",
-        lambda node: address(node, "ExternalIP"),
-        "The node's first address seen from outside.",
-        priority=1,
-    ),
-    Column(
-        "OS-Image",
-        "string",
-        lambda node: dig(node, "status.nodeInfo.osImage") or UNKNOWN,
-        "The operating system that the kubelet reports.",
-        priority=1,
-    ),
-    Column(
-        "Kernel-Version",
-        "string",
-        lambda node: dig(node, "status.nodeInfo.kernelVersion") or UNKNOWN,
-        "The kernel that the kubelet reports.",
-        priority=1,
-    ),
-    Column(
-        "Container-Runtime",
-        "string",
-        lambda node: dig(node, "status.nodeInfo.containerRuntimeVersion") or UNKNOWN,
-        "The container runtime that the kubelet reports.",
-        priority=1,
-    ),
-)
+}

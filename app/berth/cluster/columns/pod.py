@@ -7,8 +7,8 @@ rules are those of the API server's own printer.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from berth.cluster.columns.cells import AGE, NAME, NONE, Since, dig, listed
-from berth.cluster.resources import Column, Object
+from berth.cluster.columns.cells import NONE, Cells, Since, dig, listed
+from berth.cluster.resources import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,34 +157,12 @@ def readiness_gates(pod: Object) -> str:
     return f"{sum(passed)}/{len(gates)}" if gates else NONE
 
 
-COLUMNS = (
-    NAME,
-    Column("Ready", "string", ready_text, "Containers that are ready, of all that shall be."),
-    Column(
-        "Status", "string", lambda pod: summarise(pod).reason, "What the pod is doing, in short."
-    ),
-    Column("Restarts", "string", restarts, "How often containers restarted, and when last."),
-    AGE,
-    Column("IP", "string", pod_ip, "The pod's address inside the cluster.", priority=1),
-    Column(
-        "Node",
-        "string",
-        lambda pod: dig(pod, "spec.nodeName") or NONE,
-        "Where the pod runs or will run.",
-        priority=1,
-    ),
-    Column(
-        "Nominated Node",
-        "string",
-        lambda pod: dig(pod, "status.nominatedNodeName") or NONE,
-        "Where room is made or kept for the pod; it may still go elsewhere.",
-        priority=1,
-    ),
-    Column(
-        "Readiness Gates",
-        "string",
-        readiness_gates,
-        "Conditions beyond its containers that the pod waits for.",
-        priority=1,
-    ),
-)
+CELLS: Cells = {
+    "Ready": ready_text,
+    "Status": lambda pod: summarise(pod).reason,
+    "Restarts": restarts,
+    "IP": pod_ip,
+    "Node": lambda pod: dig(pod, "spec.nodeName") or NONE,
+    "Nominated Node": lambda pod: dig(pod, "status.nominatedNodeName") or NONE,
+    "Readiness Gates": readiness_gates,
+}

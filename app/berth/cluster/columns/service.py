@@ -1,7 +1,7 @@
 """NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE, and the selector with ``-o wide``."""
 
-from berth.cluster.columns.cells import AGE, NAME, NONE, UNKNOWN, dig, labels_text, listed
-from berth.cluster.resources import Column, Object
+from berth.cluster.columns.cells import NONE, UNKNOWN, Cells, dig, labels_text, listed
+from berth.cluster.resources import Object
 
 
 def cluster_ip(service: Object) -> str:
@@ -34,23 +34,10 @@ def ports(service: Object) -> str:
     return ",".join(texts) or NONE
 
 
-COLUMNS = (
-    NAME,
-    Column(
-        "Type",
-        "string",
-        lambda service: dig(service, "spec.type") or "",
-        "How the service is offered: ClusterIP, NodePort, LoadBalancer or ExternalName.",
-    ),
-    Column("Cluster-IP", "string", cluster_ip, "The virtual address inside the cluster."),
-    Column("External-IP", "string", external_ip, "The addresses seen from outside."),
-    Column("Port(s)", "string", ports, "The ports, with the nodes' own after a colon."),
-    AGE,
-    Column(
-        "Selector",
-        "string",
-        lambda service: labels_text(dig(service, "spec.selector")) or NONE,
-        "The labels of the pods behind the service.",
-        priority=1,
-    ),
-)
+CELLS: Cells = {
+    "Type": lambda service: dig(service, "spec.type") or "",
+    "Cluster-IP": cluster_ip,
+    "External-IP": external_ip,
+    "Port(s)": ports,
+    "Selector": lambda service: labels_text(dig(service, "spec.selector")) or NONE,
+}

@@ -1,7 +1,7 @@
 """Volumes, claims of volumes, their classes, and what storage drivers tell of themselves."""
 
-from berth.cluster.columns.cells import AGE, NAME, dig, listed
-from berth.cluster.resources import Column, Object
+from berth.cluster.columns.cells import Cells, dig, flag, length, listed, text
+from berth.cluster.resources import Object
 
 UNSET = "<unset>"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -11,21 +11,6 @@ MODES = {
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-
-
-def text(name: str, path: str, description: str, *, empty: str = "", priority: int = 0) -> Column:
-    """Return a column of what the object has at *path*."""
-    return Column(
-        name,
-        "string",
-        lambda obj: str(dig(obj, path) or empty),
-        description,
-        priority=priority,
-    )
-
-
-def flag(name: str, path: str, description: str) -> Column:
-    return Column(name, "boolean", lambda obj: bool(dig(obj, path)), description)
 
 
 def access_modes(modes: list[str]) -> str:
@@ -57,113 +42,59 @@ def class_name(obj: Object) -> str:
     return f"{name} (default)" if annotations.get(DEFAULT_CLASS) == "true" else name
 
 
-STATUS = Column("Status", "string", phase, "Where it is in its life.")
-STORAGE_CLASS = text("StorageClass", "spec.storageClassName", "The class it belongs to.")
-ATTRIBUTES_CLASS = text(
-    "VolumeAttributesClass",
-    "spec.volumeAttributesClassName",
-    "The class that says how the volume behaves.",
-    empty=UNSET,
-)
-VOLUME_MODE = text(
-    "VolumeMode", "spec.volumeMode", "A file system or a raw device.", empty=UNSET, priority=1
-)
+PERSISTENT_VOLUME_CELLS: Cells = {
+    "Capacity": text("spec.capacity.storage"),
+    "Access Modes": lambda obj: access_modes(listed(obj, "spec.accessModes")),
+    "Reclaim Policy": text("spec.persistentVolumeReclaimPolicy"),
+    "Status": phase,
+    "Claim": claimed_by,
+    "StorageClass": text("spec.storageClassName"),
+    "VolumeAttributesClass": text("spec.volumeAttributesClassName", empty=UNSET),
+    "Reason": text("status.reason"),
+    "VolumeMode": text("spec.volumeMode", empty=UNSET),
+}
 
-PERSISTENT_VOLUME_COLUMNS = (
-    NAME,
-    text("Capacity", "spec.capacity.storage", "Its size."),
-    Column(
-        "Access Modes",
-        "string",
-        lambda obj: access_modes(listed(obj, "spec.accessModes")),
-        "How it can be mounted.",
+PERSISTENT_VOLUME_CLAIM_CELLS: Cells = {
+    "Status": phase,
+    "Volume": text("spec.volumeName"),
+    "Capacity": lambda obj: bound(obj, str(dig(obj, "status.capacity.storage") or "")),
+    "Access Modes": lambda obj: bound(obj, access_modes(listed(obj, "status.accessModes"))),
+    "StorageClass": text("spec.storageClassName"),
+    "VolumeAttributesClass": text("spec.volumeAttributesClassName", empty=UNSET),
+    "VolumeMode": text("spec.volumeMode", empty=UNSET),
+}
+
+STORAGE_CLASS_CELLS: Cells = {
+    "Name": class_name,
+    "Provisioner": text("provisioner"),
+    "ReclaimPolicy": text("reclaimPolicy"),
+    "VolumeBindingMode": text("volumeBindingMode"),
+    "AllowVolumeExpansion": flag("allowVolumeExpansion"),
+}
+
+CSI_NODE_CELLS: Cells = {
+    "Drivers": length("spec.drivers"),
+}
+
+CSI_DRIVER_CELLS: Cells = {
+    "AttachRequired": flag("spec.attachRequired"),
+    "PodInfoOnMount": flag("spec.podInfoOnMount"),
+    "StorageCapacity": flag("spec.storageCapacity"),
+    "TokenRequests": lambda obj: (
+        ",".join(each.get("audience", "") for each in listed(obj, "spec.tokenRequests")) or UNSET
     ),
-    text(
-        "Reclaim Policy",
-        "spec.persistentVolumeReclaimPolicy",
-        "What becomes of it when its claim is gone.",
-    ),
-    STATUS,
-    Column("Claim", "string", claimed_by, "Whose it is."),
-    STORAGE_CLASS,
-    ATTRIBUTES_CLASS,
-    text("Reason", "status.reason", "Why it failed."),
-    AGE,
-    VOLUME_MODE,
-)
+    "RequiresRepublish": flag("spec.requiresRepublish"),
+    "Modes": lambda obj: ",".join(listed(obj, "spec.volumeLifecycleModes")),
+}
 
-PERSISTENT_VOLUME_CLAIM_COLUMNS = (
-    NAME,
-    STATUS,
-    text("Volume", "spec.volumeName", "The volume that it got."),
-    Column(
-        "Capacity",
-        "string",
-        lambda obj: bound(obj, str(dig(obj, "status.capacity.storage") or "")),
-        "The size of the volume.",
-    ),
-    Column(
-        "Access Modes",
-        "string",
-        lambda obj: bound(obj, access_modes(listed(obj, "status.accessModes"))),
-        "How the volume can be mounted.",
-    ),
-    STORAGE_CLASS,
-    ATTRIBUTES_CLASS,
-    AGE,
-    VOLUME_MODE,
-)
+CSI_STORAGE_CAPACITY_CELLS: Cells = {
+    "StorageClassName": text("storageClassName"),
+    "Capacity": text("capacity"),
+}
 
-STORAGE_CLASS_COLUMNS = (
-    Column(NAME.name, NAME.type, class_name, NAME.description, format=NAME.format),
-    text("Provisioner", "provisioner", "Who makes the volumes."),
-    text("ReclaimPolicy", "reclaimPolicy", "What becomes of a volume without claim."),
-    text("VolumeBindingMode", "volumeBindingMode", "Whether claims wait for a pod."),
-    flag("AllowVolumeExpansion", "allowVolumeExpansion", "Whether claims may grow."),
-    AGE,
-)
-
-CSI_NODE_COLUMNS = (
-    NAME,
-    Column("Drivers", "integer", lambda obj: len(listed(obj, "spec.drivers")), "How many it has."),
-    AGE,
-)
-
-CSI_DRIVER_COLUMNS = (
-    NAME,
-    flag("AttachRequired", "spec.attachRequired", "Whether volumes are attached first."),
-    flag("PodInfoOnMount", "spec.podInfoOnMount", "Whether it is told of the pod."),
-    flag("StorageCapacity", "spec.storageCapacity", "Whether it tells how much room it has."),
-    Column(
-        "TokenRequests",
-        "string",
-        lambda obj: (
-            ",".join(each.get("audience", "") for each in listed(obj, "spec.tokenRequests"))
-            or UNSET
-        ),
-        "For whom it wants tokens.",
-    ),
-    flag("RequiresRepublish", "spec.requiresRepublish", "Whether it is called again and again."),
-    Column(
-        "Modes",
-        "string",
-        lambda obj: ",".join(listed(obj, "spec.volumeLifecycleModes")),
-        "The kinds of volumes it makes.",
-    ),
-    AGE,
-)
-
-CSI_STORAGE_CAPACITY_COLUMNS = (
-    NAME,
-    text("StorageClassName", "storageClassName", "The class that there is room for."),
-    text("Capacity", "capacity", "How much room there is."),
-)
-
-VOLUME_ATTACHMENT_COLUMNS = (
-    NAME,
-    text("Attacher", "spec.attacher", "Who attaches it."),
-    text("PV", "spec.source.persistentVolumeName", "What is attached."),
-    text("Node", "spec.nodeName", "Where it is attached."),
-    flag("Attached", "status.attached", "Whether it is done."),
-    AGE,
-)
+VOLUME_ATTACHMENT_CELLS: Cells = {
+    "Attacher": text("spec.attacher"),
+    "PV": text("spec.source.persistentVolumeName"),
+    "Node": text("spec.nodeName"),
+    "Attached": flag("status.attached"),
+}

@@ -18,6 +18,8 @@ REVISION: Final = "deployment.kubernetes.io/revision"
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
 
+LAST_REVISION: Final = 2**63 - 1
+
 OWN_ANNOTATIONS: Final = frozenset(
     (REVISION, DESIRED, MAXIMUM, "kubectl.kubernetes.io/last-applied-configuration")
 )
@@ -48,7 +50,10 @@ def template_hash(template: Object, collisions: int) -> str:
 def revision_of(workload: WorkloadView) -> int:
     """Return the revision that the annotation says; 0 when it says none."""
     text = (workload.metadata.annotations or {}).get(REVISION, "0")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(LAST_REVISION)):
+        return 0
+    revision = int(text)
+    return revision if revision <= LAST_REVISION else 0
 
 
 def next_revision(old: Iterable[WorkloadView]) -> int:

@@ -24,6 +24,7 @@ from berth.cluster.controllers.namespace import NamespaceController
 from berth.cluster.controllers.persistent_volume import PersistentVolumeController
 from berth.cluster.controllers.replica_set import ReplicaSetController
 from berth.cluster.controllers.resource_claim import ResourceClaimController
+from berth.cluster.controllers.root_ca import RootCAController, decode_config_map
 from berth.cluster.controllers.service_account import ServiceAccountController
 from berth.cluster.controllers.stateful_set import StatefulSetController
 from berth.cluster.controllers.table import Table
@@ -35,7 +36,8 @@ from berth.cluster.controllers.views import (
     StorageClassView,
     WorkloadView,
 )
-from berth.cluster.registry import collected, swept
+from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.registry import collected, swept
 from berth.informer.reflector import Reflector
 from berth.tasks import forever
 
@@ -68,12 +70,15 @@ class Controllers:
     They decide nothing before they know everything: loops start when all watches are synced.
     """
 
-    def __init__(self, client: Api, *, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self, client: Api, *, clock: Clock, rng: random.Random, certificate: str = ""
+    ) -> None:
+        """*certificate* is what clients are to trust, in PEM; empty: there is none to publish."""
         self._client = client
         self._clock = clock
         self._rng = rng
         self._slots = asyncio.Semaphore(CONCURRENCY)
-        kinds = [Kind(each, Table()) for each in collected()]
+        kinds = [Kind(each, Table()) for each in collected(RESOURCES)]
         self._reflectors = [self._reflector(each) for each in kinds]
         tables: dict[str, Table[Any]] = {each.resource.storage_key: each.table for each in kinds}
         deployments = tables["deployments.apps"]
@@ -118,11 +123,14 @@ class Controllers:
                 ),
                 EphemeralVolumeController(pods, volume_claims),
                 GarbageCollector(kinds),
-                NamespaceController(namespaces, swept()),
+                NamespaceController(namespaces, swept(RESOURCES)),
                 ServiceAccountController(namespaces, tables["serviceaccounts"]),
                 ClusterRoleAggregationController(tables["clusterroles.rbac.authorization.k8s.io"]),
             )
         ]
+        if certificate:
+            root_ca = RootCAController(namespaces, tables["configmaps"], certificate=certificate)
+            self._loops.append(self._loop(root_ca))
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -162,7 +170,8 @@ def decode_replication_controller(data: bytes) -> WorkloadView:
 _decode_workload = msgspec.json.Decoder(WorkloadView).decode
 
 _DECODERS: Final[Mapping[str, Callable[[bytes], ObjectView]]] = {
-    "replicationcontrollers": decode_replication_controller
+    "configmaps": decode_config_map,
+    "replicationcontrollers": decode_replication_controller,
 }
 
 

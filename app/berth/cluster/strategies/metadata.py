@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
-from berth.cluster.strategies.shape import Int64, Shape
+from berth.cluster.strategies.shape import Int64, Shape, judged
 from berth.field_errors import FieldError
 
 ANNOTATIONS_LIMIT = 256 * 1024
@@ -71,6 +71,16 @@ def validate(
     if old is not None:
         errors += _validate_update(new, old)
     return errors
+
+
+def validate_status_write(new: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
+    """Judge the metadata of a write to the status; the name stays, so it needs no rule."""
+
+    def check(after: AnyObject, before: AnyObject | None) -> list[FieldError]:
+        was = before.metadata if before else None
+        return validate(after.metadata, was, namespaced=namespaced, name=lambda _name: [])
+
+    return judged(AnyObject, check)(new, old)
 
 
 def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:

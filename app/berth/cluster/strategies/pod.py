@@ -146,4 +146,5 @@ POD = Strategy(
     validate_status=judged(PodWithStatus, _validate_pod_status),
     initial_status=initial_status,
     graceful_seconds=graceful_seconds,
+    kept_by_status=("ownerReferences",),
 )

@@ -133,13 +133,13 @@ def _judge_binding(new: Binding, old: Binding | None, *, namespaced: bool) -> li
             for text in syntax.path_segment(reference.name)
         ]
     for index, subject in enumerate(new.subjects or []):
-        errors += _judge_subject(subject, f"subjects[{index}]")
+        errors += _judge_subject(subject, f"subjects[{index}]", namespaced=namespaced)
     if old is not None and new.role_ref != old.role_ref:
         errors.append(field_errors.invalid("roleRef", reference, "cannot change roleRef"))
     return errors
 
 
-def _judge_subject(subject: Subject, path: str) -> list[FieldError]:
+def _judge_subject(subject: Subject, path: str, *, namespaced: bool) -> list[FieldError]:
     errors = [] if subject.name else [field_errors.required(f"{path}.name")]
     group = subject.api_group or ""
     match subject.kind:
@@ -151,7 +151,7 @@ def _judge_subject(subject: Subject, path: str) -> list[FieldError]:
                 ]
             if group:
                 errors.append(field_errors.not_supported(f"{path}.apiGroup", group, [""]))
-            if not subject.namespace:
+            if not subject.namespace and not namespaced:
                 errors.append(field_errors.required(f"{path}.namespace"))
         case "User" | "Group":
             if group != GROUP:

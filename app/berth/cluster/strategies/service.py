@@ -55,8 +55,8 @@ def _default(obj: Object) -> None:
         spec.setdefault("internalTrafficPolicy", "Cluster")
     for port in spec.get("ports") or []:
         port.setdefault("protocol", "TCP")
-        if "port" in port:
-            port.setdefault("targetPort", port["port"])
+        if "port" in port and port.get("targetPort") in (None, 0, ""):  # Go clients send zeros
+            port["targetPort"] = port["port"]
 
 
 @when_fit(Service)

@@ -10,7 +10,7 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
 from berth.objects.cluster import ReplicaSet, ReplicationController, Service, StatefulSet
 from berth.objects.pod import Pod
-from berth_plugins.pod_topology_spread import PodTopologySpread, PodTopologySpreadArgs
+from berth_plugins.pod_topology_spread.plugin import PodTopologySpread, PodTopologySpreadArgs
 
 
 def listers(*objects: msgspec.Struct) -> Listers:

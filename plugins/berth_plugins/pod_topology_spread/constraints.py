@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from berth.framework.node_rows import rows_repelling, rows_required
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_counters import PodMatcher
 from berth.framework.pod_info import PodTemplate
 from berth.framework.verdict import Ints, Mask
 from berth.objects.pod import TopologySpreadConstraint
 from berth.objects.selectors import Selector, compile_selector, selector_from_map
+from berth_plugins.shared.node_rows import rows_repelling, rows_required
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from berth.config.defaults import complete_args
-from berth_plugins.pod_topology_spread import PodTopologySpreadArgs
+from berth_plugins.pod_topology_spread.plugin import PodTopologySpreadArgs
 from tests.builders import ZONE
 
 

@@ -5,7 +5,7 @@ import pytest
 from berth.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from berth.objects.node import Node
 from berth.objects.pod import Pod
-from berth_plugins.pod_topology_spread import DefaultConstraint, PodTopologySpreadArgs
+from berth_plugins.pod_topology_spread.plugin import DefaultConstraint, PodTopologySpreadArgs
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -19,7 +19,7 @@ from tests.builders import (
     toleration,
 )
 from tests.plugins.judging import table
-from tests.plugins.spreading import plugin
+from tests.plugins.pod_topology_spread.spreading import plugin
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 WEB = selector({"app": "web"})

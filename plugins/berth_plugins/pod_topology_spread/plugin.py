@@ -31,7 +31,12 @@ from berth.framework.interface import (
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
-from berth.framework.spread.constraints import (
+from berth.framework.status import SKIP, Status
+from berth.framework.verdict import Ints, Rows, Verdict
+from berth.objects.names import is_qualified_name
+from berth.objects.node import Node
+from berth.objects.pod import Pod, TopologySpreadConstraint
+from berth_plugins.pod_topology_spread.constraints import (
     NONE,
     SpreadConstraint,
     SpreadConstraints,
@@ -40,13 +45,8 @@ from berth.framework.spread.constraints import (
     own_constraints,
     rows_with_labels,
 )
-from berth.framework.spread.default_selector import DefaultSelectors
-from berth.framework.spread.domains import HOSTNAME, NO_DOMAIN, HardDomains, SoftDomains
-from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Ints, Rows, Verdict
-from berth.objects.names import is_qualified_name
-from berth.objects.node import Node
-from berth.objects.pod import Pod, TopologySpreadConstraint
+from berth_plugins.pod_topology_spread.default_selector import DefaultSelectors
+from berth_plugins.pod_topology_spread.domains import HOSTNAME, NO_DOMAIN, HardDomains, SoftDomains
 
 SKEWED: Final = Status.unschedulable("node(s) didn't match pod topology spread constraints")
 MISSING_LABEL: Final = Status.unresolvable(

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from berth.framework.pod_info import PodInfo
-from berth.framework.spread.default_selector import DefaultSelectors
 from berth.objects.cluster import ReplicaSet
 from berth.objects.meta import OwnerReference
 from berth.objects.selectors import Selector, compile_selector
+from berth_plugins.pod_topology_spread.default_selector import DefaultSelectors
 from tests.builders import (
     expression,
     pod,
@@ -17,7 +17,7 @@ from tests.builders import (
     service,
     stateful_set,
 )
-from tests.plugins.spreading import listers
+from tests.plugins.pod_topology_spread.spreading import listers
 
 LABELS = {"app": "web", "tier": "front", "hash": "1"}
 BY_HASH = selector({"hash": "1"})

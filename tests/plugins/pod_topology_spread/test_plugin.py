@@ -11,7 +11,7 @@ from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Code, Status
 from berth.objects.pod import Pod, Toleration, TopologySpreadConstraint
-from berth_plugins.pod_topology_spread import (
+from berth_plugins.pod_topology_spread.plugin import (
     MISSING_LABEL,
     SKEWED,
     DefaultConstraint,
@@ -35,7 +35,7 @@ from tests.builders import (
     toleration,
 )
 from tests.plugins.judging import table
-from tests.plugins.spreading import final_scores, plugin, verdicts
+from tests.plugins.pod_topology_spread.spreading import final_scores, plugin, verdicts
 
 WEB = selector({"app": "web"})
 IN_A, IN_B, IN_C = node("a", zone="a"), node("b", zone="b"), node("c", zone="c")

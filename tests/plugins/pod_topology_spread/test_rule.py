@@ -19,7 +19,7 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod, TopologySpreadConstraint
 from berth.objects.selectors import compile_selector, required_node_affinity
 from berth.objects.taints import untolerated
-from berth_plugins.pod_topology_spread import MISSING_LABEL, SKEWED
+from berth_plugins.pod_topology_spread.plugin import MISSING_LABEL, SKEWED
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -33,7 +33,7 @@ from tests.builders import (
     toleration,
 )
 from tests.plugins.judging import table
-from tests.plugins.spreading import final_scores, plugin, verdicts
+from tests.plugins.pod_topology_spread.spreading import final_scores, plugin, verdicts
 
 RACK = "example.com/rack"
 NEVER = 2**31 - 1

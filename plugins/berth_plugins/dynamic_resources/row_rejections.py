@@ -1,4 +1,4 @@
-"""A verdict on rows that are judged one by one."""
+"""A verdict on rows that are looked at one by one."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from berth.framework.verdict import Mask, Rejection, Verdict
 UNRESOLVABLE: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
-class JudgedRows:
+class RowRejections:
     """A verdict in the making: which rows are left, and why the others are not."""
 
     __slots__ = ("_rejected", "left", "nodes")

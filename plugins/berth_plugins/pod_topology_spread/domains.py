@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from berth.framework.node_table import NodeTable
 from berth.framework.row_memo import EVERY_ROW
-from berth.framework.spread.constraints import SpreadConstraint
 from berth.framework.verdict import Ints, Mask, Rows
+from berth_plugins.pod_topology_spread.constraints import SpreadConstraint
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from berth.objects.pod import Pod
-from berth.scheduler.with_extenders import MOST_ROUNDS, OUT_OF_DATE
+from berth.scheduler.with_extenders import MAX_ROUNDS, OUT_OF_DATE
 from tests.builders import node, pod, taint, toleration
 from tests.extender.fakes import FakeNetwork
 from tests.harness import Harness
@@ -115,7 +115,7 @@ async def test_an_attempt_that_is_overtaken_each_time_is_given_up_for_now() -> N
     await world.harness.until_idle()
 
     assert "p" not in world.harness.placements()
-    assert world.asked == [[name] for name in names[:MOST_ROUNDS]]
+    assert world.asked == [[name] for name in names[:MAX_ROUNDS]]
     condition = world.harness.cluster.conditions["default/p"]
     assert (condition.reason, condition.message) == ("SchedulerError", OUT_OF_DATE.message)
     check_room(world.harness)
@@ -177,7 +177,7 @@ async def test_nobody_is_evicted_for_a_pod_that_does_not_wait_any_more(
 
 
 def preempting(happens: Any) -> tuple[Harness, FakeNetwork]:
-    """A pod that fits only where low would be evicted; *happens* while that is judged."""
+    """A pod that fits only where low would be evicted; *happens* while that is decided."""
 
     def answer(asked: Any) -> Any:
         happens(made)
@@ -193,7 +193,7 @@ def changed(old: Pod, **spec: Any) -> Pod:
     return msgspec.structs.replace(old, spec=msgspec.structs.replace(old.spec, **spec))
 
 
-async def test_a_pod_that_was_changed_is_judged_as_it_is_now() -> None:
+async def test_a_pod_that_was_changed_is_scheduled_as_it_is_now() -> None:
     waiting = pod("p", cpu=1)
     tolerating = changed(waiting, tolerations=(toleration("k", operator="Exists"),))
 
@@ -210,9 +210,7 @@ async def test_a_pod_that_was_changed_is_judged_as_it_is_now() -> None:
 # Evictions.
 
 
-async def test_victims_of_a_node_that_has_changed_are_not_evicted_before_it_is_judged_again() -> (
-    None
-):
+async def test_victims_of_a_node_that_has_changed_are_not_evicted_before_the_next_attempt() -> None:
     happenings = [lambda made: made.delete(pod("low"))]
 
     def happens(made: Harness) -> None:
@@ -235,5 +233,5 @@ async def test_evictions_on_nodes_that_never_stay_the_same_are_given_up_for_now(
     await made.until_idle()
 
     assert made.placements()["low"] == "a"
-    assert len(network.requests) == MOST_ROUNDS
+    assert len(network.requests) == MAX_ROUNDS
     assert message(made) == OUT_OF_DATE.message

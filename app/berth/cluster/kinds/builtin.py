@@ -1,0 +1,314 @@
+"""The kinds that a server has from the start: data, and how those that behave do it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from berth.cluster import selectable_fields
+from berth.cluster.columns import configuration as configuration_cells
+from berth.cluster.columns import devices as device_cells
+from berth.cluster.columns import event as event_cells
+from berth.cluster.columns import inert as inert_cells
+from berth.cluster.columns import lease as lease_cells
+from berth.cluster.columns import namespace as namespace_cells
+from berth.cluster.columns import node as node_cells
+from berth.cluster.columns import pod as pod_cells
+from berth.cluster.columns import pod_disruption_budget as pod_disruption_budget_cells
+from berth.cluster.columns import priority_class as priority_class_cells
+from berth.cluster.columns import rbac as rbac_cells
+from berth.cluster.columns import service as service_cells
+from berth.cluster.columns import storage as storage_cells
+from berth.cluster.columns import workloads as workload_cells
+from berth.cluster.columns.cells import COMMON, Cell, Cells
+from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
+from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
+from berth.cluster.schemas import builtin
+from berth.cluster.schemas.builtin import KindData
+from berth.cluster.strategies import (
+    autoscaling,
+    batch,
+    configuration,
+    devices,
+    inert,
+    rbac,
+    storage,
+    syntax,
+)
+from berth.cluster.strategies.by_schema import of_schema
+from berth.cluster.strategies.daemon_set import DAEMON_SET
+from berth.cluster.strategies.deployment import DEPLOYMENT
+from berth.cluster.strategies.event import EVENT
+from berth.cluster.strategies.lease import LEASE
+from berth.cluster.strategies.namespace import NAMESPACE
+from berth.cluster.strategies.network_policy import NETWORK_POLICY
+from berth.cluster.strategies.node import NODE
+from berth.cluster.strategies.pod import POD
+from berth.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
+from berth.cluster.strategies.priority_class import PRIORITY_CLASS
+from berth.cluster.strategies.replica_set import REPLICA_SET
+from berth.cluster.strategies.replication_controller import REPLICATION_CONTROLLER
+from berth.cluster.strategies.service import SERVICE
+from berth.cluster.strategies.stateful_set import STATEFUL_SET
+
+SERVED_SUBRESOURCES: Final = frozenset(
+    {"approval", "binding", "finalize", "scale", "status", "token"}
+)
+"""Of those that a real server has; the others are for real nodes, or not built yet."""
+
+GROUPS: Final = (
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+)
+"""In the order of a real server's discovery, which is what an ambiguous short name goes by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What is particular about a kind, beyond its data."""
+
+    strategy: Strategy | None = None
+    """None: the schema says all, but for :attr:`rules`."""
+    cells: Cells = field(default_factory=dict)
+    selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the :class:`ResourceType`."""
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    """What :func:`of_schema` is told beyond the schema."""
+
+
+def ruled(cells: Cells | None = None, /, **rules: Any) -> Behaviour:
+    """Return the behaviour of a kind with few rules; its cells may be in :mod:`.columns.inert`."""
+    return Behaviour(cells=cells or {}, rules=rules)
+
+
+def _v1_autoscaler_cells() -> Cells:
+    return {name: _seen_as_v2(cell) for name, cell in workload_cells.AUTOSCALER_CELLS.items()}
+
+
+def _seen_as_v2(cell: Cell) -> Cell:
+    return lambda obj: cell(autoscaling.to_v2(obj))
+
+
+NO_EVICTION: Final = {
+    "eviction": "eviction is not served by the embedded cluster: delete the pod instead"
+}
+
+BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
+    "v1/configmaps": Behaviour(configuration.CONFIG_MAP, configuration_cells.CONFIG_MAP_CELLS),
+    "v1/events": Behaviour(
+        EVENT, event_cells.CELLS, selectable_fields.EVENT, {"garbage_collected": False}
+    ),
+    "v1/namespaces": Behaviour(NAMESPACE, namespace_cells.CELLS, selectable_fields.NAMESPACE),
+    "v1/nodes": Behaviour(NODE, node_cells.CELLS, selectable_fields.NODE),
+    "v1/persistentvolumes": Behaviour(
+        storage.PERSISTENT_VOLUME, storage_cells.PERSISTENT_VOLUME_CELLS
+    ),
+    "v1/persistentvolumeclaims": Behaviour(
+        storage.PERSISTENT_VOLUME_CLAIM, storage_cells.PERSISTENT_VOLUME_CLAIM_CELLS
+    ),
+    "v1/pods": Behaviour(
+        POD,
+        pod_cells.CELLS,
+        selectable_fields.POD,
+        {"refused_subresources": NO_EVICTION, "returned_when_gone": True},
+    ),
+    "v1/replicationcontrollers": Behaviour(
+        REPLICATION_CONTROLLER,
+        workload_cells.REPLICATION_CONTROLLER_CELLS,
+        more={"selects_by_map": True, "default_propagation": "Orphan"},
+    ),
+    "v1/secrets": Behaviour(
+        configuration.SECRET, configuration_cells.SECRET_CELLS, selectable_fields.SECRET
+    ),
+    "v1/serviceaccounts": Behaviour(
+        configuration.SERVICE_ACCOUNT,
+        more={"returned_when_gone": True},
+    ),
+    "v1/services": Behaviour(
+        SERVICE, service_cells.CELLS, selectable_fields.SERVICE, {"returned_when_gone": True}
+    ),
+    "apps/v1/daemonsets": Behaviour(DAEMON_SET, workload_cells.DAEMON_SET_CELLS),
+    "apps/v1/deployments": Behaviour(DEPLOYMENT, workload_cells.DEPLOYMENT_CELLS),
+    "apps/v1/replicasets": Behaviour(REPLICA_SET, workload_cells.REPLICA_SET_CELLS),
+    "apps/v1/statefulsets": Behaviour(STATEFUL_SET, workload_cells.STATEFUL_SET_CELLS),
+    "events.k8s.io/v1/events": Behaviour(
+        core_strategy(EVENT),
+        {name: core_cell(cell) for name, cell in {**COMMON, **event_cells.CELLS}.items()},
+        selectable_fields.EVENTS_K8S_IO_EVENT,
+        {
+            "garbage_collected": False,
+            "storage": "events",
+            "to_storage": to_core,
+            "from_storage": from_core,
+        },
+    ),
+    "networking.k8s.io/v1/networkpolicies": Behaviour(
+        NETWORK_POLICY, configuration_cells.NETWORK_POLICY_CELLS
+    ),
+    "policy/v1/poddisruptionbudgets": Behaviour(
+        POD_DISRUPTION_BUDGET, pod_disruption_budget_cells.CELLS
+    ),
+    "rbac.authorization.k8s.io/v1/clusterroles": Behaviour(rbac.CLUSTER_ROLE),
+    "rbac.authorization.k8s.io/v1/clusterrolebindings": Behaviour(
+        rbac.CLUSTER_ROLE_BINDING, rbac_cells.BINDING_CELLS
+    ),
+    "rbac.authorization.k8s.io/v1/roles": Behaviour(rbac.ROLE),
+    "rbac.authorization.k8s.io/v1/rolebindings": Behaviour(
+        rbac.ROLE_BINDING, rbac_cells.BINDING_CELLS
+    ),
+    "storage.k8s.io/v1/csidrivers": Behaviour(storage.CSI_DRIVER, storage_cells.CSI_DRIVER_CELLS),
+    "storage.k8s.io/v1/csinodes": Behaviour(storage.CSI_NODE, storage_cells.CSI_NODE_CELLS),
+    "storage.k8s.io/v1/csistoragecapacities": Behaviour(
+        storage.CSI_STORAGE_CAPACITY, storage_cells.CSI_STORAGE_CAPACITY_CELLS
+    ),
+    "storage.k8s.io/v1/storageclasses": Behaviour(
+        storage.STORAGE_CLASS, storage_cells.STORAGE_CLASS_CELLS
+    ),
+    "storage.k8s.io/v1/volumeattachments": Behaviour(
+        storage.VOLUME_ATTACHMENT, storage_cells.VOLUME_ATTACHMENT_CELLS
+    ),
+    "scheduling.k8s.io/v1/priorityclasses": Behaviour(PRIORITY_CLASS, priority_class_cells.CELLS),
+    "coordination.k8s.io/v1/leases": Behaviour(LEASE, lease_cells.CELLS),
+    "resource.k8s.io/v1/deviceclasses": Behaviour(devices.DEVICE_CLASS),
+    "resource.k8s.io/v1/resourceclaims": Behaviour(
+        devices.RESOURCE_CLAIM, device_cells.RESOURCE_CLAIM_CELLS
+    ),
+    "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(devices.RESOURCE_CLAIM_TEMPLATE),
+    "resource.k8s.io/v1/resourceslices": Behaviour(
+        devices.RESOURCE_SLICE,
+        device_cells.RESOURCE_SLICE_CELLS,
+        selectable_fields.RESOURCE_SLICE,
+    ),
+    "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
+        default=inert.default_mutating_policy, generation=True
+    ),
+    "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": ruled(
+        default=inert.default_policy_binding, generation=True
+    ),
+    "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
+        default=inert.default_mutating_webhooks, generation=True
+    ),
+    "admissionregistration.k8s.io/v1/validatingadmissionpolicies": ruled(
+        default=inert.default_admission_policy, generation=True
+    ),
+    "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings": ruled(
+        default=inert.default_policy_binding, generation=True
+    ),
+    "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
+        default=inert.default_webhooks, generation=True
+    ),
+    "apiextensions.k8s.io/v1/customresourcedefinitions": ruled(
+        default=inert.default_custom_resource_definition, generation=True
+    ),
+    "autoscaling/v1/horizontalpodautoscalers": Behaviour(
+        cells=_v1_autoscaler_cells(),
+        more={"to_storage": autoscaling.to_v2, "from_storage": autoscaling.from_v2},
+        rules={"default": autoscaling.default_v1},
+    ),
+    "autoscaling/v2/horizontalpodautoscalers": ruled(
+        workload_cells.AUTOSCALER_CELLS, default=autoscaling.default
+    ),
+    "batch/v1/cronjobs": ruled(
+        workload_cells.CRON_JOB_CELLS,
+        default=batch.default_cron_job,
+        check=batch.check_cron_job,
+        generation=True,
+    ),
+    "batch/v1/jobs": ruled(
+        workload_cells.JOB_CELLS,
+        default=batch.default_job,
+        prepare=batch.prepare_job,
+        check=batch.check_job,
+        generation=True,
+    ),
+    "discovery.k8s.io/v1/endpointslices": ruled(
+        default=inert.default_endpoint_slice, generation=True
+    ),
+    "flowcontrol.apiserver.k8s.io/v1/flowschemas": ruled(
+        default=inert.default_flow_schema, generation=True
+    ),
+    "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": ruled(
+        default=inert.default_priority_level, generation=True
+    ),
+    "networking.k8s.io/v1/ingressclasses": ruled(generation=True),
+    "networking.k8s.io/v1/ingresses": ruled(generation=True),
+    "networking.k8s.io/v1/ipaddresses": ruled(name=syntax.path_segment),
+    "v1/limitranges": ruled(default=inert.default_limit_range),
+    "v1/podtemplates": ruled(default=inert.default_pod_template, generation=True),
+}
+"""By group, version and plural. Of kinds that are not here the schema says all."""
+
+
+def _resource(data: KindData) -> ResourceType:
+    group_version = f"{data.group}/{data.version}" if data.group else data.version
+    behaviour = BEHAVIOURS.get(f"{group_version}/{data.plural}", Behaviour())
+    schema = builtin.schema_of(data.group, data.version, data.kind)
+    if schema is None:
+        raise LookupError(f"{group_version} {data.kind} has no schema")
+    subresources = {
+        each.name: Subresource(*each)
+        for each in data.subresources
+        if each.name in SERVED_SUBRESOURCES
+    }
+    strategy = behaviour.strategy or of_schema(
+        schema, namespaced=data.namespaced, status="status" in subresources, **behaviour.rules
+    )
+    cells = {**COMMON, **inert_cells.CELLS.get(data.plural, {}), **behaviour.cells}
+    return ResourceType(
+        group=data.group,
+        version=data.version,
+        kind=data.kind,
+        plural=data.plural,
+        singular=data.singular,
+        namespaced=data.namespaced,
+        schema=schema,
+        short_names=data.short_names,
+        categories=data.categories,
+        verbs=data.verbs,
+        subresources=subresources,
+        strategy=strategy,
+        columns=tuple(
+            Column(each.name, each.type, cells[each.name], each.format, each.priority)
+            for each in data.columns
+        ),
+        selectable_fields=behaviour.selectable_fields,
+        **behaviour.more,
+    )
+
+
+def _order(data: KindData) -> tuple[int, int, str]:
+    """The newest version of a group comes first: it is the preferred one."""
+    return GROUPS.index(data.group), -int(data.version.removeprefix("v")), data.plural
+
+
+RESOURCES: Final = tuple(_resource(each) for each in sorted(builtin.kinds(), key=_order))
+"""In the order of discovery."""
+
+STORED: Final = tuple(each for each in RESOURCES if each.is_stored)
+"""Without those that are questions only."""
+
+_BY_KEY = {(each.group, each.version, each.plural): each for each in RESOURCES}
+
+
+def find(group: str, version: str, plural: str) -> ResourceType:
+    """Return one of these kinds; KeyError when there is none."""
+    return _BY_KEY[group, version, plural]

@@ -1,0 +1,82 @@
+"""The kinds that are served at present."""
+
+from collections.abc import Iterable, Iterator
+
+from berth.cluster.resources import ResourceType
+
+
+class Registry:
+    """Kinds by group, version and plural, in the order of discovery.
+
+    Whoever computes something from the kinds keeps the :attr:`revision` beside it and computes it
+    anew when that has changed.
+    """
+
+    def __init__(self, resources: Iterable[ResourceType] = ()) -> None:
+        self._resources = {_key(each): each for each in resources}
+        self.revision = 1
+        """One more after every change."""
+
+    def add(self, resource: ResourceType) -> None:
+        """Serve a kind, last in discovery, or in the place of the one at the same URL."""
+        self._resources[_key(resource)] = resource
+        self.revision += 1
+
+    def remove(self, resource: ResourceType) -> None:
+        """Serve a kind no longer; what is stored of it stays. KeyError when it is not served."""
+        del self._resources[_key(resource)]
+        self.revision += 1
+
+    def find(self, group: str, version: str, plural: str) -> ResourceType | None:
+        """Return the kind with that URL; None if it is not served."""
+        return self._resources.get((group, version, plural))
+
+    def __iter__(self) -> Iterator[ResourceType]:
+        return iter(self._resources.values())
+
+    def __len__(self) -> int:
+        return len(self._resources)
+
+
+def by_group(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
+    """Return *resources* by group, in order of first mention."""
+    groups: dict[str, list[ResourceType]] = {}
+    for each in resources:
+        groups.setdefault(each.group, []).append(each)
+    return groups
+
+
+def by_path(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
+    """Return *resources* by URL prefix of group and version, in order of first mention."""
+    paths: dict[str, list[ResourceType]] = {}
+    for each in resources:
+        paths.setdefault(each.path, []).append(each)
+    return paths
+
+
+def _key(resource: ResourceType) -> tuple[str, str, str]:
+    return resource.group, resource.version, resource.plural
+
+
+def collected(resources: Iterable[ResourceType]) -> list[ResourceType]:
+    """Return the kinds that the garbage collector must know: each stored object is of one."""
+    return [
+        each
+        for each in resources
+        if each.is_stored
+        and each.garbage_collected
+        and not each.is_view
+        and {"delete", "list", "watch"} <= set(each.verbs)
+    ]
+
+
+def swept(resources: Iterable[ResourceType]) -> list[ResourceType]:
+    """Return the kinds that a namespace is emptied of: each stored object in it is of one."""
+    return [
+        each
+        for each in resources
+        if each.is_stored
+        and each.namespaced
+        and not each.is_view
+        and {"deletecollection", "list"} <= set(each.verbs)
+    ]

@@ -1,0 +1,146 @@
+"""Rules that the schema says: defaults and enums, for kinds that need few others."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from berth import field_errors
+from berth.cluster.nulls import drop_nulls_under
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.schemas.types import Field, ListOf, MapOf, Schema, Type, object_of
+from berth.cluster.strategies import metadata, syntax
+from berth.cluster.strategies.metadata import AnyObject
+from berth.cluster.strategies.shape import judged
+from berth.field_errors import FieldError
+
+Default = Callable[[Object], None]
+Check = Callable[[Object], list[FieldError]]
+
+
+def _nothing(_obj: Object) -> None:
+    """No defaults beyond those of the schema."""
+
+
+def _anything(_obj: Object) -> list[FieldError]:
+    return []
+
+
+def of_schema(
+    schema: Schema,
+    *,
+    namespaced: bool,
+    default: Default = _nothing,
+    prepare: Callable[[Object, Object | None], None] | None = None,
+    check: Check = _anything,
+    generation: bool = False,
+    status: bool = False,
+    name: syntax.Rule = syntax.dns1123_subdomain,
+) -> Strategy:
+    """Return the strategy of a kind.
+
+    *default* fills in what the schema does not say, *check* judges the object after that. With
+    *generation* the server counts the changes of what is wanted; with *status* a new object has
+    one, empty.
+    """
+
+    def default_all(obj: Object) -> None:
+        drop_nulls_under(obj, *list(obj))
+        fill_defaults(schema, obj)
+        default(obj)
+
+    def prepare_all(new: Object, old: Object | None) -> None:
+        if generation:
+            changed = old is not None and _wanted(new) != _wanted(old)
+            metadata.set_generation(new, old, changed=changed)
+        if prepare is not None:
+            prepare(new, old)
+
+    def validate_metadata(new: AnyObject, old: AnyObject | None) -> list[FieldError]:
+        before = old.metadata if old else None
+        return metadata.validate(new.metadata, before, namespaced=namespaced, name=name)
+
+    judge_metadata = judged(AnyObject, validate_metadata)
+
+    def validate(new: Object, old: Object | None) -> list[FieldError]:
+        return [*judge_metadata(new, old), *unsupported(schema, new), *check(new)]
+
+    return Strategy(
+        default=default_all,
+        prepare=prepare_all,
+        validate=validate,
+        initial_status=lambda _obj: {} if status else None,
+    )
+
+
+def _wanted(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in ("metadata", "status")}
+
+
+def fill_defaults(schema: Schema, obj: Object) -> None:
+    """Give the missing fields of *obj*, and of what is in it, what the schema says."""
+    for name, field in _with_defaults(schema).items():
+        value = obj.get(name)
+        if field.default is not None and (value is None or (field.by_value and not value)):
+            obj[name] = field.default
+        elif value is not None:
+            for below, child in _objects_in(field.type, value):
+                fill_defaults(below, child)
+
+
+def unsupported(schema: Schema, obj: Object) -> list[FieldError]:
+    """Return the errors of values that are not among those that their fields may have."""
+    return list(_unsupported(schema, obj, ""))
+
+
+def _unsupported(schema: Schema, obj: Object, path: str) -> Iterator[FieldError]:
+    for name, field in _with_enums(schema).items():
+        value = obj.get(name)
+        here = f"{path}.{name}" if path else name
+        if field.enum:
+            if isinstance(value, str) and value and value not in field.enum:
+                yield field_errors.not_supported(here, value, field.enum)
+        elif value is not None:
+            for index, (below, child) in enumerate(_objects_in(field.type, value)):
+                place = f"{here}[{index}]" if isinstance(field.type, ListOf) else here
+                yield from _unsupported(below, child, place)
+
+
+@cache
+def _with_defaults(schema: Schema) -> dict[str, Field]:
+    """Return the fields of a type that have a default, or something in them has."""
+    return _leading_to(schema, lambda field: field.default is not None)
+
+
+@cache
+def _with_enums(schema: Schema) -> dict[str, Field]:
+    return _leading_to(schema, lambda field: bool(field.enum))
+
+
+def _leading_to(schema: Schema, wanted: Callable[[Field], bool]) -> dict[str, Field]:
+    return {
+        name: field
+        for name, field in schema.fields.items()
+        if wanted(field) or _leads_to(object_of(field.type), wanted, {schema})
+    }
+
+
+def _leads_to(schema: Schema | None, wanted: Callable[[Field], bool], seen: set[Schema]) -> bool:
+    if schema is None or schema in seen:
+        return False
+    seen.add(schema)
+    return any(
+        wanted(field) or _leads_to(object_of(field.type), wanted, seen)
+        for field in schema.fields.values()
+    )
+
+
+def _objects_in(each: Type, value: Any) -> Iterator[tuple[Schema, Object]]:
+    match each:
+        case Schema():
+            yield each, value
+        case ListOf(item):
+            for child in value:
+                yield from _objects_in(item, child)
+        case MapOf(item):
+            for child in value.values():
+                yield from _objects_in(item, child)

@@ -1,0 +1,60 @@
+"""DaemonSets: a pod on every node."""
+
+from berth.cluster.nulls import drop_nulls_under
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import metadata, workload
+from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.shape import Shape, judged, section, when_fit
+from berth.cluster.strategies.workload import WorkloadSpec
+from berth.field_errors import FieldError
+from berth.objects import pod_defaults
+
+
+class DaemonSet(Shape, frozen=True):
+    metadata: ObjectMeta | None = None
+    spec: WorkloadSpec | None = None
+
+
+def default(obj: Object) -> None:
+    drop_nulls_under(obj, "metadata", "spec")
+    _default(obj)
+
+
+@when_fit(DaemonSet)
+def _default(obj: Object) -> None:
+    spec = section(obj, "spec")
+    pod_defaults.default_template(section(spec, "template", "spec"))
+    section(spec, "template", "metadata")
+    strategy = section(spec, "updateStrategy")
+    strategy.setdefault("type", "RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = section(strategy, "rollingUpdate")
+        rolling.setdefault("maxUnavailable", 1)
+        rolling.setdefault("maxSurge", 0)
+    spec.setdefault("revisionHistoryLimit", 10)
+
+
+def prepare(new: Object, old: Object | None) -> None:
+    changed = old is not None and new.get("spec") != old.get("spec")
+    metadata.set_generation(new, old, changed=changed)
+
+
+def validate(new: DaemonSet, old: DaemonSet | None) -> list[FieldError]:
+    errors = metadata.validate(new.metadata, old.metadata if old else None)
+    before = old.spec if old else None
+    return errors + workload.validate_spec(new.spec or WorkloadSpec(), before, kind="daemonset")
+
+
+STATUS_COUNTS = (
+    "currentNumberScheduled",
+    "desiredNumberScheduled",
+    "numberMisscheduled",
+    "numberReady",
+)
+
+DAEMON_SET = Strategy(
+    default=default,
+    prepare=prepare,
+    validate=judged(DaemonSet, validate),
+    initial_status=lambda _obj: dict.fromkeys(STATUS_COUNTS, 0),
+)

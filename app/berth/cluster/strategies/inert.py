@@ -1,0 +1,110 @@
+"""Kinds that nothing acts on here: what the API server fills in when they are stored."""
+
+from berth.cluster.resources import Object
+from berth.cluster.strategies.shape import section
+from berth.objects import pod_defaults
+
+
+def default_webhooks(obj: Object) -> None:
+    """Of both kinds of webhook configuration."""
+    for hook in obj.get("webhooks") or ():
+        hook.setdefault("failurePolicy", "Fail")
+        hook.setdefault("matchPolicy", "Equivalent")
+        hook.setdefault("namespaceSelector", {})
+        hook.setdefault("objectSelector", {})
+        hook.setdefault("timeoutSeconds", 10)
+        _default_rules(hook.get("rules") or ())
+        service = (hook.get("clientConfig") or {}).get("service")
+        if service:
+            service.setdefault("port", 443)
+
+
+def default_mutating_webhooks(obj: Object) -> None:
+    default_webhooks(obj)
+    for hook in obj.get("webhooks") or ():
+        hook.setdefault("reinvocationPolicy", "Never")
+
+
+def default_admission_policy(obj: Object) -> None:
+    spec = section(obj, "spec")
+    spec.setdefault("failurePolicy", "Fail")
+    default_match_resources(section(spec, "matchConstraints"))
+
+
+def default_mutating_policy(obj: Object) -> None:
+    default_admission_policy(obj)
+    obj["spec"].setdefault("reinvocationPolicy", "Never")
+
+
+def default_policy_binding(obj: Object) -> None:
+    match = section(obj, "spec").get("matchResources")
+    if match:
+        default_match_resources(match)
+
+
+def default_match_resources(match: Object) -> None:
+    match.setdefault("matchPolicy", "Equivalent")
+    match.setdefault("namespaceSelector", {})
+    match.setdefault("objectSelector", {})
+    for key in ("resourceRules", "excludeResourceRules"):
+        _default_rules(match.get(key) or ())
+
+
+def _default_rules(rules: list[Object] | tuple[()]) -> None:
+    for rule in rules:
+        rule.setdefault("scope", "*")
+
+
+def default_custom_resource_definition(obj: Object) -> None:
+    spec = section(obj, "spec")
+    section(spec, "conversion").setdefault("strategy", "None")
+    names = section(spec, "names")
+    kind = names.get("kind") or ""
+    names.setdefault("singular", kind.lower())
+    names.setdefault("listKind", f"{kind}List")
+
+
+def default_endpoint_slice(obj: Object) -> None:
+    for port in obj.get("ports") or ():
+        port.setdefault("name", "")
+        port.setdefault("protocol", "TCP")
+
+
+def default_limit_range(obj: Object) -> None:
+    """A container's limit is what it gets when it asks for none, and so on downwards."""
+    for item in section(obj, "spec").get("limits") or ():
+        if item.get("type") != "Container":
+            continue
+        limits = {**(item.get("max") or {}), **(item.get("default") or {})}
+        if limits:
+            item["default"] = limits
+        requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
+        if requests:
+            item["defaultRequest"] = requests
+
+
+def default_pod_template(obj: Object) -> None:
+    pod_defaults.default_template(section(obj, "template", "spec"))
+    section(obj, "template", "metadata")
+
+
+def default_flow_schema(obj: Object) -> None:
+    spec = section(obj, "spec")
+    if not spec.get("matchingPrecedence"):
+        spec["matchingPrecedence"] = 1000
+
+
+def default_priority_level(obj: Object) -> None:
+    spec = section(obj, "spec")
+    if spec.get("type") != "Limited":
+        return
+    limited = section(spec, "limited")
+    limited.setdefault("nominalConcurrencyShares", 30)
+    limited.setdefault("lendablePercent", 0)
+    response = section(limited, "limitResponse")
+    response.setdefault("type", "Reject")
+    if response["type"] == "Queue":
+        queuing = section(response, "queuing")
+        for key, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
+            if not queuing.get(key):
+                queuing[key] = value
