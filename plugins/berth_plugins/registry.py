@@ -4,10 +4,10 @@ from typing import Final
 
 from berth.framework.interface import Plugin
 from berth_plugins.default_binder import DefaultBinder
-from berth_plugins.default_preemption import DefaultPreemption
+from berth_plugins.default_preemption.plugin import DefaultPreemption
 from berth_plugins.dynamic_resources.plugin import DynamicResources
 from berth_plugins.image_locality import ImageLocality
-from berth_plugins.inter_pod_affinity import InterPodAffinity
+from berth_plugins.inter_pod_affinity.plugin import InterPodAffinity
 from berth_plugins.node_affinity import NodeAffinity
 from berth_plugins.node_declared_features import NodeDeclaredFeatures
 from berth_plugins.node_name import NodeName

@@ -34,7 +34,7 @@ ExtenderPort: TypeAlias = HttpServer | SecureServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtenderPortSettings:
-    """Where to serve the extender port, and for whom."""
+    """Where to serve the extender port, and who may call it."""
 
     port: int
     """0: any free one."""
@@ -89,7 +89,7 @@ async def extender_port(
 ) -> AsyncIterator[ExtenderPort]:
     """Answer other schedulers by *service*, as *settings* say, until the end of the block."""
     application = extender_port_application(service, max_body_bytes=settings.max_body_bytes)
-    # A client of its own: whoever comes with a wrong token must not hold up the binds.
+    # A client of its own: requests with wrong tokens must not delay the binds.
     async with (
         api.client("reviews") as reviews,
         listening(settings, application, reviews=reviews, clock=clock) as server,

@@ -54,7 +54,7 @@ async def run_scheduler(
         if schedules and config.leader_election.leader_elect:
             # A client of its own, so that renewals do not wait with the binds for the rate limit.
             lease_client = await cleanup.enter_async_context(api.client("leader-election"))
-            lease_client.contact = client.contact  # a renewal tells the watches of the server
+            lease_client.contact = client.contact  # a renewal shows that the server is back
             elector = make_elector(
                 lease_client, config, registry=registry, clock=BootClock(), rng=rng
             )

@@ -23,7 +23,7 @@ from berth.main import SchedulerService
 from berth.terminal import in_loop, naming_port, port, program, say
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
-"""Modules that say what whoever changes a file or sends a signal waits for."""
+"""Modules whose lines answer a changed file or a signal; they are logged from info on."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
         "--exit-when-idle", action="store_true",
         help="stop when every pod has a node or cannot have one; the status is 0 if all pods were"
         " placed, else 1. Pods that a scheduling gate holds back do not count. Refused objects are"
-        " told, and change the status only if they are pods or make pods",
+        " reported, and change the status only if they are pods or make pods",
     )  # fmt: skip
     parser.add_argument("-v", type=int, default=0, help="4 and more: log debug messages")
     given = parser.parse_args(argv)

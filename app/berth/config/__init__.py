@@ -8,6 +8,6 @@ are handed in by name. Neighbours: ``berth.framework`` (which plugins implement 
 ``berth.main`` (loads the configuration and connects what it describes).
 
 Decision (2026-11): all problems of a file are reported together, with the args of
-NodeResourcesFit among them; because one run should be enough to mend a file; instead of
+NodeResourcesFit among them; because one run should be enough to correct a file; instead of
 kube-scheduler's two stages, where those args fail only when the plugin is built (spec §1.4).
 """

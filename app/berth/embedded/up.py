@@ -56,7 +56,7 @@ class Up:
     """One run of ``berth up``, on *cluster*. *say* prints a line for people.
 
     *plugins* are those that *config* may enable; the in-tree ones by default. *schedule* runs the
-    scheduler until it is cancelled; whoever has files to read again meanwhile does so there.
+    scheduler until it is cancelled, and reloads files meanwhile.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ import pytest
 from berth.framework.events import ActionType, EventResource, QueueingHint
 from berth.objects.node import Node
 from berth.objects.pod import Affinity, Pod
-from berth_plugins.inter_pod_affinity import after_node_change
+from berth_plugins.inter_pod_affinity.plugin import after_node_change
 from tests.builders import (
     ZONE,
     node,
@@ -15,7 +15,7 @@ from tests.builders import (
     pod_term,
     selector,
 )
-from tests.plugins.affinity_judging import plugin
+from tests.plugins.inter_pod_affinity.affinity_judging import plugin
 
 WEB, DB, BOTH = {"app": "web"}, {"tier": "db"}, {"app": "web", "tier": "db"}
 LIKES_BOTH = pod_affinity(required=[pod_term(WEB), pod_term(DB)])

@@ -12,7 +12,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.objects.pod import Affinity, Pod
-from berth_plugins.inter_pod_affinity import (
+from berth_plugins.inter_pod_affinity.plugin import (
     AFFINITY,
     ANTI_AFFINITY,
     EXISTING_ANTI_AFFINITY,
@@ -31,7 +31,7 @@ from tests.builders import (
     pod_term,
     selector,
 )
-from tests.plugins.affinity_judging import plugin, raw_scores, verdicts
+from tests.plugins.inter_pod_affinity.affinity_judging import plugin, raw_scores, verdicts
 from tests.plugins.judging import table
 
 NODES = (node("a1", zone="a"), node("a2", zone="a"), node("b1", zone="b"), node("nowhere"))

@@ -16,7 +16,6 @@ from berth.framework.affinity_terms import (
     terms_of,
 )
 from berth.framework.cycle_state import CycleState
-from berth.framework.domain_counts import DomainCounts
 from berth.framework.events import (
     ActionType,
     ClusterEvent,
@@ -46,6 +45,7 @@ from berth.framework.verdict import Mask, Rejection, Rows, Verdict
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.selectors import Selector
+from berth_plugins.inter_pod_affinity.domain_counts import DomainCounts
 
 AFFINITY: Final = Status.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY: Final = Status.unschedulable("node(s) didn't match pod anti-affinity rules")

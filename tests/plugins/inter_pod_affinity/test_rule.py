@@ -11,7 +11,7 @@ from berth.framework.status import SKIP
 from berth.objects.meta import LabelSelector
 from berth.objects.node import Node
 from berth.objects.pod import Affinity, Pod, PodAffinityTerm
-from berth_plugins.inter_pod_affinity import InterPodAffinityArgs, stretched
+from berth_plugins.inter_pod_affinity.plugin import InterPodAffinityArgs, stretched
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -24,7 +24,7 @@ from tests.builders import (
     pod_term,
     selector,
 )
-from tests.plugins.affinity_judging import Rule, plugin, raw_scores, verdicts
+from tests.plugins.inter_pod_affinity.affinity_judging import Rule, plugin, raw_scores, verdicts
 from tests.plugins.judging import table
 
 NAMESPACES = {"a": {"team": "x"}, "b": {"team": "y"}, "c": {}}

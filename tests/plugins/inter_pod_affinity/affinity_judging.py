@@ -12,7 +12,7 @@ from berth.framework.status import SKIP, Status
 from berth.objects.meta import LabelSelector
 from berth.objects.node import Node
 from berth.objects.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
-from berth_plugins.inter_pod_affinity import (
+from berth_plugins.inter_pod_affinity.plugin import (
     AFFINITY,
     ANTI_AFFINITY,
     EXISTING_ANTI_AFFINITY,
