@@ -45,6 +45,7 @@ from berth.queue.heap import SortKey
 from berth.queue.scheduling_queue import LEFTOVERS_PERIOD
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.binding import Binding
+from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.preemption import PendingPreemption
 from berth.scheduler.schedule_pod import Select
 
@@ -242,12 +243,22 @@ class SimulatedCluster:
             await self.core.preemptions.prepare_candidate(preemption, self.core.queue)
             self._note_victims(preemption)
             return True
-        if (bindings := await self.core.schedule_next()) is not None:
-            self._note_attempts()
-            for binding in bindings:
-                await self._bind(binding)
+        if await self.schedule_next() is not None:
             return True
         return await self.core.step()
+
+    async def schedule_next(self) -> Sequence[DecisionRecord] | None:
+        """Make the next attempt and bind who got a node; return what was decided.
+
+        Several decisions for a gang; None if no pod is ready.
+        """
+        bindings = await self.core.schedule_next()
+        if bindings is None:
+            return None
+        records = self._new_records()
+        for binding in bindings:
+            await self._bind(binding)
+        return records
 
     async def _bind(self, binding: Binding) -> None:
         run = self.core.scheduler.binding_cycle.run(binding)
@@ -258,15 +269,18 @@ class SimulatedCluster:
         self._on_permit[task] = binding.waiting
         await _turns()
 
-    def _note_attempts(self) -> None:
+    def _new_records(self) -> Sequence[DecisionRecord]:
+        """Take note of the attempt that was just made, and return its decisions."""
         decisions = self.core.scheduler.decisions
         new = decisions.made - self._decisions_seen
         self._decisions_seen = decisions.made
         if self.api.changes != self._changes_seen:
             self._changes_seen, self._attempts = self.api.changes, 0
         self._attempts += 1
-        for record in decisions.last(new):
+        records = decisions.last(new)
+        for record in records:
             self._tried[record.uid] = self.api.changes
+        return records
 
     def _note_victims(self, preemption: PendingPreemption) -> None:
         self.victims += (
