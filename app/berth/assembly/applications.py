@@ -8,9 +8,9 @@ from typing import Final
 from fastapi import APIRouter, FastAPI
 
 from berth.assembly import simulation_worker
+from berth.assembly.scheduler_service import SchedulerService
 from berth.explain.explainer import Explainer
 from berth.log import set_verbosity
-from berth.main import SchedulerService
 from berth.metrics.recorders import ExtenderServerMetrics
 from berth.server.application import Application
 from berth.server.extender.application import extender_application

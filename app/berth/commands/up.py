@@ -10,6 +10,7 @@ from typing import Final
 from berth import log
 from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
+from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import RealClock
 from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
 from berth.flags import configuration
@@ -19,7 +20,6 @@ from berth.flags.embedded_cluster import (
     embedded_cluster,
     node_template,
 )
-from berth.main import SchedulerService
 from berth.terminal import in_loop, naming_port, port, program, say
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
