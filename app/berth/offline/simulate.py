@@ -19,7 +19,7 @@ from berth.profile.build import Registry, build_profiles
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.gang import Member, schedule_gang
-from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable, refused
+from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable, refused_placement
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.reservation import Reservation, assume, reserve
 from berth.scheduler.schedule_pod import Select, evaluate_pod, smallest_name
@@ -170,7 +170,7 @@ class Simulation:
                 raise ScenarioError(f"pod {pod.key}: metadata.uid: {error.message}")
             status = reserve(pod, cycle.profile, cycle.state, undo)
             if status is not None:
-                return replace(member, outcome=refused(placed, status))
+                return replace(member, outcome=refused_placement(placed, status))
             self._cluster.end_nomination(pod)
             kept = undo.pop_all()
         kept.callback(self._cluster.nominate, pod)
