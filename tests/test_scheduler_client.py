@@ -73,14 +73,14 @@ def status(code: int, message: str) -> httpx.Response:
         pytest.param(httpx.Response(404, json={"detail": "no such pod"}), "no such pod", id="404"),
         pytest.param(
             status(401, "Unauthorized"),
-            f"{URL} does not know who asks (401): name a kubeconfig whose user it knows, with"
-            " --kubeconfig or $KUBECONFIG",
+            f"{URL} does not accept these credentials (401): name a kubeconfig that it accepts,"
+            " with --kubeconfig or $KUBECONFIG",
             id="401: what to do",
         ),
         pytest.param(
             status(403, 'forbidden: User "u" cannot get path "/explain/pods/a/b"'),
-            f'{URL}: forbidden: User "u" cannot get path "/explain/pods/a/b" (403); it takes a'
-            " ClusterRole with nonResourceURLs: [/explain/pods/a/b]",
+            f'{URL}: forbidden: User "u" cannot get path "/explain/pods/a/b" (403); a'
+            " ClusterRole is needed with nonResourceURLs: [/explain/pods/a/b]",
             id="403: what to do",
         ),
         pytest.param(status(500, "on fire"), "on fire", id="a Status"),
@@ -115,7 +115,8 @@ def test_refusals(response: httpx.Response, why: str) -> None:
         pytest.param("refused", "refused", id="nobody there"),
         pytest.param(
             "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate",
-            "--certificate-authority may vouch for it, --insecure-skip-tls-verify trusts anybody",
+            "name its CA with --kubeconfig or --certificate-authority, or use"
+            " --insecure-skip-tls-verify",
             id="a certificate nobody vouches for",
         ),
         pytest.param(

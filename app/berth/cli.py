@@ -18,9 +18,9 @@ COMMANDS: Final = {
     "cluster": "start an embedded cluster only, without nodes and scheduler",
     "kubelets": "give hollow nodes to any API server",
     "extender": "answer other schedulers as their extender",
-    "explain": "tell why a pod is pending, or why it is where it is",
+    "explain": "explain why a pod is pending, or why it runs where it does",
     "plugin": "begin a plugin of your own, list those there are",
-    "simulate": "tell what would be: more pods, other nodes, another configuration",
+    "simulate": "answer what-if questions: more pods, other nodes, another configuration",
     "health": "ask a process whether it is ready, for health checks of containers",
     "bench": "measure what decisions cost on this machine",
     "version": "print the version",
@@ -33,7 +33,10 @@ HELP: Final = ("-h", "--help")
 def usage() -> str:
     what = "\n".join(f"  {command:<10}{does}" for command, does in COMMANDS.items())
     name = program()
-    hint = f"`{name} COMMAND --help` tells the flags of a command, `{name} --version` the version."
+    hint = (
+        f"`{name} COMMAND --help` lists the flags of a command, `{name} --version` prints the"
+        " version."
+    )
     return f"usage: {name} COMMAND [flags]\n\n{what}\n\n{hint}"
 
 
@@ -59,14 +62,14 @@ def run(argv: Sequence[str]) -> int:
         return _complain(f"{program(name)}: {exc}", status=1)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
 
 
 def _unknown(name: str) -> str:
-    """Say that *name* is no command; with the one that was meant, if that can be told."""
+    """Say that *name* is not a command; with the command that was probably meant."""
     near = get_close_matches(name, COMMANDS, n=1)
     help_ = f"did you mean `{program(near[0])}`?" if near else usage()
     return f"{program()}: {name!r} is not a command\n\n{help_}"

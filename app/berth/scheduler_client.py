@@ -25,7 +25,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class AskError(UserError):
-    """There is no answer; the message says why, whom was asked, and what may help."""
+    """There is no answer; the message says why, which URL was asked, and what may help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class RunningScheduler:
 
     url: str
     authorization: str = ""
-    """The header of that name, ``Bearer ...``; told over TLS, or to this machine, only."""
+    """The header of that name, ``Bearer ...``; sent over TLS or to this machine only."""
     tls: ssl.SSLContext | bool = True
-    """Whom to trust, and which certificate to show; True: whom this system trusts."""
+    """Which CAs to trust, and which certificate to show; True: those of this system."""
     transport: httpx.BaseTransport | None = None
     """In place of a connection."""
 
@@ -84,19 +84,19 @@ class RunningScheduler:
         match response.status_code:
             case httpx.codes.UNAUTHORIZED:
                 return (
-                    f"{self.url} does not know who asks (401): name a kubeconfig whose user it"
-                    " knows, with --kubeconfig or $KUBECONFIG"
+                    f"{self.url} does not accept these credentials (401): name a kubeconfig that it"
+                    " accepts, with --kubeconfig or $KUBECONFIG"
                 )
             case httpx.codes.FORBIDDEN:
                 return (
-                    f"{self.url}: {why or 'forbidden'} (403); it takes a ClusterRole with"
+                    f"{self.url}: {why or 'forbidden'} (403); a ClusterRole is needed with"
                     f" nonResourceURLs: [{path}]"
                 )
         return why or f"{self.url} answers {response.status_code}, but not as berth does"
 
 
 def ask_about_pod(scheduler: RunningScheduler, key: str, *, nodes: str) -> Explanation:
-    """Return what *scheduler* tells of the pod ``namespace/name``.
+    """Return what *scheduler* says about the pod ``namespace/name``.
 
     *nodes*: about how many nodes, or ``all``. Raises AskError.
     """
@@ -107,14 +107,14 @@ def ask_about_pod(scheduler: RunningScheduler, key: str, *, nodes: str) -> Expla
 def ask_about_workload(
     scheduler: RunningScheduler, namespace: str, workload: Workload, *, nodes: str
 ) -> WorkloadExplanation:
-    """Return what *scheduler* tells of the pending pods of *workload*; otherwise the same."""
+    """Return what *scheduler* says about the pending pods of *workload*; otherwise the same."""
     params = {"workload": str(workload), "nodes": nodes}
     path = f"/explain/pods/{quote(namespace, safe='')}"
     return scheduler.ask("GET", path, WorkloadExplanation, params=params)
 
 
 def ask_to_simulate(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:
-    """Return what would be, on the cluster as *scheduler* sees it; AskError if it does not tell."""
+    """Simulate *question* on the cluster as *scheduler* sees it. Raises AskError."""
     return scheduler.ask("POST", "/simulate", Answer, body=question, timeout=SIMULATE_SECONDS)
 
 
@@ -139,8 +139,8 @@ def _problem(problem: Any) -> str:
 def _help(error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return (
-            "; a --kubeconfig or --certificate-authority may vouch for it,"
-            " --insecure-skip-tls-verify trusts anybody"
+            "; name its CA with --kubeconfig or --certificate-authority, or use"
+            " --insecure-skip-tls-verify"
         )
     if "WRONG_VERSION_NUMBER" in str(error):
         return "; perhaps it speaks plain HTTP"

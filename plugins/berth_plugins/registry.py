@@ -4,7 +4,7 @@ from typing import Final
 
 from berth.framework.interface import Plugin
 from berth_plugins.default_binder import DefaultBinder
-from berth_plugins.default_preemption import DefaultPreemption
+from berth_plugins.default_preemption.plugin import DefaultPreemption
 from berth_plugins.dynamic_resources.plugin import DynamicResources
 from berth_plugins.image_locality import ImageLocality
 from berth_plugins.inter_pod_affinity.plugin import InterPodAffinity

@@ -76,7 +76,7 @@ def test_recorded_scenarios_as_tables(recorded: Path, capsys: pytest.CaptureFixt
     printed = capsys.readouterr().out
     assert printed.startswith(TABLES), printed
     assert printed.endswith(
-        "\nscenario  many\ncannot be judged: a sequence of pods; explain takes one pod\n"
+        "\nscenario  many\nnot supported: a sequence of pods; explain takes one pod\n"
     )
 
 
@@ -113,7 +113,7 @@ def test_one_scenario_by_its_id(recorded: Path, capsys: pytest.CaptureFixture[st
             ["shop/p", "-n", "x"], "shop/p is in namespace shop, -n says x", id="two namespaces"
         ),
         pytest.param(
-            ["-f", "IN", "--pod", "deploy/x"], "only a pod can be told about", id="snapshot"
+            ["-f", "IN", "--pod", "deploy/x"], "a snapshot explains pods only", id="snapshot"
         ),
     ],
 )

@@ -111,7 +111,7 @@ async def test_another_certificate_has_to_be_trusted_expressly(
 
     async with serving(pair) as url:
         assert await explain(url) == 2
-        assert "--certificate-authority may vouch for it" in capsys.readouterr().err
+        assert "name its CA with --kubeconfig or --certificate-authority" in capsys.readouterr().err
         assert await explain(url, "--certificate-authority", str(authority)) == 0
         assert await explain(url, "--insecure-skip-tls-verify") == 0
 
@@ -123,7 +123,7 @@ async def test_without_a_token_it_is_told_what_to_do(
     async with serving(pair) as url:
         assert await explain(url, "--insecure-skip-tls-verify") == 2
 
-    assert "name a kubeconfig whose user it knows" in capsys.readouterr().err
+    assert "name a kubeconfig that it accepts" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

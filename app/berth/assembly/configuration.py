@@ -29,7 +29,7 @@ class ConfigurationSource:
     preset: str | None = None
     """The name of a configuration of :mod:`berth.config.presets`, where there is no file."""
     adjust: Adjust = as_is
-    """Applies flags, before validation: they may mend a file."""
+    """Applies flags, before validation: a flag may correct what is wrong in a file."""
 
     def load(self, text: bytes | None = None) -> Loaded:
         """Read the configuration, and import the plugins; *text* is the file's if already read.
@@ -54,7 +54,7 @@ class ConfigurationSource:
                 adjust=self.adjust,
             )
         plugins.check_args(config, source=self.file)
-        # The profiles are made much later, when nobody knows any more where they came from.
+        # The profiles are made much later, when it is no longer known where they came from.
         check_profiles(config, plugins.registry, source=source)
         return config, plugins
 

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from berth.assembly.api_connection import ApiConnection
 from berth.assembly.applications import extender_port_application
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api import Api
 from berth.clock import Clock
 from berth.config.options import (
@@ -20,7 +21,6 @@ from berth.config.options import (
 )
 from berth.errors import UserError
 from berth.http_server import HttpServer
-from berth.main import SchedulerService
 from berth.same_machine import SameMachine
 from berth.server.access.secure_serving import SecureServer, with_delegated_access
 from berth.server.extender.access import ExtenderAccess
@@ -34,7 +34,7 @@ ExtenderPort: TypeAlias = HttpServer | SecureServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtenderPortSettings:
-    """Where to serve the extender port, and for whom."""
+    """Where to serve the extender port, and who may call it."""
 
     port: int
     """0: any free one."""
@@ -89,7 +89,7 @@ async def extender_port(
 ) -> AsyncIterator[ExtenderPort]:
     """Answer other schedulers by *service*, as *settings* say, until the end of the block."""
     application = extender_port_application(service, max_body_bytes=settings.max_body_bytes)
-    # A client of its own: whoever comes with a wrong token must not hold up the binds.
+    # A client of its own: requests with wrong tokens must not delay the binds.
     async with (
         api.client("reviews") as reviews,
         listening(settings, application, reviews=reviews, clock=clock) as server,

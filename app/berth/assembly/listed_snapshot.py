@@ -45,7 +45,7 @@ async def snapshot_of(client: Api, *, time: str) -> Snapshot:
 
 
 async def _daemon_sets(client: Api) -> Sequence[Mapping[str, Any]]:
-    """List the DaemonSets; none if we may not, for their pods tell most of them."""
+    """List the DaemonSets; none if that is forbidden: their pods say most about them."""
     path = DAEMON_SETS_PATH
     try:
         return decode(await client.request("GET", path), source=path).daemon_sets

@@ -47,7 +47,7 @@ Authorization = Callable[[], Awaitable[str]]
 
 
 async def anonymous() -> str:
-    """Be nobody: for servers that ask no questions, and when a client certificate answers them."""
+    """Send no Authorization header: for servers that need none, or a client certificate instead."""
     return ""
 
 
@@ -70,7 +70,7 @@ class LineBuffer:
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Turn aiohttp's errors into ours, so that nobody else imports it."""
+    """Turn aiohttp's errors into ours, so that no other module imports it."""
     try:
         yield
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as exc:
@@ -133,7 +133,7 @@ class ApiClient:
         self.observer: RequestObserver = NOBODY
         """Who looks on. To be set before :meth:`fenced` makes another client like this one."""
         self.contact = Contact(clock)
-        """What requests tell of the server. To be set before :meth:`fenced`, if it is shared."""
+        """Whether the server answers. To be set before :meth:`fenced`, if it is shared."""
         self._host = urlsplit(url).netloc.rpartition("@")[2]
         self._session = session
         self._clock = clock

@@ -60,8 +60,8 @@ async def connect(
     """Return a client for the API server that is meant; nothing is sent to it yet.
 
     *kubeconfig* is a file, or several joined like ``$KUBECONFIG``; *context* picks another than its
-    current one; *master* overrides its server. Without a kubeconfig, *master* is spoken to
-    anonymously, and without either we must be running in a pod. Raises ConnectError.
+    current one; *master* overrides its server. Without a kubeconfig, requests to *master* are
+    anonymous, and without either we must be running in a pod. Raises ConnectError.
     """
     clock = RealClock()
     endpoint = await find(kubeconfig=kubeconfig, context=context, master=master, clock=clock)
@@ -195,7 +195,7 @@ def endpoint_of(configuration: "Configuration", authorization: Authorization) ->
 
 
 def tls_context(configuration: "Configuration") -> ssl.SSLContext:
-    """Return whom to trust and which certificate to show."""
+    """Return the context with the CAs to trust and the certificate to show."""
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)

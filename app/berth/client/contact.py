@@ -1,7 +1,7 @@
 """Whether the API server answers, as all who ask it see together.
 
-After an outage whoever asks next finds out that it is over: the leader that renews its lease, or
-one of twenty watches. The others sit in long pauses by then, and are told.
+After an outage the next request finds out that it is over: the renewal of a lease, or one of twenty
+watches. The others are in long pauses by then, and are woken.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ QUIET: Final = 5.0
 """Seconds without an answer that make an outage of requests that failed.
 
 While the server answers others, what fails must not be tried again at each of their answers. In a
-shorter outage nobody comes to pauses that are much longer.
+shorter outage no pause gets much longer.
 """
 
 
 class Contact:
-    """Told of every request; tells when the server is back. Shared by all clients of a process."""
+    """Sees every request, and wakes waiters when the server is back. Shared by all clients."""
 
     def __init__(self, clock: Clock) -> None:
         self.recoveries = 0

@@ -29,7 +29,7 @@ class TokenBucket:
         return max(-self._tokens / self._qps, 0.0)
 
     async def take(self) -> None:
-        """Return when a request may leave. ``waits`` and ``waited_seconds`` tell who was held."""
+        """Return when a request may leave. ``waits`` and ``waited_seconds`` count the delays."""
         delay = self.reserve()
         if delay > 0:
             self.waits += 1

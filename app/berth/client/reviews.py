@@ -16,7 +16,7 @@ TIMEOUT: Final = 10.0
 
 
 class User(msgspec.Struct, frozen=True):
-    """Somebody who sent a request, as ``authentication.k8s.io`` tells of them."""
+    """The user of a request, as UserInfo of ``authentication.k8s.io``."""
 
     username: str = ""
     uid: str = ""
@@ -47,7 +47,7 @@ class ReviewError(Exception):
 
 
 async def review_token(api: Api, token: str) -> User | None:
-    """Return whose *token* it is, None when nobody's. Raises ApiError and ReviewError."""
+    """Return the user of *token*, None when it is not valid. Raises ApiError and ReviewError."""
     answer = await _create(
         api, TOKEN_REVIEWS, "authentication.k8s.io/v1", "TokenReview", {"token": token}
     )

@@ -33,7 +33,7 @@ PIPE_WIDTH = 200
 
 
 class ExplainError(UserError):
-    """What was asked for cannot be told; the message says why."""
+    """There is no answer; the message says why."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
     if given.pod_there is not None:
         namespace, asked = _asked(parser, given.pod_there, given.namespace)
         if not isinstance(asked, str):
-            parser.error(f"--pod {given.pod_there}: of a snapshot, only a pod can be told about")
+            parser.error(f"--pod {given.pod_there}: a snapshot explains pods only, not workloads")
         snapshot, limit = load(given.source), _limit(given)
         registry = known_plugins(given).registry
         with _placed(str(given.source)):
@@ -97,19 +97,19 @@ def _parser() -> argparse.ArgumentParser:
         help="scenarios as JSON lines, or with --pod a snapshot; .gz too",
     )  # fmt: skip
     parser.add_argument(
-        "--pod", dest="pod_there", metavar="[NAMESPACE/]POD", help="tell of this pod of a snapshot"
+        "--pod", dest="pod_there", metavar="[NAMESPACE/]POD", help="explain this pod of a snapshot"
     )
     parser.add_argument(
         "-o", dest="target", type=Path, metavar="OUT",
         help="where the decisions on all scenarios go, a JSON line each",
     )  # fmt: skip
-    parser.add_argument("--id", help="tell of this scenario only")
+    parser.add_argument("--id", help="explain this scenario only")
     parser.add_argument(
         "--output", choices=["table", "json"], help="how to print; a table by default"
     )
     parser.add_argument(
         "--nodes", type=_number_or_all, default=str(NODES_TOLD), metavar="N|all",
-        help="how many nodes to tell about, the best first; default %(default)s",
+        help="how many nodes to show, the best first; default %(default)s",
     )  # fmt: skip
     return parser
 
@@ -182,18 +182,18 @@ def _tell_recorded(given: argparse.Namespace, *, as_json: bool) -> None:
             if given.id is not None and identity != given.id:
                 continue
             with _placed(where):
-                told = reasons(scenario, registry, limit=limit)
+                found = reasons(scenario, registry, limit=limit)
             if as_json:
-                answer = {"unsupported": told} if isinstance(told, str) else _plain(told)
+                answer = {"unsupported": found} if isinstance(found, str) else _plain(found)
                 say_json(json.dumps({"id": identity, **answer}, ensure_ascii=False))
             else:
                 if count:
                     say("")
                 say(f"scenario  {identity}")
-                if isinstance(told, str):
-                    say(f"cannot be judged: {told}")
+                if isinstance(found, str):
+                    say(f"not supported: {found}")
                 else:
-                    _print(told)
+                    _print(found)
             count += 1
     if given.id is not None and not count:
         raise ExplainError(f"{given.source}: no scenario has id {given.id!r}")

@@ -18,7 +18,7 @@ def main(argv: Sequence[str]) -> int:
         " /extender/VERB by the first profile of the configuration, at /extender/PROFILE/VERB by"
         " that schedulerName's. The configuration is read again when its file changes, and on"
         " SIGHUP. Nothing is scheduled and no leader is elected; of several replicas, each knows"
-        " what another has bound once its watches tell.",
+        " what another has bound once its watches show it.",
     )
     parser.add_argument(
         "--config", default="", metavar="FILE", help="A KubeSchedulerConfiguration."

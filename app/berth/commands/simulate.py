@@ -87,7 +87,9 @@ def _parser() -> argparse.ArgumentParser:
         "--certificate-authority", metavar="FILE", help="trust the --server by it, too"
     )
     where.add_argument(
-        "--insecure-skip-tls-verify", action="store_true", help="trust whoever answers"
+        "--insecure-skip-tls-verify",
+        action="store_true",
+        help="do not verify the server's certificate",
     )
     add_plugin_flags(parser)
     ask = parser.add_argument_group("what if")

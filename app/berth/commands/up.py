@@ -10,6 +10,7 @@ from typing import Final
 from berth import log
 from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
+from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import RealClock
 from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
 from berth.flags import configuration
@@ -19,11 +20,10 @@ from berth.flags.embedded_cluster import (
     embedded_cluster,
     node_template,
 )
-from berth.main import SchedulerService
 from berth.terminal import in_loop, naming_port, port, program, say
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
-"""Modules that say what whoever changes a file or sends a signal waits for."""
+"""Modules whose lines answer a changed file or a signal; they are logged from info on."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
         "--exit-when-idle", action="store_true",
         help="stop when every pod has a node or cannot have one; the status is 0 if all pods were"
         " placed, else 1. Pods that a scheduling gate holds back do not count. Refused objects are"
-        " told, and change the status only if they are pods or make pods",
+        " reported, and change the status only if they are pods or make pods",
     )  # fmt: skip
     parser.add_argument("-v", type=int, default=0, help="4 and more: log debug messages")
     given = parser.parse_args(argv)

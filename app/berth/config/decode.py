@@ -41,7 +41,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 MOST_VALUES: Final = 100_000
 """In a YAML document, each as often as aliases and merges repeat it."""
 MOST_DUPLICATES: Final = 100
-"""Duplicate fields that are told of."""
+"""Duplicate fields that are reported."""
 
 
 class _Loader(yaml.SafeLoader):

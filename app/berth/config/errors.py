@@ -48,7 +48,7 @@ def forbidden(path: str, detail: str) -> str:
 
 
 def unknown_field(path: str) -> str:
-    """Say that nobody reads the field at *path*."""
+    """Say that there is no field *path*."""
     return f'strict decoding error: unknown field "{path}"'
 
 

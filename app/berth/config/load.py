@@ -45,7 +45,7 @@ def load(
     *aliases* are the names of plugins by what the text may call them: ``module:Class``.
 
     Raises ConfigError with all problems of the text, or, when fields have wrong types, with all
-    of that kind: nothing more can be said until they are mended.
+    of that kind: nothing more can be checked until they are corrected.
     """
     document = decode.document(text, source=source)
     replace_references(document.value, aliases)

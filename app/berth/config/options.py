@@ -2,7 +2,7 @@
 """The flags of kube-scheduler 1.36 (spec §7.2): one field per flag, spelled with underscores.
 
 They are grouped as in kube-scheduler, so that each part of the process gets the options that are
-for it. A field's type and default are the flag's; what a flag does is up to whoever reads it.
+for it. A field's type and default are the flag's; what a flag does is up to its reader.
 """
 
 from collections.abc import Mapping
@@ -104,7 +104,8 @@ class DelegatingAuthenticationOptions:
         default=False, text="Do not look up the cluster's client CAs."
     )
     authentication_tolerate_lookup_failure: bool = _flag(
-        default=True, text="Serve even if that look-up fails; then nobody is known by certificate."
+        default=True,
+        text="Serve even if that lookup fails; then no client certificate is accepted.",
     )
     client_ca_file: str = _flag("", "Who signs the certificates of clients.")
     requestheader_client_ca_file: str = _flag("", "Who signs the certificates of proxies.")
@@ -160,7 +161,7 @@ class MetricsOptions:
     )
     disabled_metrics: tuple[str, ...] = _flag((), "Metrics to leave out.")
     allow_metric_labels: tuple[str, ...] = _flag(
-        (), "metric,label=values: the label values to tell apart.", whole=True
+        (), "metric,label=values: the label values to keep; others become unexpected.", whole=True
     )
     allow_metric_labels_manifest: str = _flag("", "A file with the same.")
 

@@ -59,7 +59,7 @@ def _merge_set(custom: PluginSet, default: PluginSet) -> PluginSet:
 def expand(plugins: Plugins, implements: Implements, *, path: str = "plugins") -> Expanded:
     """Resolve the merged *plugins* of one profile into what runs at each extension point.
 
-    Raises ConfigError, about the fields below *path*, for names that nobody has, plugins enabled
+    Raises ConfigError, about the fields below *path*, for unknown names, plugins enabled
     where they do nothing or twice, and unless there are exactly one QueueSort plugin, at least one
     Bind plugin and at most one PlacementGenerate plugin.
     """

@@ -124,7 +124,7 @@ def _profiles(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[str]:
 def _plugins(path: str, profile: KubeSchedulerProfile) -> Iterator[str]:
     for point, plugin_set in profile.plugins.sets().items():
         if point == "multiPoint":
-            continue  # as kube-scheduler; there a removed plugin is just one that nobody has
+            continue  # as kube-scheduler; there a removed plugin is just an unknown one
         for i, entry in enumerate(plugin_set.enabled):
             if entry.name in REMOVED_PLUGINS:
                 where = join(path, "plugins", point, "enabled", i)

@@ -35,7 +35,7 @@ from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Binding, Bindings
 from berth.scheduler.binding_cycle import BindingCycle
 from berth.scheduler.decisions import Decisions
-from berth.scheduler.event_handlers import EventTimer, event_handlers
+from berth.scheduler.event_handlers import EventTimer, all_event_handlers
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.preemption import Preemptions
@@ -133,7 +133,7 @@ class SchedulerCore:
             observers=self.live.observers,
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
         )
-        self.handlers = event_handlers(
+        self.handlers = all_event_handlers(
             outside.listers,
             queue=self.queue,
             cache=self.cache,
@@ -153,7 +153,7 @@ class SchedulerCore:
             clock=clock,
         )
         select = options.select(self.cache.table) if options.select else outside.rng.ties.choice
-        sampling = Sampling(extenders_decide=outside.extenders.decide)
+        self.sampling = sampling = Sampling(extenders_decide=outside.extenders.decide)
         self.scheduler = Scheduler(
             profiles=profiles,
             queue=self.queue,

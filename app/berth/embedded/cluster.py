@@ -61,10 +61,10 @@ class EmbeddedCluster:
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 
-        With *insecure* it is plain HTTP, and whoever reaches it may do everything.
+        With *insecure* it is plain HTTP, and anyone who can reach it may do everything.
 
         Else it is HTTPS with a certificate of its own, and requests need a token and the right to
-        what they want. *tokens* are those that are good from the start; *observer* is told of
+        what they want. *tokens* are those that are good from the start; *observer* gets
         every decision about a request.
         """
         self._clock = clock
@@ -99,7 +99,7 @@ class EmbeddedCluster:
     ) -> ApiClient:
         """Return a client of this cluster, without rate limit.
 
-        It is *user*, with a token made for it, or whoever has *token*.
+        It is *user*, with a token made for it, or the user of *token*.
         """
         endpoint = Endpoint(self.url)
         if self.certificate is not None:

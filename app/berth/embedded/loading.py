@@ -29,7 +29,7 @@ class Refused:
     workloads: int = 0
     """Those of :data:`WORKLOADS` among them: their pods are missing."""
     files: int = 0
-    """Files that could not be read to the end: nobody knows what is missing."""
+    """Files that could not be read to the end: it is not known what is missing."""
 
     @property
     def lacks_pods(self) -> bool:

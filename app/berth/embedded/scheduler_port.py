@@ -27,7 +27,7 @@ async def scheduler_port(
 ) -> AsyncIterator[HttpServer]:
     """Serve *application* on loopback until the end of the block, on any port if *port* is taken.
 
-    It has the certificate of *cluster*, whose rules decide who may use it: one kubeconfig is good
+    It has the certificate of *cluster*, whose RBAC decides who may use it: one kubeconfig works
     for both. The server has to be run in the block.
     """
     reviews = await cluster.connect("berth-reviews", user=SCHEDULER)

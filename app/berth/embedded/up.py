@@ -12,6 +12,7 @@ from typing import Final
 
 from berth.addresses import UP_PORT
 from berth.assembly.applications import scheduler_application
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
@@ -26,7 +27,6 @@ from berth.embedded.progress import Observer, Progress
 from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
 from berth.embedded.verify import Verification, verify
-from berth.main import SchedulerService
 from berth.plugin_sources import KnownPlugins
 from berth.queue.sub_queues import SubQueue
 from berth.tasks import forever
@@ -56,7 +56,7 @@ class Up:
     """One run of ``berth up``, on *cluster*. *say* prints a line for people.
 
     *plugins* are those that *config* may enable; the in-tree ones by default. *schedule* runs the
-    scheduler until it is cancelled; whoever has files to read again meanwhile does so there.
+    scheduler until it is cancelled, and reloads files meanwhile.
     """
 
     def __init__(

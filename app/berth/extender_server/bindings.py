@@ -25,7 +25,7 @@ from berth.queue.scheduling_queue import SchedulingQueue
 log = logging.getLogger(__name__)
 
 CONFIRMED_WITHIN: Final = 30.0
-"""Seconds after which a bound pod that no watch has told of is looked up."""
+"""Seconds after which a bound pod that no watch has shown is looked up."""
 LOOK_EVERY: Final = 5.0
 
 GIVEN_UP: Final = "the caller has given up"
@@ -78,7 +78,7 @@ class Bindings:
     ) -> None:
         """*queue* has the pods that this process schedules itself, which want the same room.
 
-        *pod_lookup* knows pods by key, as the watches told.
+        *pod_lookup* finds pods by key, as the watches show them.
         """
         self._cache = cache
         self._queue = queue
@@ -179,7 +179,7 @@ class Bindings:
                 self._give_back(assumed)
 
     async def _pod(self, asked: ExtenderBindingArgs) -> Pod | None:
-        """Return the pod as the watch told, or, as that may be late, as the API server has it."""
+        """Return the pod of the watch or, as that may be late, of the API server."""
         known = self._pod_lookup(f"{asked.namespace}/{asked.name}")
         if known is not None and known.metadata.uid == asked.uid:
             return known
@@ -187,7 +187,7 @@ class Bindings:
         return await pods.get_pod(self._client, named_so)
 
     def _bound_to(self, uid: str) -> str:
-        """Return where a pod has been bound of which no watch has told yet; "" if nowhere."""
+        """Return the node of a pod whose binding no watch has shown yet; "" if there is none."""
         assumed = self._assumed.get(uid)
         known = assumed is not None and assumed.is_bound and self._cache.is_assumed(uid)
         return assumed.pod.node_name if assumed is not None and known else ""
@@ -200,8 +200,8 @@ class Bindings:
         node = pod.node_name
         self._cache.refresh_order()
         asked = named(self._cache.table, [node])
-        judged = filter_nodes(profile, pod.on_node(""), asked, nominated=nominated)
-        reason = judged.error or judged.failed.get(node) or judged.unresolvable.get(node)
+        evaluated = filter_nodes(profile, pod.on_node(""), asked, nominated=nominated)
+        reason = evaluated.error or evaluated.failed.get(node) or evaluated.unresolvable.get(node)
         if reason is not None:
             return f"node {node} no longer fits: {reason}"
         self._cache.assume_pod(pod)

@@ -26,7 +26,7 @@ NOT_KNOWN: Final = Status.unresolvable("node(s) not known to the extender")
 
 
 class FilterOutcome(NamedTuple):
-    """Which nodes fit, one flag for each that was asked about, and why the others do not."""
+    """Which nodes fit, a flag per candidate, and why the others do not."""
 
     fits: Mask
     failed: dict[str, str]
@@ -36,7 +36,7 @@ class FilterOutcome(NamedTuple):
     """Why the filters could not run; then the rest says nothing."""
 
     def only(self, place: str, names: Sequence[str]) -> "FilterOutcome":
-        """Return this for a pod that goes to *place* already; *names* are the nodes asked about.
+        """Return this for a pod that goes to *place* already; *names* are the candidates.
 
         If it does not fit there, this is returned as it is: should the pod be refused there, it may
         go elsewhere.
@@ -50,7 +50,7 @@ class FilterOutcome(NamedTuple):
 
 
 class PriorityOutcome(NamedTuple):
-    """A score from 0 to 10 for each node that was asked about."""
+    """A score from 0 to 10 per candidate."""
 
     scores: list[int]
     error: str = ""
@@ -184,8 +184,8 @@ def preempt(
     """Return the nodes that take *pod* once their *victims* (uids) are gone, with all of these.
 
     None is spared, even if *pod* would fit beside it here: the other scheduler has reasons of its
-    own. Victims that are gone already stay in the answer. Nodes where nobody is to be evicted, and
-    those that cannot be judged, are left out.
+    own. Victims that are gone already stay in the answer. Nodes without victims, and
+    those where the filters fail, are left out.
     """
     state = CycleState(nodes.exists.copy())
     outcome = profile.run_pre_filter(state, pod, nodes)
@@ -207,7 +207,7 @@ def preempt(
     fits = ~overlay.run_filters().rejected(overlay.nodes)
     agreed: dict[str, MetaVictims] = {}
     for name, pods in compress(zip(names, leaving, strict=True), fits.tolist()):
-        violations = len(budgets.violated_by(sorted(pods, key=importance)))
+        violations = len(budgets.filter_pods_with_pdb_violation(sorted(pods, key=importance)))
         agreed[name] = MetaVictims([MetaPod(uid) for uid in victims[name]], violations)
     return agreed
 

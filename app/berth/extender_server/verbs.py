@@ -35,7 +35,7 @@ class VerbResult(NamedTuple):
 
     body: bytes
     nodes: int = 0
-    """How many nodes were asked about."""
+    """How many candidate nodes there were."""
     passed: int = 0
     """How many of them are in the answer."""
     error: str = ""

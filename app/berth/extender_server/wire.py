@@ -68,7 +68,7 @@ class NodeList(msgspec.Struct, frozen=True, gc=False):
 
 
 class ExtenderFilterResult(_GoStruct, frozen=True, gc=False):
-    """``ExtenderFilterResult``: nodes in the form in which they were asked about."""
+    """``ExtenderFilterResult``: nodes in the form of the args."""
 
     nodes: NodeList | None = None
     node_names: msgspec.Raw | None = None

@@ -37,7 +37,7 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--insecure", action="store_true",
-        help="serve the API over plain HTTP, to whoever can reach the port, with all rights",
+        help="serve the API over plain HTTP: anyone who can reach the port has all rights",
     )  # fmt: skip
 
 

@@ -19,8 +19,8 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
     group = parser.add_argument_group(
         "extender port",
         "Where other schedulers ask berth as their extender. With a client CA or a token webhook"
-        " all but health needs a client certificate, which kube-scheduler shows by"
-        " tlsConfig.certFile, or a bearer token.",
+        " all but health needs a client certificate (tlsConfig.certFile of kube-scheduler) or a"
+        " bearer token.",
     )
 
     def flag(name: str, **settings: Any) -> None:
@@ -52,7 +52,7 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
     )  # fmt: skip
     flag(
         "allow-unauthenticated", action="store_true",
-        help="Do without both: whoever reaches the port, by whatever name, can have pods bound.",
+        help="Require neither: anyone who can reach the port can have pods bound.",
     )  # fmt: skip
     flag(
         "max-body-mib", type=positive, metavar="MIB", default=MAX_BODY_BYTES // _MEBIBYTE,

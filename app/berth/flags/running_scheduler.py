@@ -32,7 +32,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--certificate-authority", metavar="FILE", help="trust certificates of this authority, too"
     )
     where.add_argument(
-        "--insecure-skip-tls-verify", action="store_true", help="trust whoever answers"
+        "--insecure-skip-tls-verify",
+        action="store_true",
+        help="do not verify the server's certificate",
     )
 
 

@@ -89,7 +89,7 @@ class Candidate:
 
     @property
     def holder(self) -> str:
-        """Who leads as far as is known; "" for nobody."""
+        """The identity of the leader as far as is known; "" if there is none."""
         return self._observed.holder_identity or ""
 
     @property

@@ -27,8 +27,8 @@ class LeadershipLostError(Exception):
 class LeaderElector:
     """Leads while it holds the lease. For one :meth:`run`.
 
-    *on_master* is told when leadership begins and ends, *on_slow_path* of every renewal that had to
-    read the Lease first. *clock* should go on while the machine is suspended
+    *on_master* is called when leadership begins and ends, *on_slow_path* for every renewal that had
+    to read the Lease first. *clock* should go on while the machine is suspended
     (:class:`berth.clock.BootClock`), or a resumed leader takes its lease for fresh.
     """
 
@@ -143,12 +143,12 @@ class LeaderElector:
         leading = asyncio.create_task(_called(lead), name="lead")
         renewing = asyncio.create_task(self._renew(), name="renew lease")
         lost = asyncio.create_task(self._lost.wait(), name="lease is lost")
-        telling = asyncio.create_task(self._tell("became leader"), name="tell who leads")
+        recording = asyncio.create_task(self._record("became leader"), name="leader event")
         try:
             await asyncio.wait((leading, renewing, lost), return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._leads = False  # before anybody else gets a turn
-            await _stop(leading, renewing, lost, telling)
+            await _stop(leading, renewing, lost, recording)
         failed = [task for task in (renewing, leading) if not task.cancelled()]
         error = next(filter(None, (task.exception() for task in failed)), None)
         if self._lost.is_set():
@@ -266,7 +266,7 @@ class LeaderElector:
     # The end
 
     async def _retire(self) -> None:
-        """Give the lease back and tell it, but do not wait for a dead server for long."""
+        """Release the lease and record it, but do not wait long for a dead server."""
         try:
             await self._within(self._timing.renew_deadline, self._say_farewell)
         except TimeoutError as exc:
@@ -277,7 +277,7 @@ class LeaderElector:
             await self._release()
         except ApiError as exc:
             log.warning("lease not given back", extra={"lease": self._lock.key, "error": str(exc)})
-        await self._tell("stopped leading")
+        await self._record("stopped leading")
 
     async def _release(self) -> None:
         """Let anybody take the lease, if it is ours (spec §10.4)."""
@@ -290,7 +290,7 @@ class LeaderElector:
             self._lease = await self._lock.update(lease, spec)
             log.info("lease given back", extra={"lease": self._lock.key})
 
-    async def _tell(self, what: str) -> None:
+    async def _record(self, what: str) -> None:
         """Record an event; that it cannot be is no reason for anything."""
         assert self._lease is not None
         try:

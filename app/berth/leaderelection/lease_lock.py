@@ -1,4 +1,4 @@
-"""The Lease on the API server: read, created, updated, and told about in events (spec §10.1)."""
+"""The Lease on the API server: read, created, updated, with events about it (spec §10.1)."""
 
 from typing import Any, Final
 
@@ -107,7 +107,7 @@ class LeaseLock:
         answer = await self._client.request(
             method,
             path,
-            # told to the server as well, so that it does not work on what nobody waits for
+            # sent to the server as well, so that it stops when the client has given up
             params={"timeout": str(Duration.of(self._timeout))},
             body=None if body is None else msgspec.json.encode(body),
             timeout=self._timeout,
@@ -116,7 +116,7 @@ class LeaseLock:
 
 
 def decode(answer: bytes) -> Lease:
-    """Read a Lease. An answer that is none raises ApiError: it tells no more than no answer."""
+    """Read a Lease. Anything else raises ApiError: it says no more than no answer."""
     try:
         raw = msgspec.json.decode(answer, type=dict[str, Any])
         return Lease(raw, spec=msgspec.convert(raw.get("spec") or {}, LeaseSpec))

@@ -47,7 +47,7 @@ class Family:
     kind: Kind
     text: str
     stability: Stability | None
-    """None for families of the process, which nobody graded."""
+    """None for families of the process, which have no stability level."""
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
 

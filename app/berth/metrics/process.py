@@ -1,4 +1,4 @@
-"""The process itself: what it is, what it uses, and how much it can tell."""
+"""Metrics of the process: its build, its resources, its feature gates."""
 
 import platform
 import resource
@@ -22,7 +22,7 @@ _NETWORK: Final = Path("/proc/self/net/netstat")
 def register_process(
     registry: CollectorRegistry, *, gates: Mapping[str, Gate] = FEATURE_GATES
 ) -> None:
-    """Have *registry* tell about this process, which has its feature *gates* so."""
+    """Add the metrics of this process, with its feature *gates*, to *registry*."""
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
     registry.register(MoreOfProcessCollector())
@@ -30,7 +30,7 @@ def register_process(
 
 
 class MoreOfProcessCollector(Collector):
-    """What Go's client tells of a process and Python's does not. Linux only, as theirs."""
+    """The process metrics that Go's client has and Python's does not. Linux only, as there."""
 
     def collect(self) -> Iterator[Metric]:
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -55,7 +55,7 @@ class MoreOfProcessCollector(Collector):
 
 
 def network_traffic(netstat: Path) -> tuple[int, int] | None:
-    """Return the bytes received and sent that *netstat* tells of; None if it does not."""
+    """Return the bytes received and sent according to *netstat*; None if it has none."""
     try:
         lines = netstat.read_text(encoding="ascii").splitlines()
     except OSError:

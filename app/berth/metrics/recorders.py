@@ -1,4 +1,4 @@
-"""Records moments for metrics: requests, extender calls, plugins, health checks, leadership.
+"""Records what happens, for metrics: requests, extender calls, plugins, health checks, leadership.
 
 :mod:`berth.metrics.scheduler_metrics` records attempts.
 """
@@ -19,7 +19,7 @@ SAMPLED: Final = 0.1
 """The share of cycles in which each plugin is timed (spec §2.1)."""
 
 NO_ANSWER: Final = "<error>"
-"""client-go's status code of a request that nobody answered."""
+"""client-go's status code of a request without an answer."""
 
 
 class ExtenderMetrics(Collector):

@@ -20,7 +20,7 @@ FailureResult = Literal["unschedulable", "error"]
 
 
 class SchedulerMetrics(Collector):
-    """The instruments of one scheduler; each method is told of one kind of moment.
+    """The instruments of one scheduler; each method records one kind of event.
 
     All durations are in seconds. Registers itself with *registry*.
     """
@@ -149,7 +149,7 @@ class SchedulerMetrics(Collector):
         """A claim for extended resources was created (success), or was not (failure)."""
         self._claims_created.add(status)
 
-    # What plugins tell: the framework's Outcomes.
+    # What plugins report: the framework's Outcomes.
 
     def volume_stage_failed(self, stage: str) -> None:
         """An error, not a refusal, came of a pod's volumes: predicate, assume or bind."""
@@ -178,5 +178,5 @@ class SchedulerMetrics(Collector):
 
     @property
     def requests(self) -> RequestMetrics:
-        """What is told of requests to the API server."""
+        """The recorder of requests to the API server."""
         return self._requests

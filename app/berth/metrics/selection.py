@@ -1,4 +1,4 @@
-"""Which families and label values are told: ``--disabled-metrics``, ``--allow-metric-labels``."""
+"""Which families and label values are shown: --disabled-metrics, --allow-metric-labels."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Self
@@ -14,7 +14,7 @@ UNEXPECTED: Final = "unexpected"
 """What a label value becomes that is not in the list of those allowed."""
 
 AllowedValues = Mapping[tuple[str, str], frozenset[str]]
-"""Family and label to the values that are told apart."""
+"""Family and label to the values that are kept."""
 
 
 class Selection(CollectorRegistry):

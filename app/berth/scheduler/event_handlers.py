@@ -49,7 +49,7 @@ class EventTimer:
         self._observe(label, self.now() - started)
 
 
-def event_handlers(
+def all_event_handlers(
     listers: Listers,
     *,
     queue: SchedulingQueue,

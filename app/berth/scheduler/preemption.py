@@ -27,8 +27,11 @@ from typing import Final, Protocol
 from berth.client.errors import ApiError, log_failure
 from berth.clock import Clock
 from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import Candidate
-from berth.framework.preemption.eligibility import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from berth.framework.preemption.candidate import (
+    DISRUPTION_TARGET,
+    PREEMPTION_BY_SCHEDULER,
+    Candidate,
+)
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod

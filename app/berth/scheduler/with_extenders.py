@@ -23,7 +23,7 @@ from berth.extender.result import EXTENDER, ExtenderResult
 from berth.framework.interface import PostFilterResult
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Candidate
-from berth.framework.preemption.pick_node import select_candidate
+from berth.framework.preemption.select_candidate import select_candidate
 from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.objects.pod import Pod

@@ -23,8 +23,8 @@ LARGEST_HEAD: Final = 64 * 2**10
 class Application(FastAPI):
     """Has nothing but ``/``, which lists the paths that are included in it.
 
-    Heads of requests have limits, and what is wrong with parameters is told without repeating them.
-    What can be asked for with GET can be with HEAD, as of Go's servers: some probes do.
+    The heads of requests are limited, and errors in parameters do not repeat their values. Whatever
+    serves GET serves HEAD, as Go's servers do: some probes use it.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 JSON: Final = "application/json"
 BODY_SECONDS: Final = 20.0
 """How long a client may take to send a body, the largest included."""
-LONGEST_TOLD: Final = 100
+LONGEST_SHOWN: Final = 100
 """Characters of a header that get into an answer."""
 
 
@@ -24,12 +24,12 @@ def require_json(request: Request) -> None:
     """Raise BodyError, with 415, unless *request* says that its body is JSON.
 
     Web pages can have a browser post without a content type, or with a few others, to wherever
-    they like. For JSON it asks first, and nobody here says yes.
+    they like. For JSON the browser asks first (CORS), and berth does not allow it.
     """
     given = request.headers.getlist("content-type")
     if [each.partition(";")[0].strip().lower() for each in given] != [JSON]:
-        told = ", ".join(given)[:LONGEST_TOLD]
-        raise BodyError(415, f"Content-Type: {told!r}: must be {JSON}")
+        shown = ", ".join(given)[:LONGEST_SHOWN]
+        raise BodyError(415, f"Content-Type: {shown!r}: must be {JSON}")
 
 
 async def read_body(request: Request, *, limit: int, seconds: float = BODY_SECONDS) -> bytes:

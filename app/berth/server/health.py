@@ -40,7 +40,7 @@ def ping() -> str:
 class SchedulingProgress:
     """Fails when no decision was made for long though there are pods to decide about.
 
-    When the event loop itself hangs nobody answers a probe, which fails it as well.
+    When the event loop itself hangs no probe is answered, which fails it as well.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ def extender_probes(*, is_synced: Callable[[], bool], is_terminating: Callable[[
 
 
 def health_endpoints(probes: Probes) -> APIRouter:
-    """Return the endpoints of *probes*, and ``/metrics/slis`` that tells of them."""
+    """Return the endpoints of *probes*, and ``/metrics/slis`` about them."""
     router = APIRouter(tags=["health"])
     metrics = HealthMetrics()
     registry = CollectorRegistry()

@@ -14,7 +14,7 @@ from berth.metrics.pod_resources import CONTENT_TYPE, pod_resource_lines
 from berth.objects.pod import Pod
 
 BATCH: Final = 200
-"""Pods that are told of before others on the event loop get a turn."""
+"""Pods that are written before other tasks on the event loop get a turn."""
 
 
 def metrics_endpoints(

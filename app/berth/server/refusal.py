@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 MOST_PROBLEMS: Final = 10
-"""Problems of one request that are told; there may be thousands."""
+"""Problems of one request that are reported; there may be thousands."""
 LONGEST_WORD: Final = 100
 """Characters of a name that comes from a request."""
 LONGEST: Final = 4_000
@@ -21,14 +21,14 @@ class Refusal(BaseModel):
 
 def problems(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the first of Pydantic's findings in FastAPI's form, without what was sent."""
-    told = [
+    shown = [
         {"type": each["type"], "loc": [_cut(part) for part in each["loc"]], "msg": each["msg"]}
         for each in found[:MOST_PROBLEMS]
     ]
     if len(found) > MOST_PROBLEMS:
         more = f"and {len(found) - MOST_PROBLEMS} problems more"
-        told.append({"type": "too_many", "loc": [], "msg": more})
-    return told
+        shown.append({"type": "too_many", "loc": [], "msg": more})
+    return shown
 
 
 def in_words(found: Sequence[Mapping[str, Any]]) -> str:

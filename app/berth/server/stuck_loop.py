@@ -1,8 +1,8 @@
 """Answers probes from a thread while the event loop is stuck and cannot.
 
-It takes connections from the same listening sockets. Whoever asks for health is told that it is
-bad, and ``/metrics`` has the one family that says so; it needs no rights, for nobody could be asked
-about them, and tells no more than the probes, which are public.
+It takes connections from the same listening sockets. Probes fail, and ``/metrics`` has the
+one family that says so; it needs no authorization, because no review could be made, and it says no
+more than the probes, which are public.
 """
 
 import logging
@@ -39,7 +39,7 @@ class StuckLoopResponder:
 
     def __init__(self) -> None:
         self.metrics = CollectorRegistry()
-        """What ``/metrics`` tells; its collectors are asked in a thread."""
+        """What ``/metrics`` serves; its collectors run in a thread."""
         self._clients = threading.Semaphore(MAX_CLIENTS)
         self.listeners: list[Listener] = []
 

@@ -1,4 +1,4 @@
-"""Looks now and then whether the cache is as watched: what ``berth_cache_drift_objects`` tells."""
+"""Compares the cache with what is watched, for ``berth_cache_drift_objects``."""
 
 import asyncio
 import logging

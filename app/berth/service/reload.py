@@ -35,7 +35,7 @@ class Reloader(Generic[Loaded]):
         count: Callable[[str], None],
         clock: Clock,
     ) -> None:
-        """*load* and *replace* raise ConfigError; *count* is told ``success`` or ``failure``.
+        """*load* and *replace* raise ConfigError; *count* gets ``success`` or ``failure``.
 
         *also* lists further files that *load* reads; it may raise ConfigError, too.
         """
@@ -85,7 +85,7 @@ class Reloader(Generic[Loaded]):
         return sorted(p for p in now.keys() | before.keys() if now.get(p) != before.get(p))
 
     def _look(self) -> Mapping[Path, str]:
-        """Return what tells one state of a file from another, also of one that cannot be read."""
+        """Return a fingerprint of each file, also of those that cannot be read."""
         paths, seen = [self._path], {}
         try:
             paths += self._also()

@@ -58,8 +58,8 @@ class Staleness:
             log.info("caches are up to date again")
             return
         seconds = round(max(cut_off.values()))
-        told = {"paths": _list(cut_off), "seconds": seconds, "leading": self._is_leading()}
-        log.error("caches are stale", extra=told)
+        fields = {"paths": _list(cut_off), "seconds": seconds, "leading": self._is_leading()}
+        log.error("caches are stale", extra=fields)
 
     def _cut_off(self) -> dict[str, float]:
         """Return for how many seconds each watch that counts has been cut off."""

@@ -1,4 +1,4 @@
-"""Notices, from a thread of its own, that the event loop is stuck, and tells where.
+"""Notices, from a thread of its own, that the event loop is stuck, and logs where.
 
 A plugin that loops for ever stops everything that the event loop does: attempts, watches, probes,
 signals, logs. Only another thread can still say so.
@@ -50,7 +50,7 @@ class Watchdog:
         self._looks = 0
         """How many looks have found no beat since the last one."""
         self._told = 0
-        """At how many such looks the log was last told."""
+        """At how many such looks it was last logged."""
         self.stalls = 0
         """How often the loop was found stuck."""
 
@@ -86,7 +86,7 @@ class Watchdog:
                 self._ended.wait(INTERVAL)
 
     def look(self) -> None:
-        """See whether the loop has turned since the last look; tell if it has been too long."""
+        """See whether the loop has turned since the last look; log if it has been too long."""
         if self._beats != self._seen:
             if self.is_stuck:
                 log.warning("event loop turns again", extra={"seconds": self.stuck_seconds})

@@ -37,6 +37,6 @@ class Movable:
         name = pod.pod.spec.scheduler_name
         if name not in self._schedulers:
             return f"scheduler {name!r} places pods of it"
-        if self._budgets.violated_by([pod]):
+        if self._budgets.filter_pods_with_pdb_violation([pod]):
             return "a PodDisruptionBudget allows no eviction"
         return ""

@@ -71,25 +71,25 @@ PODS = [web("a"), web("b", tier="front"), web("c"), PodInfo(pod("bare"))]
 )
 def test_violations(budgets: list[PodDisruptionBudget], violated_by: list[str]) -> None:
     known = DisruptionBudgets(Lister(budgets))
-    assert [found.name for found in known.violated_by(PODS)] == violated_by
+    assert [found.name for found in known.filter_pods_with_pdb_violation(PODS)] == violated_by
 
 
 def test_each_node_is_reckoned_by_itself() -> None:
     known = DisruptionBudgets(Lister([disruption_budget(selects=WEB, allows=1)]))
-    assert known.violated_by(PODS[:1]) == []
-    assert known.violated_by(PODS[:1]) == []
+    assert known.filter_pods_with_pdb_violation(PODS[:1]) == []
+    assert known.filter_pods_with_pdb_violation(PODS[:1]) == []
 
 
 def test_changes_are_seen() -> None:
     lister = Lister([disruption_budget(selects=WEB, allows=3)])
     known = DisruptionBudgets(lister)
-    assert known.violated_by(PODS) == []
+    assert known.filter_pods_with_pdb_violation(PODS) == []
 
     lister.on_add(disruption_budget(selects=WEB, allows=2))
-    assert known.violated_by(PODS) == [PODS[2]]
+    assert known.filter_pods_with_pdb_violation(PODS) == [PODS[2]]
 
     lister.on_add(disruption_budget(selects=selector({"tier": "front"}), allows=0))
-    assert known.violated_by(PODS) == [PODS[1]]
+    assert known.filter_pods_with_pdb_violation(PODS) == [PODS[1]]
 
     lister.on_delete(disruption_budget())
-    assert known.violated_by(PODS) == []
+    assert known.filter_pods_with_pdb_violation(PODS) == []

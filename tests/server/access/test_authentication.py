@@ -17,7 +17,7 @@ from berth.server.access.authentication import (
     NotReviewedError,
     UnauthenticatedError,
 )
-from berth.server.access.authentication_settings import AuthenticationSettings, RequestHeaders
+from berth.server.access.client_authorities import ClientAuthorities, RequestHeaders
 from berth.server.access.client_certificates import CREDENTIAL_ID, CertificateAuthorities
 from tests.client.fake_api import FakeApi, Request
 from tests.server.access.issuing import Authority, der
@@ -43,8 +43,8 @@ def known_by(shown: bytes) -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def settings(*allowed_names: str) -> AuthenticationSettings:
-    return AuthenticationSettings(
+def settings(*allowed_names: str) -> ClientAuthorities:
+    return ClientAuthorities(
         CertificateAuthorities(authority("clients").pem),
         RequestHeaders(
             CertificateAuthorities(authority("proxies").pem),
@@ -69,7 +69,7 @@ def authenticator(
     api: FakeApi | None = None,
     *,
     clock: FakeClock | None = None,
-    believed: AuthenticationSettings | None = None,
+    believed: ClientAuthorities | None = None,
 ) -> Authenticator:
     return Authenticator(
         api or FakeApi(reviewer),
@@ -200,7 +200,7 @@ async def test_proxies_have_names(name: str, want: User | None) -> None:
 
 
 async def test_certificates_mean_nothing_without_authorities() -> None:
-    judge = authenticator(believed=AuthenticationSettings())
+    judge = authenticator(believed=ClientAuthorities())
     assert await judge.authenticate(PROXIED, certificate=certificate("ann")) == ANONYMOUS
 
 

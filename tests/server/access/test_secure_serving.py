@@ -19,7 +19,7 @@ from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import SCHEDULER, User
 from berth.config.options import Options
 from berth.embedded.cluster import EmbeddedCluster
-from berth.server.access.authentication_settings import LOOKUP
+from berth.server.access.client_authorities import LOOKUP
 from berth.server.access.secure_serving import SecureServer, with_delegated_access
 from berth.server.application import Application
 from berth.server.health import health_endpoints, ping

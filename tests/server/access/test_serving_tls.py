@@ -185,25 +185,25 @@ def test_clients_are_asked_for_a_certificate_and_need_none(tmp_path: Path) -> No
     tls = ServingTls(SecureServingOptions(), now=NOW)
     assert shake_hands(tls, showing(ann, tmp_path)).client is None
 
-    tls.believe([authority("ours").pem])
+    tls.trust([authority("ours").pem])
     assert shake_hands(tls).client is None
     assert shake_hands(tls, showing(ann, tmp_path)).client == der(ann)
     with pytest.raises(ssl.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
         shake_hands(tls, showing(eve, tmp_path))
 
-    tls.believe([authority("theirs").pem])
+    tls.trust([authority("theirs").pem])
     assert shake_hands(tls, showing(eve, tmp_path)).client == der(eve)
     with pytest.raises(ssl.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
         shake_hands(tls, showing(ann, tmp_path))
 
-    tls.believe([])
+    tls.trust([])
     assert shake_hands(tls, showing(ann, tmp_path)).client is None
 
 
 def test_a_certificate_of_a_server_makes_nobody_a_client(tmp_path: Path) -> None:
     server = authority("ours").issue("ann", purpose=ExtendedKeyUsageOID.SERVER_AUTH)
     tls = ServingTls(SecureServingOptions(), now=NOW)
-    tls.believe([authority("ours").pem])
+    tls.trust([authority("ours").pem])
     with pytest.raises(ssl.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
         shake_hands(tls, showing(server, tmp_path))
 
@@ -211,7 +211,7 @@ def test_a_certificate_of_a_server_makes_nobody_a_client(tmp_path: Path) -> None
 def test_a_new_certificate_leaves_the_authorities(tmp_path: Path) -> None:
     ann = authority("ours").issue("ann")
     tls = ServingTls(files(pair("a.example"), tmp_path), now=NOW)
-    tls.believe([authority("ours").pem])
+    tls.trust([authority("ours").pem])
     files(pair("b.example"), tmp_path)
     tls.refresh()
     seen = shake_hands(tls, showing(ann, tmp_path))
@@ -222,7 +222,7 @@ def test_authorities_may_stand_in_any_text() -> None:
     authority = Authority("clients", now=NOW)
     pem = f"# für Clients\n{authority.pem}\nund das war es\n"
     tls = ServingTls(SecureServingOptions(), now=NOW)
-    tls.believe([CertificateAuthorities(pem).pem])
+    tls.trust([CertificateAuthorities(pem).pem])
 
     assert CertificateAuthorities(pem).pem == authority.pem
 

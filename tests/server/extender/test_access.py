@@ -23,7 +23,7 @@ from berth.embedded.cluster import EmbeddedCluster
 from berth.flags.extender_port import add_flags, settings
 from berth.http_server import PEER_CERTIFICATE
 from berth.server.access.authentication import Authenticator
-from berth.server.access.authentication_settings import AuthenticationSettings
+from berth.server.access.client_authorities import ClientAuthorities
 from berth.server.access.client_certificates import CertificateAuthorities
 from berth.server.application import Application
 from berth.server.extender.access import ExtenderAccess
@@ -178,7 +178,7 @@ async def test_connections_outlive_certificates(at: float, is_answered: bool) ->
     authority = Authority("clients", now=CLOCK.now())
     authenticator = Authenticator(
         FakeApi(),
-        settings=AuthenticationSettings(clients=CertificateAuthorities(authority.pem)),
+        settings=ClientAuthorities(clients=CertificateAuthorities(authority.pem)),
         token_ttl=10.0,
         clock=FakeClock(at),
     )

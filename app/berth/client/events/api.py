@@ -20,7 +20,7 @@ class EventApi:
     """Writes events as events.k8s.io/v1, or as v1 where the server is too old to serve that.
 
     Which one it is, is asked before the first event. kube-scheduler merges similar events in its
-    own way where they are of v1; here they become series as always, told by ``count``.
+    own way where they are of v1; here they become series as always, written as ``count``.
     """
 
     def __init__(self, client: Api) -> None:
@@ -28,7 +28,7 @@ class EventApi:
         self._discovery = Discovery(client)
 
     async def write(self, event: Event) -> None:
-        """Create *event* or, when it is a series, tell how it goes on. Raises ApiError."""
+        """Create *event* or, when it is a series, update it. Raises ApiError."""
         is_served = await self._discovery.serves(f"{_GROUP}/events")
         path = f"{_GROUP if is_served else _CORE}/namespaces/{event.metadata.namespace}/events"
         if event.series is not None:

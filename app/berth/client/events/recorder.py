@@ -165,5 +165,5 @@ class EventRecorder:
 
 
 def fields(event: Event) -> dict[str, object]:
-    """Return what a log line about *event* tells."""
+    """Return the fields of a log line about *event*."""
     return {"event": event.metadata.name, "reason": event.reason}

@@ -48,7 +48,7 @@ class PodStatusWriter:
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        """*exists* says whether a pod is still there: the patch goes to whoever has its name."""
+        """*exists* says whether a pod is still there: the patch goes to any pod of its name."""
         self._client = client
         self._lanes = lanes
         self._exists = exists

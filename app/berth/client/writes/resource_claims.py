@@ -29,7 +29,7 @@ class ResourceClaimApi:
         *,
         count_created: Callable[[str], None] = lambda _status: None,
     ) -> None:
-        """*count_created* is told of each claim that was to be created: success or failure."""
+        """*count_created* gets the result of each creation: success or failure."""
         self._client = client
         self._lanes = lanes
         self._count_created = count_created

@@ -12,6 +12,10 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.importance import started
 from berth.framework.verdict import Ints, Mask, Rows
 
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
+"""Type and reason of the condition that a victim gets before it is deleted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -23,7 +23,7 @@ class DisruptionBudgets:
         """Whether there are no budgets."""
         return self._lister.is_empty
 
-    def violated_by(self, pods: Sequence[PodInfo]) -> list[PodInfo]:
+    def filter_pods_with_pdb_violation(self, pods: Sequence[PodInfo]) -> list[PodInfo]:
         """Return those of *pods*, most important first, whose eviction too would break a budget.
 
         A pod is charged to every budget that is about it, also when one of them is exceeded

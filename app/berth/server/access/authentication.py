@@ -1,4 +1,4 @@
-"""Who sends a request: a proxy's word, a client certificate, a bearer token, or nobody (§7.3)."""
+"""Who sends a request: by request headers, client certificate or bearer token (spec §7.3)."""
 
 import hashlib
 import logging
@@ -14,7 +14,7 @@ from berth.client.api import Api
 from berth.client.errors import ApiError
 from berth.client.reviews import ReviewError, User, review_token
 from berth.clock import Clock
-from berth.server.access.authentication_settings import AuthenticationSettings, RequestHeaders
+from berth.server.access.client_authorities import ClientAuthorities, RequestHeaders
 from berth.server.access.client_certificates import common_name, user_of
 from berth.server.access.expiring_cache import ExpiringCache
 
@@ -28,7 +28,7 @@ TOKENS_KEPT: Final = 4096
 """Answers about tokens, good and bad ones."""
 
 _UNKNOWN: Final = User(username="\0")
-"""Stands for a token that was not asked about."""
+"""Stands for a token that was not reviewed."""
 
 Headers = Sequence[tuple[str, str]]
 """Names in lower case; a name may come several times."""
@@ -50,9 +50,9 @@ class Authenticator:
     """
 
     def __init__(
-        self, api: Api, *, settings: AuthenticationSettings, token_ttl: float, clock: Clock
+        self, api: Api, *, settings: ClientAuthorities, token_ttl: float, clock: Clock
     ) -> None:
-        """*api* is asked about tokens; the answers count for *token_ttl* seconds."""
+        """*api* gets the TokenReviews, whose results are cached for *token_ttl* seconds."""
         self.settings = settings
         """May be replaced at any time."""
         self._api = api
@@ -82,7 +82,7 @@ class Authenticator:
         return ANONYMOUS
 
     def _by_certificate(self, headers: Headers, der: bytes | None) -> tuple[User | None, str]:
-        """Return whom the certificate speaks of, and if nobody, what is wrong with it."""
+        """Return the user of the certificate, or what is wrong with it."""
         if der is None:
             return None, ""
         try:
@@ -108,7 +108,7 @@ class Authenticator:
         return (user, "") if user.username else (None, "")
 
     async def _owner(self, token: str) -> User | None:
-        # Only the digest is kept: a dump of our memory should hold nobody's credentials.
+        # Only the digest is kept: a memory dump should hold no credentials.
         key = hashlib.sha256(token.encode()).digest()
         known = self._tokens.get(key, _UNKNOWN)
         if known is not _UNKNOWN:

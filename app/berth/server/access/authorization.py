@@ -41,7 +41,7 @@ class PublicPaths:
 
 
 class Authorizer:
-    """Says who may use a path; asks the API server about whom it does not know."""
+    """Decides who may use a path, by SubjectAccessReview where it is not cached."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Certificates of clients: who issued them, and whom they name."""
+"""Client certificates: who issued them, and which user they name."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 
 
 class CertificateAuthorities:
-    """Those who may say who a client is."""
+    """The CAs whose client certificates are accepted."""
 
     def __init__(self, pem: str) -> None:
         """Raises ValueError when *pem* has no certificate, or one that cannot be read."""
@@ -47,7 +47,7 @@ def common_name(certificate: x509.Certificate) -> str:
 
 
 def user_of(certificate: x509.Certificate) -> User:
-    """Return whom *certificate* names: the common name, and its organisations as groups."""
+    """Return the user of *certificate*: the common name, with its organizations as groups."""
     fingerprint = certificate.fingerprint(hashes.SHA256()).hex()
     return User(
         username=common_name(certificate),

@@ -1,4 +1,4 @@
-"""Lets requests through to an application, or not: in front of everything that berth serves."""
+"""Authenticates and authorizes requests, in front of everything that berth serves."""
 
 import json
 import logging
@@ -30,16 +30,16 @@ NOT_REVIEWED: Final = (
 NO_ACCESS_REVIEW: Final = "the API server could not be asked whether the user may do this"
 
 RETRY_AFTER: Final = "1"
-"""Seconds, for whoever is told that the API server could not be asked."""
+"""Seconds, for clients of a request that could not be reviewed."""
 
 NOT_CACHED: Final = "no-cache, private"
-"""Answers are for whoever asked, and for now."""
+"""Responses are for this user only, and for now."""
 
 
 class DelegatedAccess:
-    """An ASGI application that knows who may use *application*.
+    """An ASGI application that lets authorized requests through to *application*.
 
-    The path that is judged is the one that is routed by. A refused request is answered with a
+    It authorizes the same path that *application* routes by. A refused request is answered with a
     ``Status`` as API servers word it, 401 or 403, and nothing of it reaches the application.
 
     While the API server cannot be asked, the answer is 503 to a token and 500 to a user, with the
@@ -75,14 +75,14 @@ class DelegatedAccess:
             answer.headers["Retry-After"] = RETRY_AFTER
             return answer
         except UnauthenticatedError as exc:
-            log.debug("request refused, nobody known sent it", extra={"error": str(exc)})
+            log.debug("request refused, its sender is unknown", extra={"error": str(exc)})
             return status_answer(401, "Unauthorized", "Unauthorized")
         try:
             if await self._authorizer.allows(user, path=path, verb=verb):
                 return None
         except (ApiError, ReviewError) as exc:
             log.warning(
-                "it could not be found out what a user may do",
+                "authorization could not be checked",
                 extra={"user": user.username, "path": path[:LONGEST_TOLD], "error": str(exc)},
             )
             text = f"Internal Server Error: {json.dumps(path)}: {NO_ACCESS_REVIEW}\n"

@@ -1,4 +1,4 @@
-"""HTTPS for one application, to those only who may use it (spec §7.2, §7.3)."""
+"""HTTPS for one application, with delegated authentication and authorization (spec §7.2, §7.3)."""
 
 import asyncio
 import logging
@@ -17,11 +17,11 @@ from berth.connection_limit import ConnectionCounts
 from berth.errors import UserError
 from berth.http_server import HttpServer, Listener
 from berth.server.access.authentication import Authenticator
-from berth.server.access.authentication_settings import (
-    AuthenticationSettings,
-    authentication_settings,
-)
 from berth.server.access.authorization import Authorizer, PublicPaths
+from berth.server.access.client_authorities import (
+    ClientAuthorities,
+    client_authorities,
+)
 from berth.server.access.delegated_access import DelegatedAccess
 from berth.server.access.serving_tls import ServingTls
 from berth.tasks import forever
@@ -50,7 +50,7 @@ def with_delegated_access(
     """
     authenticator = Authenticator(
         tokens,
-        settings=AuthenticationSettings(),
+        settings=ClientAuthorities(),
         token_ttl=authentication.authentication_token_webhook_cache_ttl.seconds,
         clock=clock,
     )
@@ -106,8 +106,8 @@ class SecureServer:
         return self._server.connections
 
     async def start(self) -> None:
-        """Learn whom to believe, then listen. Raises OSError, and UserError about flags."""
-        self._believe(await authentication_settings(self._authentication, self._api))
+        """Load the client CAs, then listen. Raises OSError, and UserError about flags."""
+        self._trust(await client_authorities(self._authentication, self._api))
         serving = self._serving
         await self._server.start(
             serving.bind_address, serving.secure_port, share_port=serving.permit_port_sharing
@@ -136,14 +136,14 @@ class SecureServer:
         while True:
             await self._clock.sleep(LOOKUP_INTERVAL)
             try:
-                self._believe(
-                    await authentication_settings(
+                self._trust(
+                    await client_authorities(
                         self._authentication, self._api, known=self._authenticator.settings
                     )
                 )
-            except (UserError, OSError) as exc:  # what was believed so far still is
+            except (UserError, OSError) as exc:  # the CAs so far stay trusted
                 log.warning("client authorities were not reloaded", extra={"error": str(exc)})
 
-    def _believe(self, settings: AuthenticationSettings) -> None:
-        self._tls.believe([found.pem for found in settings.authorities])
+    def _trust(self, settings: ClientAuthorities) -> None:
+        self._tls.trust([found.pem for found in settings.authorities])
         self._authenticator.settings = settings

@@ -47,8 +47,8 @@ class ServingTls:
         self.context = self._contexts[DEFAULT]
         self.context.sni_callback = self._hand_over
 
-    def believe(self, authorities: Sequence[str]) -> None:
-        """Ask clients for a certificate, and accept those that *authorities* (PEM) vouch for."""
+    def trust(self, authorities: Sequence[str]) -> None:
+        """Ask clients for a certificate, and accept those that *authorities* (PEM) issued."""
         if tuple(authorities) != self._authorities:
             self._contexts = self._make(self._pairs, authorities)
             self._authorities = tuple(authorities)

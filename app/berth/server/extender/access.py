@@ -1,4 +1,4 @@
-"""Who may call the extender endpoints: certified clients, and whom the API server lets.
+"""Who may call the extender endpoints: client certificates, and tokens that are authorized.
 
 kube-scheduler can show its extenders a certificate (``tlsConfig.certFile``) and nothing else; who
 asks by hand or from a program rather has a token.
@@ -17,11 +17,11 @@ PUBLIC: Final = frozenset({"/healthz", "/livez", "/readyz"})
 
 
 class ExtenderAccess:
-    """Passes on calls of *application* with a certificate that *authenticator* believes.
+    """Passes on calls of *application* with a certificate that *authenticator* accepts.
 
-    What that certificate names is not asked about: the authority is there for these clients. All
-    other calls, but for those of :data:`PUBLIC` paths, are left to *delegated*, which is the
-    application behind a guard who asks the API server; without one they are refused.
+    The user of the certificate is not authorized further: the CA is there for these clients. All
+    other calls, except :data:`PUBLIC` paths, go to *delegated*, which is the application with
+    delegated access; without one they are refused.
     """
 
     def __init__(

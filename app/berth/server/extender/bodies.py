@@ -7,7 +7,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from berth.server.bodies import LONGEST_TOLD, BodyError, read_body, require_json, too_large
+from berth.server.bodies import LONGEST_SHOWN, BodyError, read_body, require_json, too_large
 
 MAX_BODY_BYTES: Final = 32 * 2**20
 """Twice what 5,000 nodes take, whole and uncompressed. Each MiB takes the event loop some ms."""
@@ -25,7 +25,7 @@ async def read_args_body(request: Request, *, limit: int) -> bytes:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
         raise BodyError(
-            415, f"Content-Encoding {encoding[:LONGEST_TOLD]!r} is not supported, only gzip is"
+            415, f"Content-Encoding {encoding[:LONGEST_SHOWN]!r} is not supported, only gzip is"
         )
     body = await read_body(request, limit=limit)
     if encoding == "identity":

@@ -151,7 +151,7 @@ class ExtenderEndpoints:
 
 
 def _at_once(ask: Callable[[Profile, bytes], Awaitable[VerbResult]]) -> Verb:
-    """Return *ask* for a verb that does not care who asks."""
+    """Return *ask* for a verb that needs no request."""
     return lambda _request, profile, body: ask(profile, body)
 
 

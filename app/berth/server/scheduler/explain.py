@@ -31,7 +31,7 @@ REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
 
 NumberOfNodes = Annotated[
     NonNegativeInt | Literal["all"],
-    Query(description="about how many nodes to tell, the best first"),
+    Query(description="how many nodes to show, the best first"),
 ]
 
 
@@ -94,8 +94,8 @@ def explain_endpoints(answers: Answers) -> APIRouter:
                 where = namespace[:LONGEST_KEY]
                 raise HTTPException(404, f"{asked} in namespace {where}: no pod of it is known")
             pods = [msgspec.Raw(await _encoded(each)) for each in found.pods]
-            told = found.model_dump(mode="json", by_alias=True, exclude={"pods"})
-            body = msgspec.json.encode({**told, "pods": pods})
+            shown = found.model_dump(mode="json", by_alias=True, exclude={"pods"})
+            body = msgspec.json.encode({**shown, "pods": pods})
             return Response(body, media_type="application/json")
 
     return router
@@ -135,6 +135,6 @@ async def _encoded(found: Explanation) -> bytes:
     pieces = []
     async for some in in_turns(found.judgement.nodes, piece=NODES_ENCODED):
         pieces += [verdict.model_dump_json(by_alias=True).encode() for verdict in some]
-    told = found.model_dump(mode="json", by_alias=True, exclude={"judgement": {"nodes"}})
-    told["judgement"]["nodes"] = msgspec.Raw(b"[" + b",".join(pieces) + b"]")
-    return msgspec.json.encode(told)
+    shown = found.model_dump(mode="json", by_alias=True, exclude={"judgement": {"nodes"}})
+    shown["judgement"]["nodes"] = msgspec.Raw(b"[" + b",".join(pieces) + b"]")
+    return msgspec.json.encode(shown)

@@ -11,13 +11,13 @@ async def _only_known(request: Request) -> None:
     known = set(_names(request.scope["route"].dependant))
     unknown = sorted(request.query_params.keys() - known)
     if unknown:
-        told = f"There is no such parameter; there are: {', '.join(sorted(known))}"
+        message = f"There is no such parameter; there are: {', '.join(sorted(known))}"
         raise RequestValidationError(
             [
                 {
                     "type": "extra_forbidden",
                     "loc": ("query", name),
-                    "msg": told,
+                    "msg": message,
                 }
                 for name in unknown
             ]

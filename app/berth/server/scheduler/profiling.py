@@ -1,6 +1,6 @@
 """``/debug/pprof`` and ``/debug/flags``: where the time goes, while it goes (spec §7.3).
 
-The paths are Go's, what they tell is Python's: samples of the event loop's thread as collapsed
+The paths are Go's, the content is Python's: samples of the event loop's thread as collapsed
 stacks, which flame graph tools read, and the asyncio tasks in place of goroutines.
 """
 
@@ -58,7 +58,7 @@ def profiling_endpoints(*, set_verbosity: Callable[[int], None]) -> APIRouter:
                     await asyncio.to_thread(sampled, loop_thread, seconds=seconds, stop=stop)
                 )
             finally:
-                stop.set()  # the thread goes on, whoever has gone away meanwhile
+                stop.set()  # the thread goes on after the client has gone
 
     @router.get("/debug/pprof/goroutine")
     async def goroutine() -> str:

@@ -28,7 +28,7 @@ SIZE: Final = struct.Struct(">Q")
 """How many bytes the question has, in front of it."""
 MEMORY_STATUS: Final = 507
 _WITHOUT_MEMORY: Final = (OUT_OF_MEMORY, -signal.SIGKILL, -signal.SIGABRT)
-"""The kernel kills whom it has no memory for, and so do libraries in C++ themselves."""
+"""Out of memory, the kernel kills the process, and libraries in C++ abort it."""
 
 
 class SimulationError(Exception):
@@ -48,7 +48,7 @@ class SimulationFailedError(SimulationError):
 
 
 class SimulationProcesses:
-    """Starts a process for each question, and ends it when it takes too long or nobody waits.
+    """Starts a process per question, and ends it when it takes too long or the client has gone.
 
     A process, not a thread: it does not share the interpreter's lock with the scheduler, and its
     memory, of which it may have *most_memory* bytes, is gone with it. Its start is a good part of
@@ -124,22 +124,22 @@ async def _converse(
     process: Process, question: bytes, live: Callable[[], Iterable[bytes]]
 ) -> bytes:
     """Tell a worker what it wants to know, and return what it says then."""
-    told, heard = process.stdin, process.stdout
-    assert told is not None
-    assert heard is not None
+    stdin, stdout = process.stdin, process.stdout
+    assert stdin is not None
+    assert stdout is not None
     said = b""
     with suppress(BrokenPipeError, ConnectionResetError):  # it has ended: its status says why
         for piece in (SIZE.pack(len(question)), *_pieces(question)):
-            await _write(told, piece)
-        said = await heard.read(1)
+            await _write(stdin, piece)
+        said = await stdout.read(1)
         if said == WANTS_SNAPSHOT:
             said = b""
             for piece in live():
-                await _write(told, piece)
-        told.close()
-        await told.wait_closed()
+                await _write(stdin, piece)
+        stdin.close()
+        await stdin.wait_closed()
     pieces, size = [said], 0
-    while piece := await heard.read(PIECE):
+    while piece := await stdout.read(PIECE):
         pieces.append(piece)
         size += len(piece)
         if size > MOST_ANSWER_BYTES:

@@ -13,7 +13,7 @@ from berth.whatif.snapshot import Snapshot
 
 
 def snapshot_endpoints(take: Callable[[], Snapshot], *, is_synced: Callable[[], bool]) -> APIRouter:
-    """Return the endpoint that tells what *take* takes of a moment."""
+    """Return the endpoint that serves the snapshot of *take*."""
     router = APIRouter(tags=["what if"])
 
     @router.get(

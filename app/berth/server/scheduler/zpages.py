@@ -1,4 +1,4 @@
-"""What this process is and how it was told to be: ``/configz``, ``/flagz``, ``/statusz`` (§7.3)."""
+"""About this process: ``/configz``, ``/flagz``, ``/statusz`` (spec §7.3)."""
 
 import json
 import platform

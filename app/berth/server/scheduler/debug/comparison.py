@@ -19,7 +19,7 @@ from berth.server.scheduler.debug.models import ComparisonReport, Difference, Di
 
 PAGE_SIZE: Final = 500
 SECOND_LOOK: Final = 1.0
-"""Seconds until what differs is looked at again: time for watches to tell what has changed."""
+"""Seconds until what differs is looked at again: time for watches to catch up."""
 
 T = TypeVar("T", Node, Pod)
 
@@ -37,7 +37,7 @@ class ClusterComparison:
         self._one_at_a_time = asyncio.Lock()
 
     async def report(self, *, limit: int) -> ComparisonReport:
-        """Compare now, and again what differs; tell the first *limit* differences that stayed.
+        """Compare now, and again what differs; return the first *limit* differences that stayed.
 
         Raises ApiError.
         """
@@ -88,7 +88,7 @@ def _readable(items: Sequence[msgspec.Raw], kind: Kind[T]) -> Iterator[T]:
         try:
             yield kind.decode(data)
         except (msgspec.MsgspecError, RecursionError):
-            # What cannot be read in part either, the watches have told of already.
+            # What cannot be read in part either, the watches have reported already.
             with suppress(msgspec.MsgspecError, ValueError):
                 yield kind.decode_partly(data, None)[0]
 
@@ -103,6 +103,6 @@ def _differences(found: Comparison) -> Iterator[Difference]:
     )
     for kind, names, words in kinds:
         for name in names:
-            # Of a misplaced pod the comparer tells a sentence, which begins with the key.
+            # For a misplaced pod the comparer returns a sentence, which begins with the key.
             key = name.partition(" ")[0]
             yield Difference(kind=kind, object=key, words=words.format(name))

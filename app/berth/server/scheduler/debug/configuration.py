@@ -1,4 +1,4 @@
-"""What the scheduler was told to do."""
+"""The effective configuration."""
 
 from berth.clock import rfc3339
 from berth.config.configz import to_shown

@@ -183,7 +183,7 @@ def _add_cluster(router: APIRouter, debugged: Debugged) -> None:
         try:
             return _json(await debugged.comparison.report(limit=limit))
         except ApiError as exc:
-            raise HTTPException(503, f"the API server does not tell: {exc}") from exc
+            raise HTTPException(503, f"the API server does not answer: {exc}") from exc
 
 
 def _add_process(router: APIRouter, debugged: Debugged) -> None:
@@ -202,7 +202,7 @@ def _add_process(router: APIRouter, debugged: Debugged) -> None:
 
     @router.get(
         "/config",
-        summary="What the scheduler was told to do, defaults included",
+        summary="The effective configuration, defaults included",
         response_model=models.EffectiveConfiguration,
     )
     async def config() -> Response:

@@ -1,4 +1,4 @@
-"""What ``/debug`` tells, as JSON has it; all times are UTC.
+"""The JSON of ``/debug``; all times are UTC.
 
 Amounts are in the units of the scheduler: CPU in thousandths of a core, memory and storage in
 bytes, everything else in its own unit.
@@ -201,10 +201,10 @@ class InFlightPod(Told):
     """A pod that is being tried, or waits for Permit plugins."""
 
     pod: str
-    """Empty if nobody knows it any more, which would be a bug."""
+    """Empty if the pod is unknown, which would be a bug."""
     uid: str
     events: int
-    """How many events are kept for it, to be judged by should this attempt fail."""
+    """How many events are kept for it, for its queueing hints if this attempt fails."""
     node: str
     """Where it has room; empty: nowhere yet."""
     since: str | None
@@ -278,7 +278,7 @@ class ComparisonReport(Told):
 
 
 class EffectiveConfiguration(Told):
-    """What the scheduler was told to do, defaults included."""
+    """The effective configuration, defaults included."""
 
     generation: int
     """Counts the configurations since start, from 1."""

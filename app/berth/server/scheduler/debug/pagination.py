@@ -1,7 +1,7 @@
 """Long answers in pages, which come out whole although things change between one and the next.
 
 A page ends at an item, and the next begins after it, in an order in which an item never moves. So
-whatever exists all the time is told exactly once; what comes or goes meanwhile may be told or not.
+whatever exists all the time is listed exactly once; what comes or goes meanwhile may be or not.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -24,7 +24,7 @@ LARGEST_LIMIT: Final = 1_000
 
 T = TypeVar("T")
 Key = TypeVar("Key", int, tuple[str, str])
-"""Where an item is in the order, which is told to nobody."""
+"""Where an item is in the order; internal."""
 
 Limit = Annotated[
     int,

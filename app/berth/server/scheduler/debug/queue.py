@@ -56,7 +56,7 @@ async def waiting_pods(
 ) -> WaitingPods:
     """Return the pods of the queue that *wanted* describes.
 
-    Among many of them others get a turn. What moves meanwhile is told as it is at the end, what
+    With many pods, other tasks get a turn. What moves meanwhile is shown as it is at the end, what
     comes or goes perhaps not at all.
     """
     queue = sight.scheduler.queue

@@ -28,7 +28,7 @@ class Sight:
         return self.clock.monotonic() - monotonic
 
     def at(self, monotonic: float) -> str:
-        """Return a time of the monotonic clock as people tell it."""
+        """Return a time of the monotonic clock in UTC."""
         return rfc3339(self.clock.now() - self.age(monotonic))
 
 

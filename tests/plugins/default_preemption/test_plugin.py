@@ -16,7 +16,7 @@ from berth.framework.scalar import ScalarFilter
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
 from berth.scheduler.outcome import CLEAR, KEEP, To
-from berth_plugins.default_preemption import (
+from berth_plugins.default_preemption.plugin import (
     STILL_EVICTING,
     DefaultPreemption,
     DefaultPreemptionArgs,

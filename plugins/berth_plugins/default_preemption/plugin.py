@@ -27,13 +27,13 @@ from berth.framework.interface import (
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.dry_run import DryRun
-from berth.framework.preemption.eligibility import why_not
-from berth.framework.preemption.pick_node import select_candidate
-from berth.framework.preemption.ranked_pods import RankedPods
+from berth.framework.preemption.select_candidate import select_candidate
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Rows
 from berth.objects.pod import Pod
+from berth_plugins.default_preemption.dry_run import DryRun
+from berth_plugins.default_preemption.eligibility import pod_eligible_to_preempt_others
+from berth_plugins.default_preemption.ranked_pods import RankedPods
 
 STILL_EVICTING: Final = Status.unresolvable(
     "waiting for the preemption for this pod to be finished"
@@ -92,11 +92,13 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         if current is not pod.pod:
             pod = PodInfo(current)
         nominated = self._handle.nominated_node(pod.uid)
-        reason = why_not(pod, nodes, diagnosis, nominated=nominated)
-        if reason is not None:
+        is_eligible, reason = pod_eligible_to_preempt_others(
+            pod, nodes, diagnosis, nominated=nominated
+        )
+        if not is_eligible:
             return PostFilterResult(Status.unschedulable(f"preemption: {reason}"))
         dry_run = DryRun(pod, nodes, state, filters, self._ranked_pods, self._budgets)
-        rows = self._potential_rows(nodes, diagnosis)
+        rows = self._nodes_where_preemption_might_help(nodes, diagnosis)
         found = dry_run.dry_run_preemption(rows, num_candidates=self._num_candidates(len(rows)))
         if found.candidates:
             found = select_candidate(found, self._handle.rng)
@@ -109,8 +111,8 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         status = Status.unschedulable(f"preemption: {found.rejected.message()}")
         return PostFilterResult(status, nominated_node="", preemption=found)
 
-    def _potential_rows(self, nodes: NodeTable, diagnosis: Diagnosis) -> Rows:
-        """Return the nodes that evictions could help on, starting somewhere among them."""
+    def _nodes_where_preemption_might_help(self, nodes: NodeTable, diagnosis: Diagnosis) -> Rows:
+        """Return the rows that evictions could help on, starting somewhere among them."""
         rows: Rows = nodes.order[diagnosis.rows_with(Code.UNSCHEDULABLE, nodes)[nodes.order]]
         offset = self._handle.rng.randrange(len(rows)) if len(rows) else 0
         return np.roll(rows, -offset)

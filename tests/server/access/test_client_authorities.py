@@ -8,11 +8,11 @@ import pytest
 
 from berth.client.errors import ForbiddenError
 from berth.config.options import DelegatingAuthenticationOptions, Options
-from berth.server.access.authentication_settings import (
+from berth.server.access.client_authorities import (
     LOOKUP,
     AuthenticationError,
-    AuthenticationSettings,
-    authentication_settings,
+    ClientAuthorities,
+    client_authorities,
 )
 from tests.client.fake_api import FakeApi, Request
 from tests.server.access.issuing import Authority
@@ -34,7 +34,7 @@ def publishing(data: Any) -> FakeApi:
     return FakeApi(lambda _request: json.dumps({"data": data}).encode())
 
 
-def told(settings: AuthenticationSettings) -> tuple[str | None, str | None]:
+def told(settings: ClientAuthorities) -> tuple[str | None, str | None]:
     """Return who vouches for clients, and who for proxies."""
     clients, proxies = settings.clients, settings.proxies
     return (
@@ -45,7 +45,7 @@ def told(settings: AuthenticationSettings) -> tuple[str | None, str | None]:
 
 async def test_what_the_cluster_says() -> None:
     api = publishing(PUBLISHED)
-    settings = await authentication_settings(DelegatingAuthenticationOptions(), api)
+    settings = await client_authorities(DelegatingAuthenticationOptions(), api)
 
     assert api.requests == [Request("GET", LOOKUP)]
     assert told(settings) == (CLIENTS, PROXIES)
@@ -89,21 +89,19 @@ async def test_flags_win(
         requestheader_client_ca_file=str(file) if proxies else "",
     )
     api = publishing(PUBLISHED)
-    assert told(await authentication_settings(options, api)) == want
+    assert told(await client_authorities(options, api)) == want
     assert bool(api.requests) == asked
 
 
 async def test_the_cluster_need_not_be_asked() -> None:
     api = publishing(PUBLISHED)
     options = DelegatingAuthenticationOptions(authentication_skip_lookup=True)
-    assert told(await authentication_settings(options, api)) == (None, None)
+    assert told(await client_authorities(options, api)) == (None, None)
     assert api.requests == []
 
 
 async def test_a_cluster_that_says_nothing() -> None:
-    assert told(
-        await authentication_settings(DelegatingAuthenticationOptions(), publishing({}))
-    ) == (
+    assert told(await client_authorities(DelegatingAuthenticationOptions(), publishing({}))) == (
         None,
         None,
     )
@@ -131,30 +129,30 @@ async def test_a_failed_lookup(answer: bytes | Exception, why: str) -> None:
     api = FakeApi(lambda _request: answer)
     strict = DelegatingAuthenticationOptions(authentication_tolerate_lookup_failure=False)
     with pytest.raises(AuthenticationError, match=why):
-        await authentication_settings(strict, api)
-    assert told(await authentication_settings(DelegatingAuthenticationOptions(), api)) == (
+        await client_authorities(strict, api)
+    assert told(await client_authorities(DelegatingAuthenticationOptions(), api)) == (
         None,
         None,
     )
 
 
 async def test_a_later_lookup_that_fails_changes_what_flags_say_only(tmp_path: Path) -> None:
-    known = await authentication_settings(DelegatingAuthenticationOptions(), publishing(PUBLISHED))
+    known = await client_authorities(DelegatingAuthenticationOptions(), publishing(PUBLISHED))
     file = tmp_path / "ca.crt"
     file.write_text(OTHERS)
     options = DelegatingAuthenticationOptions(
         client_ca_file=str(file), authentication_tolerate_lookup_failure=False
     )
     failing = FakeApi(lambda _request: REFUSED)
-    assert told(await authentication_settings(options, failing, known=known)) == (OTHERS, PROXIES)
+    assert told(await client_authorities(options, failing, known=known)) == (OTHERS, PROXIES)
 
 
 @pytest.mark.parametrize("field", ["client_ca_file", "requestheader_client_ca_file"])
 async def test_a_file_that_cannot_be_used(tmp_path: Path, field: str) -> None:
     flag = "--" + field.replace("_", "-")
     with pytest.raises(AuthenticationError, match=f"{flag} /nowhere: No such file"):
-        await authentication_settings(Options.of({field: "/nowhere"}).authentication, FakeApi())
+        await client_authorities(Options.of({field: "/nowhere"}).authentication, FakeApi())
     empty = tmp_path / "empty"
     empty.touch()
     with pytest.raises(AuthenticationError, match=f"{flag} {empty}: "):
-        await authentication_settings(Options.of({field: str(empty)}).authentication, FakeApi())
+        await client_authorities(Options.of({field: str(empty)}).authentication, FakeApi())

@@ -1,39 +1,34 @@
 """Who may preempt others now (spec §6.1)."""
 
-from typing import Final
-
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.candidate import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from berth.framework.status import Code
 from berth.objects.pod import Pod
 
-DISRUPTION_TARGET: Final = "DisruptionTarget"
-PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
-"""Type and reason of the condition that a victim gets before it is deleted."""
 
-
-def why_not(
+def pod_eligible_to_preempt_others(
     pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis, *, nominated: str = ""
-) -> str | None:
-    """Say why *pod* must not preempt; None if it may.
+) -> tuple[bool, str]:
+    """Say whether *pod* may preempt, and if not, why.
 
     Victims that are still leaving the pod's nominated node will make room by themselves, unless
     the pod cannot run there any more whoever leaves. That is the node its status tells, else
     *nominated*: a nomination may not have come to the API server yet, or have been lost.
     """
     if pod.pod.spec.preemption_policy == "Never":
-        return "not eligible due to preemptionPolicy=Never."
+        return False, "not eligible due to preemptionPolicy=Never."
     row = nodes.row_of.get(pod.pod.status.nominated_node_name or nominated)
     if row is None:
-        return None
+        return True, ""
     status = diagnosis.status_of(row) or diagnosis.absent
     if status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-        return None
+        return True, ""
     for other in nodes.pods[row].values():
         if other.priority < pod.priority and is_leaving_for_preemption(other.pod):
-            return "not eligible due to a terminating pod on the nominated node."
-    return None
+            return False, "not eligible due to a terminating pod on the nominated node."
+    return True, ""
 
 
 def is_leaving_for_preemption(pod: Pod) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.importance import importance, started
-from berth.framework.preemption.ranked_pods import MOST_GARBAGE, NOBODY, RankedPods
+from berth_plugins.default_preemption.ranked_pods import MOST_GARBAGE, NOBODY, RankedPods
 from tests.builders import node, pod
 
 NODES, PRIORITIES = ("a", "b", "c"), (-1, 0, 0, 5)

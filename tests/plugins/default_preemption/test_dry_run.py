@@ -16,14 +16,14 @@ from berth.framework.node_info import NodeInfo
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.dry_run import NO_VICTIMS, DryRun
 from berth.framework.preemption.importance import importance
-from berth.framework.preemption.ranked_pods import RankedPods
 from berth.framework.scalar import ScalarFilter
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
 from berth.profile.nominated_pods import FiltersWithNominatedPods
 from berth.profile.profile import Profile
+from berth_plugins.default_preemption.dry_run import NO_VICTIMS, DryRun
+from berth_plugins.default_preemption.ranked_pods import RankedPods
 from berth_plugins.node_ports import NodePorts
 from berth_plugins.node_resources_fit import NodeResourcesFit
 from berth_plugins.priority_sort import PrioritySort

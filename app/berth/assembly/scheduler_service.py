@@ -1,4 +1,4 @@
-"""The composition root: the only place that constructs the scheduler and connects its parts."""
+"""The scheduler as a service on one API server: client, elector, watches and the core."""
 
 import asyncio
 import logging
@@ -160,7 +160,7 @@ class SchedulerService:
         self.is_synced = False
         """Whether the whole state of the cluster is known."""
         self.extender_service = ExtenderService(
-            # whoever asks paces itself, and does not wait for long
+            # the other scheduler limits itself, and does not wait for long
             client if config.client_connection.limits_rate else client.unlimited(),
             profiles=core.live.profiles,
             cache=self.cache,
@@ -193,7 +193,7 @@ class SchedulerService:
         register_process(self.registry, gates=self.gates)
 
     def begin_termination(self) -> None:
-        """Fail ``/readyz`` from now on: the process was told to end."""
+        """Fail ``/readyz`` from now on: the process was asked to terminate."""
         self.is_terminating = True
 
     def add_server(self, name: str, server: HttpServer | SecureServer) -> None:
@@ -206,7 +206,7 @@ class SchedulerService:
 
     @property
     def is_leading(self) -> bool:
-        """Whether this process schedules; always, where nobody is elected."""
+        """Whether this process schedules; always, without leader election."""
         return self.elector is None or self.elector.is_leader
 
     def current_config(self) -> KubeSchedulerConfiguration:

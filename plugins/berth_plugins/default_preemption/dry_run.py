@@ -19,9 +19,9 @@ from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import NO_CANDIDATES, Candidates, Preemption
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.framework.preemption.ranked_pods import Ranked, RankedPods
 from berth.framework.status import Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict
+from berth_plugins.default_preemption.ranked_pods import Ranked, RankedPods
 
 NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 NOT_HELPFUL: Final = Status.unresolvable("Preemption is not helpful for scheduling")
@@ -140,7 +140,7 @@ class DryRun:
         for node in np.flatnonzero(among).tolist():
             first, end = int(ends[node - 1]) if node else 0, int(ends[node])
             on_node = [pods[i] for i in range(first, end)]
-            violating = self.budgets.violated_by(on_node)
+            violating = self.budgets.filter_pods_with_pdb_violation(on_node)
             breaks[first:end] = [pod in violating for pod in on_node]
         return breaks
 

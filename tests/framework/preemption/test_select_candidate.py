@@ -8,7 +8,7 @@ from berth.framework.diagnosis import Diagnosis
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.candidate import Candidate, Preemption
 from berth.framework.preemption.importance import importance
-from berth.framework.preemption.pick_node import equally_good, select_candidate
+from berth.framework.preemption.select_candidate import equally_good, select_candidate
 from berth.objects.pod import Pod
 from tests.builders import pod
 

@@ -5,10 +5,10 @@ import pytest
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.eligibility import why_not
 from berth.framework.status import Status
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
+from berth_plugins.default_preemption.eligibility import pod_eligible_to_preempt_others
 from tests.builders import condition, node, pod
 
 EVICTED = condition("DisruptionTarget", reason="PreemptionByScheduler")
@@ -90,7 +90,9 @@ def test_eligibility(preemptor: Pod, other: Pod, status: Status, why: str | None
     nodes = NodeTable()
     row = nodes.add_node(node("n1"))
     nodes.add_pod(row, PodInfo(other))
-    assert why_not(PodInfo(preemptor), nodes, Diagnosis(1, statuses={row: status})) == why
+    diagnosis = Diagnosis(1, statuses={row: status})
+    is_eligible, reason = pod_eligible_to_preempt_others(PodInfo(preemptor), nodes, diagnosis)
+    assert (is_eligible, reason) == (why is None, why or "")
 
 
 @pytest.mark.parametrize(
@@ -104,4 +106,7 @@ def test_a_nominated_node_that_was_not_judged(absent: Status, why: str | None) -
     nodes = NodeTable()
     nodes.add_pod(nodes.add_node(node("n1")), PodInfo(low()))
     preemptor = PodInfo(pod(priority=5, nominated="n1"))
-    assert why_not(preemptor, nodes, Diagnosis(1, absent=absent)) == why
+    is_eligible, reason = pod_eligible_to_preempt_others(
+        preemptor, nodes, Diagnosis(1, absent=absent)
+    )
+    assert (is_eligible, reason) == (why is None, why or "")

@@ -1,7 +1,7 @@
-"""Whose certificates are believed: by flags, else by what the cluster says of itself (spec §7.2).
+"""The CAs of clients and of proxies: by flags, else as the cluster publishes them (spec §7.2).
 
-An API server publishes in the ConfigMap ``kube-system/extension-apiserver-authentication`` who
-signs its clients' certificates, and its proxies'.
+An API server publishes its client CA and its request header CA in the ConfigMap
+``kube-system/extension-apiserver-authentication``.
 """
 
 import logging
@@ -25,12 +25,12 @@ LOOKUP: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-a
 
 
 class AuthenticationError(UserError):
-    """Nobody could be known as the flags want it; the message names the flag or the ConfigMap."""
+    """Authentication cannot work as configured; the message names the flag or the ConfigMap."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestHeaders:
-    """Which proxies are believed, and in which headers they say for whom they speak."""
+    """The authenticating proxies to trust, and the headers in which they name the user."""
 
     authorities: CertificateAuthorities
     allowed_names: tuple[str, ...] = ()
@@ -42,8 +42,8 @@ class RequestHeaders:
 
 
 @dataclass(frozen=True, slots=True)
-class AuthenticationSettings:
-    """Whose certificates are believed; of a kind that is None, nobody's."""
+class ClientAuthorities:
+    """The CAs to trust; None: no certificates of that kind."""
 
     clients: CertificateAuthorities | None = None
     proxies: RequestHeaders | None = None
@@ -59,37 +59,37 @@ class _ConfigMap(msgspec.Struct):
     data: dict[str, str] = {}
 
 
-async def authentication_settings(
+async def client_authorities(
     options: DelegatingAuthenticationOptions,
     api: Api,
     *,
-    known: AuthenticationSettings | None = None,
-) -> AuthenticationSettings:
+    known: ClientAuthorities | None = None,
+) -> ClientAuthorities:
     """Return what *options* say, and of what they leave open, what the cluster says.
 
-    When the cluster cannot be asked, what was *known* goes on to be believed. Raises
+    When the cluster does not answer, *known* stays in force. Raises
     AuthenticationError for a file that cannot be used, and if nothing was known and
     --authentication-tolerate-lookup-failure is false, for the cluster.
     """
     clients = _clients_by_flags(options)
     proxies = _proxies_by_flags(options)
     if options.authentication_skip_lookup or (clients is not None and proxies is not None):
-        return AuthenticationSettings(clients, proxies)
+        return ClientAuthorities(clients, proxies)
     try:
         answer = await api.request("GET", LOOKUP, timeout=TIMEOUT)
         published = msgspec.json.decode(answer, type=_ConfigMap).data
-        return AuthenticationSettings(
+        return ClientAuthorities(
             clients or _clients_published(published), proxies or _proxies_published(published)
         )
     except (ApiError, msgspec.MsgspecError, ValueError) as exc:
         problem = str(exc)
         if known is not None:
             log.debug("client authorities not looked up again", extra={"error": problem})
-            return AuthenticationSettings(clients or known.clients, proxies or known.proxies)
+            return ClientAuthorities(clients or known.clients, proxies or known.proxies)
         if not options.authentication_tolerate_lookup_failure:
             raise AuthenticationError(f"{LOOKUP}: {problem}") from exc
         log.warning("continuing without the cluster's client authorities", extra={"error": problem})
-        return AuthenticationSettings(clients, proxies)
+        return ClientAuthorities(clients, proxies)
 
 
 def _clients_by_flags(options: DelegatingAuthenticationOptions) -> CertificateAuthorities | None:
