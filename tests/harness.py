@@ -29,6 +29,7 @@ from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.profile.build import Registry, args_models
+from berth.queue.scheduling_queue import LEFTOVERS_PERIOD
 from berth_plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
 
@@ -204,6 +205,16 @@ class Harness:
                 return
             self.core.check_invariants()
         raise AssertionError(f"still busy after {attempts} steps")
+
+    async def pass_time(self, seconds: int) -> None:
+        """Let the scheduler work for so many seconds, with the flushes of its queue."""
+        for second in range(1, seconds + 1):
+            await self.until_idle()
+            self.clock.advance(1)
+            self.queue.flush_backoff_completed()
+            if second % LEFTOVERS_PERIOD == 0:
+                self.queue.flush_unschedulable_pods_leftover()
+        await self.until_idle()
 
     def placements(self) -> dict[str, str]:
         """Pod name to node name, of bound pods."""

@@ -172,9 +172,7 @@ async def test_forms(serving: Serving, accept: str, kind: str) -> None:
     assert len(answer["rows" if kind == "Table" else "items"]) == 1
 
 
-@pytest.mark.parametrize(
-    "accept", ["application/vnd.kubernetes.protobuf", "text/html", "application/json;as=Teapot"]
-)
+@pytest.mark.parametrize("accept", ["text/html", "application/json;as=Teapot"])
 async def test_forms_that_nobody_speaks(serving: Serving, accept: str) -> None:
     message = "only the following media types are accepted: application/json"
     want = status(406, "NotAcceptable", message, {})

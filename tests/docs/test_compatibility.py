@@ -19,13 +19,13 @@ from pydantic import BaseModel
 
 import berth.metrics
 from berth.assembly.applications import scheduler_application
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.connect import Endpoint, client_of
 from berth.clock import FakeClock
 from berth.config.feature_gates import ELSEWHERE, FEATURE_GATES, TURNABLE
 from berth.config.load import default_configuration
 from berth.config.options import flag_fields
 from berth.config.types import KubeSchedulerConfiguration, PluginSet
-from berth.main import SchedulerService
 from berth.metrics.absent import ABSENT
 from berth.metrics.family import Family
 from berth.metrics.process import declared

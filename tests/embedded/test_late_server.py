@@ -6,11 +6,11 @@ import socket
 
 import pytest
 
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.connect import connect
 from berth.clock import FakeClock, RealClock
 from berth.config.load import default_configuration
 from berth.embedded.cluster import EmbeddedCluster
-from berth.main import SchedulerService
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 

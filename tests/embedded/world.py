@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api_client import ApiClient
 from berth.clock import RealClock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
@@ -17,7 +18,6 @@ from berth.cluster.kubelet.pod_lifecycles import Timings
 from berth.config.load import default_configuration, from_object
 from berth.config.types import Extender
 from berth.embedded.cluster import EmbeddedCluster
-from berth.main import SchedulerService
 from berth.plugin_sources import KnownPlugins
 
 Object = dict[str, Any]

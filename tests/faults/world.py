@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import aiohttp
 import msgspec
 
+from berth.assembly.scheduler_service import SchedulerService
 from berth.cache.comparer import Comparison, Counted, compare, placed
 from berth.client.api_client import ApiClient
 from berth.client.connect import connect
@@ -25,7 +26,6 @@ from berth.cluster.server import ApiServer
 from berth.cluster.store import Store
 from berth.config.load import default_configuration
 from berth.embedded.verify import verify
-from berth.main import SchedulerService
 from berth.objects.meta import ListHead
 from berth.objects.node import Node
 from berth.objects.pod import Pod

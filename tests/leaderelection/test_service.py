@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from berth.assembly.applications import scheduler_application
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api_client import ApiClient
 from berth.clock import RealClock
 from berth.config.load import from_object
@@ -19,7 +20,6 @@ from berth.config.types import API_VERSION, KIND
 from berth.embedded.cluster import EmbeddedCluster
 from berth.leaderelection.build import make_elector
 from berth.leaderelection.elector import LeadershipLostError
-from berth.main import SchedulerService
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 from tests.leaderelection.lease_api import LEASE, LEASES

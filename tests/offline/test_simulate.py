@@ -158,7 +158,7 @@ def test_one_pod_is_no_sequence() -> None:
         ),
         pytest.param(
             [pod("a", uid="u"), pod("b", uid="u")],
-            r"pod default/b: metadata.uid: .*cannot be assumed",
+            "pod default/b: metadata.uid: 'u' is that of another pod",
             id="two pods with one uid",
         ),
     ],

@@ -14,11 +14,11 @@ import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.connect import Endpoint, client_of
 from berth.clock import FakeClock
 from berth.config.load import default_configuration
 from berth.leaderelection.build import make_elector
-from berth.main import SchedulerService
 from berth.metrics.family import Family, Kind
 from berth.metrics.process import declared
 from berth.profile.build import args_models

@@ -22,7 +22,7 @@ from berth.framework.scalar import ScalarFilter
 from berth.framework.status import Status
 from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.partial_objects import any_part
-from berth.offline.scenario import Scenario
+from berth.offline.scenario import Scenario, objects_of
 from berth.service.watches import Watches
 from berth.whatif.snapshot import Snapshot, decode
 from berth_plugins.registry import IN_TREE
@@ -170,7 +170,8 @@ def test_a_snapshot_has_it() -> None:
 def test_a_scenario_reads_it() -> None:
     listers = WithWidgets()
     raw = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "size": 3}
-    Scenario(listers=listers).add(raw)
+    (obj,) = objects_of([raw], kinds=kinds_of(WithWidgets))
+    Scenario(listers=listers).take_in(obj)
     assert [found.size for found in listers.widgets] == [3]
 
 

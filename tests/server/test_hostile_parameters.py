@@ -9,10 +9,10 @@ from urllib.parse import quote
 import httpx
 
 from berth.assembly.applications import scheduler_application
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.connect import Endpoint, client_of
 from berth.clock import FakeClock
 from berth.config.load import default_configuration
-from berth.main import SchedulerService
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 

@@ -5,7 +5,7 @@ The clusters are those of the placement properties: taints, ports, affinity, spr
 
 from typing import Any
 
-from hypothesis import assume, given
+from hypothesis import given
 
 from berth.config.load import default_configuration
 from berth.framework.handle import Handle
@@ -31,15 +31,7 @@ SEED = 1
 
 
 def taken(harness: Harness) -> Snapshot:
-    listers = harness.cluster.listers
-    return LiveSnapshots(
-        harness.cache,
-        harness.queue.nominator,
-        pods=harness.cluster.pods,
-        others=lambda: [listers.pod_disruption_budgets, listers.namespaces],
-        config=lambda: CONFIG,
-        clock=harness.clock,
-    ).take()
+    return LiveSnapshots(harness.core).take()
 
 
 def waiting(nodes: list[Any], pods: list[Any]) -> Harness:
@@ -54,20 +46,10 @@ def waiting(nodes: list[Any], pods: list[Any]) -> Harness:
 async def test_pods_are_placed_as_the_scheduler_places_them(
     places: list[Place], pods: list[Want]
 ) -> None:
-    """Chance included, where nodes come in the order in which scheduling goes round them.
-
-    Left out is where a pod had to be tried again to be placed: when that is, among those that are
-    tried for the first time, is the queue's business, and a simulation has none.
-    """
-    before = taken(waiting([p.object() for p in places], [want.object() for want in pods]))
-    harness = waiting(list(before.objects["Node"]), list(before.objects["Pod"]))
+    harness = waiting([p.object() for p in places], [want.object() for want in pods])
+    before = taken(harness)
     harness.core.outside.rng.seed(SEED)
-    await harness.until_idle()
-    refused, scheduled = (
-        {event.pod for event in harness.cluster.events if event.reason == reason}
-        for reason in ("FailedScheduling", "Scheduled")
-    )
-    assume(not refused & scheduled)
+    await harness.pass_time(400)
 
     found = ask(reread(before), seed=SEED)
 

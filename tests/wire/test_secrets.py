@@ -11,10 +11,10 @@ import pytest
 from aiohttp import web
 
 from berth import log as logs
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.connect import Endpoint, client_of
 from berth.clock import RealClock
 from berth.config.load import default_configuration
-from berth.main import SchedulerService
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 from tests.e2e.replicas import until

@@ -1,6 +1,7 @@
-"""Puts processes together: clients, a scheduler service, ports, reloading.
+"""The composition root: constructs and connects the parts of a process.
 
-What lives here: what ``berth run``, ``berth extender`` and ``berth up`` have in common. What must
-not: flags (``berth.flags``), and anything that decides. Neighbours: ``berth.main`` (makes the
-service), ``berth.server`` (endpoints), ``berth.commands`` (parse flags and call).
+What lives here: the scheduler service (``scheduler_service``), its HTTP applications and ports, its
+API clients, and the processes of ``berth run`` and ``berth extender``. What must not: flags
+(``berth.flags``), and anything that decides. Neighbours: ``berth.core``, ``berth.service`` and
+``berth.server`` below; ``berth.embedded`` (``berth up``) and ``berth.commands`` above.
 """

@@ -8,10 +8,9 @@ from typing import Final
 from fastapi import APIRouter, FastAPI
 
 from berth.assembly import simulation_worker
+from berth.assembly.scheduler_service import SchedulerService
 from berth.explain.explainer import Explainer
-from berth.framework.kind import NODES, PODS
 from berth.log import set_verbosity
-from berth.main import SchedulerService
 from berth.metrics.recorders import ExtenderServerMetrics
 from berth.server.application import Application
 from berth.server.extender.application import extender_application
@@ -56,7 +55,7 @@ def scheduler_application(
         clock=service.clock,
         schedules=service.schedules,
     )
-    take = _snapshots(service).take
+    take = LiveSnapshots(service.core).take
     routers = [
         health_endpoints(_probes(service)),
         zpages(
@@ -148,19 +147,4 @@ def _debugged(service: SchedulerService, explainer: Explainer) -> Debugged:
             loaded_at=service.live.loaded_at,
         ),
         is_ready=lambda: service.is_synced,
-    )
-
-
-def _snapshots(service: SchedulerService) -> LiveSnapshots:
-    return LiveSnapshots(
-        service.cache,
-        service.queue.nominator,
-        pods=service.pods.store,
-        others=lambda: (
-            reflector.store.values()
-            for path, reflector in service.watches.reflectors.items()
-            if path not in (NODES.path, PODS.path)
-        ),
-        config=service.current_config,
-        clock=service.clock,
     )

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from berth.assembly.api_connection import ApiConnection
 from berth.assembly.applications import extender_port_application
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api import Api
 from berth.clock import Clock
 from berth.config.options import (
@@ -20,7 +21,6 @@ from berth.config.options import (
 )
 from berth.errors import UserError
 from berth.http_server import HttpServer
-from berth.main import SchedulerService
 from berth.same_machine import SameMachine
 from berth.server.access.secure_serving import SecureServer, with_delegated_access
 from berth.server.extender.access import ExtenderAccess

@@ -6,8 +6,8 @@ from berth.assembly.api_connection import ApiConnection
 from berth.assembly.configuration import ConfigurationSource, Loaded
 from berth.assembly.extender_port import ExtenderPortSettings, extender_port
 from berth.assembly.running import run_until_terminated
+from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import RealClock
-from berth.main import SchedulerService
 
 
 async def run_extender(

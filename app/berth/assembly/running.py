@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from berth.assembly.configuration import ConfigurationSource
+from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import RealClock
-from berth.main import SchedulerService
 from berth.plugin_sources import files_in
 from berth.service.reload import Reloader
 from berth.tasks import forever

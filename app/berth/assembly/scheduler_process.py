@@ -13,13 +13,13 @@ from berth.assembly.applications import scheduler_application
 from berth.assembly.configuration import ConfigurationSource, Loaded
 from berth.assembly.extender_port import ExtenderPortSettings, extender_port
 from berth.assembly.running import run_until_terminated
+from berth.assembly.scheduler_service import SchedulerService
 from berth.assembly.secure_port import secure_port
 from berth.clock import BootClock, RealClock
 from berth.config.feature_gates import effective_gates
 from berth.config.options import MetricsOptions, Options
 from berth.leaderelection.build import make_elector
 from berth.leaderelection.elector import LeadershipLostError
-from berth.main import SchedulerService
 from berth.metrics.selection import Selection
 from berth.server.scheduler.zpages import flag_values
 from berth.terminal import naming_file

@@ -1,7 +1,7 @@
 """The scheduler cache: the one writer of the live node table."""
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -81,6 +81,15 @@ class Cache:
             rows = self.table.row_of
             self.table.order = np.array([rows[name] for name in self._tree.names()], np.intp)
             self._order_is_stale = False
+
+    def go_round(self, names: Iterable[str]) -> None:
+        """Take it that the nodes came in the order of *names*, which are all of them."""
+        self._tree = NodeTree()
+        for name in names:
+            node = self.table.nodes[self.table.row_of[name]]
+            assert node is not None, name
+            self._tree.add(node)
+        self._order_is_stale = True
 
     # Pods.
 

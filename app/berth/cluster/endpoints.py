@@ -4,10 +4,9 @@ import asyncio
 import copy
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -35,6 +34,7 @@ from berth.cluster.rendering import Renderer
 from berth.cluster.requests import Answer, Request, refusal
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
+from berth.cluster.schemas.types import Schema
 from berth.cluster.shares import Shares
 from berth.cluster.store import FullError, Store, Stored, TooLargeError
 from berth.cluster.watches import Watch, watch_options
@@ -107,8 +107,10 @@ class Endpoints:
 
     async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp | None:
         """Return the answer: a refusal is a Status, and so is a bug. None: nobody waits for it."""
+        accept = ""
         try:
             request = Request(scope, receive)
+            accept = request.accept
             target = self._paths.target(request.path)
             handler = self._handler(request.method, target)
             options.check_timeout(request.query)
@@ -121,18 +123,18 @@ class Endpoints:
             finally:
                 self._shares.took(request.user, self._clock.monotonic() - started)
         except StatusError as exc:
-            return refusal(exc)
+            return refusal(exc, accept)
         except TooLargeError as exc:
-            return refusal(errors.too_large(str(exc)))
+            return refusal(errors.too_large(str(exc)), accept)
         except FullError as exc:
-            return refusal(errors.no_room(str(exc)))
+            return refusal(errors.no_room(str(exc)), accept)
         except ClientDisconnect:
             return None
         except Exception as exc:
             log.exception(
                 "request failed", extra={"method": scope["method"], "path": scope["path"]}
             )
-            return refusal(errors.internal(f"{type(exc).__name__}: {exc}"))
+            return refusal(errors.internal(f"{type(exc).__name__}: {exc}"), accept)
 
     def _handler(self, method: str, target: Target) -> Handler:
         if target.subresource in target.resource.refused_subresources:
@@ -154,7 +156,7 @@ class Endpoints:
     async def _get(self, request: Request, target: Target) -> Answer:
         render = self._renderer(request, target)
         stored = self._writes.get(target.resource, target.namespace, target.name)
-        return Answer(render.object(stored))
+        return _answer(render, render.object(stored))
 
     async def _list(self, request: Request, target: Target) -> ASGIApp:
         render = self._renderer(request, target)
@@ -164,8 +166,11 @@ class Endpoints:
             watch = Watch(
                 self._store, wanted, watch_options(query), clock=self._clock, render=render
             )
-            return StreamingResponse(watch.lines(lambda: self._is_open), media_type=JSON)
-        return _listed(render.list(reads.list_objects(self._store, wanted, query)))
+            media_type = render.media_type
+            if media_type != JSON:
+                media_type += ";stream=watch"
+            return StreamingResponse(watch.lines(lambda: self._is_open), media_type=media_type)
+        return _listed(render, reads.list_objects(self._store, wanted, query))
 
     async def _create(self, request: Request, target: Target) -> Answer:
         if target.resource.namespaced and not target.namespace:
@@ -181,7 +186,7 @@ class Endpoints:
             body,
             dry_run=options.dry_run(request.query),
         )
-        return _warned(Answer(render.object(stored), 201), bodies)
+        return _warned(_answer(render, render.object(stored), 201), bodies)
 
     async def _put(self, request: Request, target: Target) -> Answer:
         bodies = self._bodies(request, target)
@@ -198,7 +203,7 @@ class Endpoints:
     def _updated(self, request: Request, target: Target, change: Change, bodies: Bodies) -> Answer:
         render = self._renderer(request, target)
         stored = self._update(request, target, change)
-        return _warned(Answer(render.object(stored)), bodies)
+        return _warned(_answer(render, render.object(stored)), bodies)
 
     def _update(self, request: Request, target: Target, change: Change) -> Stored:
         if self._escalation.concerns(target.resource, request.user):
@@ -231,8 +236,9 @@ class Endpoints:
         stored, is_gone = self._writes.delete(resource, target.namespace, target.name, how)
         if is_gone and not resource.returned_when_gone:
             details = errors.details_of(resource, stored.name, uid=stored.uid)
-            return Answer(msgspec.json.encode(errors.success(details=details)))
-        return Answer(render.object(stored))
+            status = render.other(errors.success(details=details), STATUS)
+            return _answer(render, status)
+        return _answer(render, render.object(stored))
 
     async def _delete_collection(self, request: Request, target: Target) -> ASGIApp:
         render = self._renderer(request, target)
@@ -247,10 +253,11 @@ class Endpoints:
                     raise
             if number % DELETED_AT_ONCE == 0:
                 await asyncio.sleep(0)
-        return _listed(render.list(portion))
+        return _listed(render, portion)
 
-    async def _get_scale(self, _request: Request, target: Target) -> Answer:
-        return self._scale(self._writes.get(target.resource, target.namespace, target.name), target)
+    async def _get_scale(self, request: Request, target: Target) -> Answer:
+        stored = self._writes.get(target.resource, target.namespace, target.name)
+        return self._scale(request, stored, target)
 
     async def _put_scale(self, request: Request, target: Target) -> Answer:
         scale = read_plain(await request.body(), request.content_type, subresources.SCALE.schema)
@@ -258,7 +265,7 @@ class Endpoints:
         def change(current: Object) -> Object:
             return subresources.rescaled(current, scale)
 
-        return self._scale(self._update(request, target, change), target)
+        return self._scale(request, self._update(request, target, change), target)
 
     async def _patch_scale(self, request: Request, target: Target) -> Answer:
         patch = read_patch(await request.body(), request.content_type)
@@ -267,11 +274,18 @@ class Endpoints:
             scale = subresources.scale_of(target.resource, current)
             return subresources.rescaled(current, patch.apply(scale, subresources.SCALE))
 
-        return self._scale(self._update(request, target, change), target)
+        return self._scale(request, self._update(request, target, change), target)
 
-    def _scale(self, stored: Stored, target: Target) -> Answer:
-        obj = views.as_object(target.resource, stored)
-        return Answer(msgspec.json.encode(subresources.scale_of(target.resource, obj)))
+    def _scale(self, request: Request, stored: Stored, target: Target) -> Answer:
+        scale = subresources.scale_of(target.resource, views.as_object(target.resource, stored))
+        return self._other(request, target, scale, subresources.SCALE.schema)
+
+    def _other(
+        self, request: Request, target: Target, obj: Object, schema: Schema, code: int = 200
+    ) -> Answer:
+        """Answer with an object that is not of the kind."""
+        render = self._renderer(request, target)
+        return _answer(render, render.other(obj, schema), code)
 
     async def _bind(self, request: Request, target: Target) -> Answer:
         binding = read_plain(
@@ -288,14 +302,15 @@ class Endpoints:
             clock=self._clock,
             dry_run=options.dry_run(request.query),
         )
-        return Answer(BOUND, 201)
+        target = Target(PODS, namespace, name)
+        return self._other(request, target, errors.success(code=201), STATUS, 201)
 
     async def _issue_token(self, request: Request, target: Target) -> Answer:
         account = self._writes.get(target.resource, target.namespace, target.name)
         bodies = Bodies(TOKEN_REQUESTS, options.field_validation(request.query))
         asked = bodies.read(await request.body(), request.content_type)
         answered = self._reviews.issue(account, asked)
-        return _warned(Answer(msgspec.json.encode(answered), 201), bodies)
+        return _warned(self._other(request, target, answered, TOKEN_REQUESTS.schema, 201), bodies)
 
     async def _review(self, request: Request, target: Target) -> Answer:
         if target.resource.namespaced and not target.namespace:
@@ -306,7 +321,7 @@ class Endpoints:
             name = review["metadata"].get("name") or ""
             return self._bound(request, target.namespace, name, review)
         answered = self._reviews.answer(target.resource, review, request.user, target.namespace)
-        return _warned(Answer(msgspec.json.encode(answered), 201), bodies)
+        return _warned(self._other(request, target, answered, target.resource.schema, 201), bodies)
 
     def _bodies(self, request: Request, target: Target) -> Bodies:
         return Bodies(target.resource, options.field_validation(request.query))
@@ -335,16 +350,22 @@ NOT_FOUND = 404
 DELETED_AT_ONCE = 100
 """Objects of a collection that are deleted before others on the event loop get a turn."""
 
-BOUND = msgspec.json.encode(errors.success(code=201))
+STATUS = builtin.meta("Status")
 
 
-def _listed(pieces: Iterator[bytes]) -> ASGIApp:
-    """Return the answer that *pieces* make: at once when it is short, else while it is sent."""
-    ahead = chunks(pieces)
+def _answer(render: Renderer, body: bytes, code: int = 200) -> Answer:
+    return Answer(body, code, media_type=render.media_type)
+
+
+def _listed(render: Renderer, portion: reads.Portion) -> ASGIApp:
+    """Return the answer that a list makes: at once when it is short, else while it is sent."""
+    ahead = chunks(render.list(portion))
     first, second = next(ahead), next(ahead, None)
     if second is None:
-        return Answer(first)
-    return StreamingResponse(taking_turns(itertools.chain((first, second), ahead)), media_type=JSON)
+        return _answer(render, first)
+    return StreamingResponse(
+        taking_turns(itertools.chain((first, second), ahead)), media_type=render.media_type
+    )
 
 
 def _grants(obj: Object) -> Object:

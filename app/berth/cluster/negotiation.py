@@ -10,6 +10,8 @@ import yaml
 
 from berth import documents
 from berth.cluster import errors
+from berth.cluster.schemas import protobuf
+from berth.cluster.schemas.types import Schema
 from berth.documents import DEPTH_LIMIT
 from berth.media_types import accepted
 
@@ -23,12 +25,14 @@ USUAL_ACCEPT = 1024
 
 
 class Representation(Enum):
-    """The forms an object can be served in, all of them JSON."""
+    """The forms an object can be served in: JSON, all but one."""
 
     OBJECT = auto()
     TABLE = auto()
     PARTIAL = auto()
     """Its metadata only."""
+    PROTOBUF = auto()
+    """The object, for those who take nothing else."""
 
 
 _AS = {
@@ -42,13 +46,17 @@ _AS = {
 def representation(accept: str) -> Representation:
     """Return the first form in an ``Accept`` header that we speak; 406 if there is none.
 
-    Clients list a protobuf form first and JSON after it; the order counts, as in the API server.
+    The order counts, as in the API server, but for protobuf: it is for clients that do not take
+    JSON too. What is stored is JSON, so that costs nothing.
     """
     return (_remembered if len(accept) <= USUAL_ACCEPT else _representation)(accept)
 
 
 def _representation(accept: str) -> Representation:
+    takes_protobuf = False
     for media_range in accepted(accept):
+        if media_range.type == protobuf.MEDIA_TYPE and "as" not in media_range.parameters:
+            takes_protobuf = True
         if media_range.type not in (JSON, "*/*", "application/*", ""):
             continue
         wanted = media_range.parameters
@@ -57,7 +65,16 @@ def _representation(accept: str) -> Representation:
             return form
         if form is not None and (wanted.get("g"), wanted.get("v")) == (META_GROUP, "v1"):
             return form
+    if takes_protobuf:
+        return Representation.PROTOBUF
     raise errors.not_acceptable()
+
+
+def encoded(obj: Any, schema: Schema, form: Representation) -> bytes:
+    """Return an object that says its type as *form* has it: protobuf, or else JSON."""
+    if form is Representation.PROTOBUF:
+        return protobuf.encode(obj, schema)
+    return msgspec.json.encode(obj)
 
 
 _remembered = lru_cache(_representation)

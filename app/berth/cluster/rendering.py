@@ -6,9 +6,11 @@ import msgspec
 
 from berth.clock import Clock
 from berth.cluster import views
-from berth.cluster.negotiation import Representation
+from berth.cluster.negotiation import JSON, Representation, encoded
 from berth.cluster.reads import Portion
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import protobuf
+from berth.cluster.schemas.types import Schema
 from berth.cluster.store import Stored
 from berth.cluster.tables import as_table, row
 
@@ -23,7 +25,7 @@ END = b"]}"
 
 
 class Renderer:
-    """Renders objects of one kind, for one request, as JSON."""
+    """Renders objects of one kind, for one request."""
 
     def __init__(
         self, resource: ResourceType, form: Representation, *, include_object: str, clock: Clock
@@ -35,27 +37,61 @@ class Renderer:
         self._clock = clock
         self._columns_said = False
 
+    @property
+    def media_type(self) -> str:
+        return protobuf.MEDIA_TYPE if self._form is Representation.PROTOBUF else JSON
+
     def object(self, stored: Stored) -> bytes:
         """Return one object: the answer to a GET or a write."""
         match self._form:
             case Representation.OBJECT:
                 return views.as_json(self._resource, stored)
+            case Representation.PROTOBUF:
+                return self.other(views.as_object(self._resource, stored), self._resource.schema)
             case Representation.PARTIAL:
                 return msgspec.json.encode({**PARTIAL, "metadata": stored.decode()["metadata"]})
             case Representation.TABLE:
                 return msgspec.json.encode(self._table([stored], None))
 
     def list(self, portion: Portion) -> Iterator[bytes]:
-        """Yield a list in pieces: what is before the objects, each of them, what is after."""
+        """Yield a list in pieces: what is before the objects, each of them, what is after.
+
+        In protobuf it is one piece: its length is said first.
+        """
+        if self._form is Representation.PROTOBUF:
+            yield self._message_list(portion)
+            return
         yield self._list_head(portion.metadata).removesuffix(END)
         for number, stored in enumerate(portion.objects):
             yield b"," + self._item(stored) if number else self._item(stored)
         yield END
 
+    def other(self, obj: Object, schema: Schema) -> bytes:
+        """Return an object that is not of the kind but says its type: a Status, a Scale."""
+        return encoded(obj, schema, self._form)
+
+    def frame(self, kind: str, obj: bytes) -> bytes:
+        """Return an event of a watch; *obj* is what :meth:`event` or :meth:`bookmark` returned."""
+        if self._form is Representation.PROTOBUF:
+            return protobuf.watch_frame(kind, obj)
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), obj)
+
+    def _message_list(self, portion: Portion) -> bytes:
+        resource = self._resource
+        return protobuf.encode_list(
+            resource.group_version,
+            f"{resource.kind}List",
+            portion.metadata,
+            (
+                protobuf.message_of(views.as_object(resource, each), resource.schema)
+                for each in portion.objects
+            ),
+        )
+
     def _list_head(self, metadata: Object) -> bytes:
         """Return an empty list."""
         match self._form:
-            case Representation.OBJECT:
+            case Representation.OBJECT | Representation.PROTOBUF:
                 resource = self._resource
                 head = {"kind": f"{resource.kind}List", "apiVersion": resource.group_version}
             case Representation.PARTIAL:
@@ -66,7 +102,7 @@ class Renderer:
 
     def _item(self, stored: Stored) -> bytes:
         match self._form:
-            case Representation.OBJECT:
+            case Representation.OBJECT | Representation.PROTOBUF:
                 return views.as_item(self._resource, stored)
             case Representation.PARTIAL:
                 return msgspec.json.encode({"metadata": stored.decode()["metadata"]})
@@ -86,12 +122,9 @@ class Renderer:
 
     def bookmark(self, metadata: Object) -> bytes:
         """Return the object of a bookmark."""
-        types = {
-            Representation.OBJECT: views.type_of(self._resource),
-            Representation.PARTIAL: PARTIAL,
-            Representation.TABLE: TABLE,
-        }
-        return msgspec.json.encode({**types[self._form], "metadata": metadata})
+        types = {Representation.PARTIAL: PARTIAL, Representation.TABLE: TABLE}
+        type_of = types.get(self._form) or views.type_of(self._resource)
+        return self.other({**type_of, "metadata": metadata}, self._resource.schema)
 
     def _table(
         self, objects: Sequence[Stored], list_meta: Object | None, *, with_columns: bool = True

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qsl
 
-import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
@@ -19,6 +18,7 @@ from berth.cluster import errors, negotiation
 from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
 from berth.cluster.negotiation import JSON
+from berth.cluster.schemas import builtin, protobuf
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a body at most, as in the API server."""
@@ -123,24 +123,46 @@ def read_query(query: bytes) -> Mapping[str, str]:
 
 
 class Answer:
-    """A whole answer in JSON; an ASGI application, as Starlette's responses are."""
+    """A whole answer; an ASGI application, as Starlette's responses are."""
 
-    __slots__ = ("body", "code", "headers")
+    __slots__ = ("body", "code", "headers", "media_type")
 
-    def __init__(self, body: bytes, code: int = 200, headers: Headers | None = None) -> None:
+    def __init__(
+        self,
+        body: bytes,
+        code: int = 200,
+        headers: Headers | None = None,
+        *,
+        media_type: str = JSON,
+    ) -> None:
         self.body = body
         self.code = code
+        self.media_type = media_type
         self.headers = headers or []
         """Beside type and length."""
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         length = str(len(self.body)).encode()
-        headers = [(b"content-type", JSON.encode()), (b"content-length", length), *self.headers]
+        headers = [
+            (b"content-type", self.media_type.encode()),
+            (b"content-length", length),
+            *self.headers,
+        ]
         await send({"type": "http.response.start", "status": self.code, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 
 
-def refusal(error: StatusError) -> Answer:
-    """Return the Status that *error* stands for."""
+def refusal(error: StatusError, accept: str = "") -> Answer:
+    """Return the Status that *error* stands for, in protobuf if nothing else is accepted."""
+    try:
+        form = negotiation.representation(accept)
+    except StatusError:
+        form = negotiation.Representation.OBJECT
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
-    return Answer(msgspec.json.encode(error.status()), error.code, headers)
+    is_protobuf = form is negotiation.Representation.PROTOBUF
+    return Answer(
+        negotiation.encoded(error.status(), builtin.meta("Status"), form),
+        error.code,
+        headers,
+        media_type=protobuf.MEDIA_TYPE if is_protobuf else JSON,
+    )

@@ -104,7 +104,8 @@ class ApiServer:
         try:
             self._gate.admit(scope)
         except StatusError as exc:
-            await refusal(exc)(scope, receive, send)
+            accept = next((value for name, value in scope["headers"] if name == b"accept"), b"")
+            await refusal(exc, accept.decode("latin-1"))(scope, receive, send)
             return
         if is_below_version(scope["path"]):
             await self._endpoints.serve(scope, receive, send)

@@ -8,8 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 
-import msgspec
-
 from berth.clock import Clock
 from berth.cluster import errors
 from berth.cluster.chunks import CHUNK_PIECES, chunks, taking_turns
@@ -17,6 +15,7 @@ from berth.cluster.options import Query, flag, number
 from berth.cluster.reads import Selection, version_of
 from berth.cluster.rendering import Renderer
 from berth.cluster.resources import Object
+from berth.cluster.schemas import builtin
 from berth.cluster.store import Change, ChangeType, Cursor, ExpiredError, Store, Stored
 
 BATCH = CHUNK_PIECES
@@ -108,7 +107,9 @@ class Watch:
     async def lines(self, is_open: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield chunks of whole lines until the time is up or *is_open* says no."""
         initial, self._initial = self._initial, []
-        added = (_line(ChangeType.ADDED, self._render.event(stored)) for stored in initial)
+        added = (
+            self._render.frame(ChangeType.ADDED, self._render.event(stored)) for stored in initial
+        )
         async for chunk in taking_turns(chunks(added)):
             yield chunk
         del initial, added
@@ -118,7 +119,10 @@ class Watch:
             try:
                 changes = self._cursor.take(BATCH)
             except ExpiredError as exc:
-                yield _line("ERROR", msgspec.json.encode(errors.expired(str(exc)).status()))
+                status = errors.expired(str(exc)).status()
+                yield self._render.frame(
+                    "ERROR", self._render.other(status, builtin.meta("Status"))
+                )
                 return
             if len(changes) < BATCH:
                 self._told = self._store.version  # now: more is written while the chunk is sent
@@ -151,14 +155,10 @@ class Watch:
             if kind is ChangeType.DELETED and change.type is not kind and change.old is not None:
                 # It left the selection: show the last state in it, at the version it left.
                 shown = change.old.at(change.stored.version)
-            yield _line(kind, self._render.event(shown))
+            yield self._render.frame(kind, self._render.event(shown))
 
     def _bookmark(self, annotations: Object | None = None) -> bytes:
         metadata: Object = {"resourceVersion": str(self._told)}
         if annotations:
             metadata["annotations"] = annotations
-        return _line("BOOKMARK", self._render.bookmark(metadata))
-
-
-def _line(kind: str, obj: bytes) -> bytes:
-    return b'{"type":"%b","object":%b}\n' % (kind.encode(), obj)
+        return self._render.frame("BOOKMARK", self._render.bookmark(metadata))

@@ -1,7 +1,7 @@
-"""The subcommands of ``berth``, one module each: ``main(argv)`` returns the exit status.
+"""The commands of ``berth``, a module each: parse flags, call, and print for people.
 
-What lives here: flags, and what a command says to people. What must not: anything another module
-could want; a command only connects what lives elsewhere. ``berth.cli`` imports a command when it is
-called for, so none pays for the imports of the others. Neighbours: ``berth.main`` (puts a scheduler
-together), ``berth.embedded.up`` and ``berth.embedded.cluster`` (the embedded cluster).
+What lives here: the flags of one command, and what it prints. What must not: anything that another
+module could want. ``berth.cli`` imports a command when it is called, so that none pays for the
+imports of the others. Neighbours: ``berth.flags`` (flags that several commands have),
+``berth.assembly`` (runs a scheduler), ``berth.embedded`` (runs a cluster).
 """

@@ -10,6 +10,7 @@ from typing import Final
 from berth import log
 from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
+from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import RealClock
 from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
 from berth.flags import configuration
@@ -19,7 +20,6 @@ from berth.flags.embedded_cluster import (
     embedded_cluster,
     node_template,
 )
-from berth.main import SchedulerService
 from berth.terminal import in_loop, naming_port, port, program, say
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
@@ -31,18 +31,18 @@ def main(argv: Sequence[str]) -> int:
     add_node_flags(parser, nodes=SAMPLE_NODES)
     parser.add_argument(
         "--load", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
-        help="create the objects of these manifests (YAML, several documents)",
+        help="create the objects in these YAML manifests",
     )  # fmt: skip
     parser.add_argument("--sample", action="store_true", help="create a sample workload")
     add_cluster_flags(parser)
     parser.add_argument(
         "--debug-port", type=port, default=UP_PORT, metavar="PORT",
-        help="port of the scheduler on loopback, for berth explain; default %(default)s",
+        help="port of the scheduler on loopback, for berth explain; default: %(default)s",
     )  # fmt: skip
     parser.add_argument(
         "--config", default="",
-        help="a KubeSchedulerConfiguration file; read again on SIGHUP, and when it or a file of"
-        " --plugin-dir changes",
+        help="read the configuration from this file; reloaded on SIGHUP, and when it or a file"
+        " in --plugin-dir changes",
     )  # fmt: skip
     configuration.add_preset_flag(parser)
     configuration.add_plugin_flags(parser)
@@ -52,7 +52,9 @@ def main(argv: Sequence[str]) -> int:
         " placed, else 1. Pods that a scheduling gate holds back do not count. Refused objects are"
         " reported, and change the status only if they are pods or make pods",
     )  # fmt: skip
-    parser.add_argument("-v", type=int, default=0, help="4 and more: log debug messages")
+    parser.add_argument(
+        "-v", type=int, default=0, help="log level; 4 and higher log debug messages"
+    )
     given = parser.parse_args(argv)
     source = configuration.source(given)
     config, plugins = source.load()

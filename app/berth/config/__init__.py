@@ -5,7 +5,7 @@ What lives here: the typed configuration (``types``), strict decoding (``decode`
 (``plugin_sets``), what /configz shows (``configz``), and the flags (``options``, ``flags``).
 What must not: anything that acts on the configuration, and any plugin; the models of plugin args
 are handed in by name. Neighbours: ``berth.framework`` (which plugins implement what),
-``berth.main`` (loads the configuration and connects what it describes).
+``berth.assembly`` (loads the configuration and connects what it describes).
 
 Decision (2026-11): all problems of a file are reported together, with the args of
 NodeResourcesFit among them; because one run should be enough to correct a file; instead of

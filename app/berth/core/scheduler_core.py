@@ -153,7 +153,7 @@ class SchedulerCore:
             clock=clock,
         )
         select = options.select(self.cache.table) if options.select else outside.rng.ties.choice
-        sampling = Sampling(extenders_decide=outside.extenders.decide)
+        self.sampling = sampling = Sampling(extenders_decide=outside.extenders.decide)
         self.scheduler = Scheduler(
             profiles=profiles,
             queue=self.queue,

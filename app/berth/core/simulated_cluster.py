@@ -15,7 +15,7 @@ too long for most questions and too short for some.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import floor
@@ -29,8 +29,9 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.core.in_memory_api import InMemoryApi
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
+from berth.core.scheduler_state import WaitingPodState
 from berth.framework.cycle_state import CycleState
-from berth.framework.interface import BindPlugin
+from berth.framework.interface import BindPlugin, PreEnqueuePlugin
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
@@ -44,6 +45,7 @@ from berth.queue.heap import SortKey
 from berth.queue.scheduling_queue import LEFTOVERS_PERIOD
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.binding import Binding
+from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.preemption import PendingPreemption
 from berth.scheduler.schedule_pod import Select
 
@@ -114,6 +116,7 @@ class SimulatedCluster:
         """Whom the scheduler gave a node, in order; :meth:`undo_binds` empties it."""
         self.victims: list[Victim] = []
         self._options = options
+        self._gates: dict[str, Sequence[PreEnqueuePlugin]] = {}
         self.core = SchedulerCore(
             config,
             registry,
@@ -147,6 +150,7 @@ class SimulatedCluster:
         profile.post_binds = []
         if not self._options.preempts:
             profile.post_filters = []
+        self._gates[profile.name] = profile.pre_enqueue
         if not self._options.gates:
             profile.pre_enqueue = []
 
@@ -182,6 +186,20 @@ class SimulatedCluster:
         self.core.queue.delete(pod)
         if pod.spec.scheduler_name in self.profiles:
             self.core.queue.nominator.add_nominated_pod(PodInfo(pod))
+
+    def show_to_gates(self, pods: Iterable[PodInfo]) -> None:
+        """Have PreEnqueue plugins see *pods*, which are to wait: some know pods only by that."""
+        for pod in (shown := list(pods)):
+            self.api.pods[pod.key] = pod.pod
+        for pod in shown:
+            profile = self.profiles.get(pod.pod.spec.scheduler_name)
+            for plugin in self._gates.get(profile.name, ()) if profile else ():
+                plugin.pre_enqueue(pod)
+
+    def restore(self, pod: Pod, state: WaitingPodState) -> None:
+        """Have a pod wait with the history that it has in the queue of another scheduler."""
+        self.api.pods[pod.key] = pod
+        self.core.queue.restore(state.queued(pod), state.queue)
 
     def put_aside_waiting(self) -> None:
         """Put all pods that wait aside."""
@@ -225,12 +243,22 @@ class SimulatedCluster:
             await self.core.preemptions.prepare_candidate(preemption, self.core.queue)
             self._note_victims(preemption)
             return True
-        if (bindings := await self.core.schedule_next()) is not None:
-            self._note_attempts()
-            for binding in bindings:
-                await self._bind(binding)
+        if await self.schedule_next() is not None:
             return True
         return await self.core.step()
+
+    async def schedule_next(self) -> Sequence[DecisionRecord] | None:
+        """Make the next attempt and bind who got a node; return what was decided.
+
+        Several decisions for a gang; None if no pod is ready.
+        """
+        bindings = await self.core.schedule_next()
+        if bindings is None:
+            return None
+        records = self._new_records()
+        for binding in bindings:
+            await self._bind(binding)
+        return records
 
     async def _bind(self, binding: Binding) -> None:
         run = self.core.scheduler.binding_cycle.run(binding)
@@ -241,15 +269,18 @@ class SimulatedCluster:
         self._on_permit[task] = binding.waiting
         await _turns()
 
-    def _note_attempts(self) -> None:
+    def _new_records(self) -> Sequence[DecisionRecord]:
+        """Take note of the attempt that was just made, and return its decisions."""
         decisions = self.core.scheduler.decisions
         new = decisions.made - self._decisions_seen
         self._decisions_seen = decisions.made
         if self.api.changes != self._changes_seen:
             self._changes_seen, self._attempts = self.api.changes, 0
         self._attempts += 1
-        for record in decisions.last(new):
+        records = decisions.last(new)
+        for record in records:
             self._tried[record.uid] = self.api.changes
+        return records
 
     def _note_victims(self, preemption: PendingPreemption) -> None:
         self.victims += (
@@ -291,8 +322,8 @@ class SimulatedCluster:
         due = min((queue.next_try(queued) or 0.0 for queued in unschedulable), default=None)
         if due is None:
             return None
-        periods = floor((due - self._started) / LEFTOVERS_PERIOD) + 1
-        return self._started + max(periods, 1) * LEFTOVERS_PERIOD
+        since_start = max(due, self.clock.now()) - self._started
+        return self._started + (floor(since_start / LEFTOVERS_PERIOD) + 1) * LEFTOVERS_PERIOD
 
     def _end_of_backoff(self) -> float | None:
         queue = self.core.queue.sub_queues

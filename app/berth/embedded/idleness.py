@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import msgspec
 
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api import Api
 from berth.embedded.progress import Progress
-from berth.main import SchedulerService
 
 QUIET_LOOKS: Final = 3
 """Idle for so many looks in a row: idle."""

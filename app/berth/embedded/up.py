@@ -12,6 +12,7 @@ from typing import Final
 
 from berth.addresses import UP_PORT
 from berth.assembly.applications import scheduler_application
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
@@ -26,7 +27,6 @@ from berth.embedded.progress import Observer, Progress
 from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
 from berth.embedded.verify import Verification, verify
-from berth.main import SchedulerService
 from berth.plugin_sources import KnownPlugins
 from berth.queue.sub_queues import SubQueue
 from berth.tasks import forever

@@ -3,7 +3,7 @@
 What lives here: the candidate's decisions, which do no I/O (``candidate``); the Lease on the API
 server (``lease_lock``); and the loops that feed the one from the other (``elector``). What must
 not: scheduling; the elector is handed what to do while it leads. Neighbours: ``berth.client``
-below; ``berth.main``, which connects the elector to the scheduler, above.
+below; ``berth.assembly``, which connects the elector to the scheduler, above.
 
 A lease alone does not stop a process that was frozen and does not know it yet. Therefore the
 scheduler's writes pass :meth:`~berth.leaderelection.elector.LeaderElector.may_write` at the last

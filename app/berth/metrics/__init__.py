@@ -4,7 +4,7 @@ What lives here: every family, declared once (``families``); recorders, which ar
 something happens (``recorders``, ``scheduler_metrics``); collectors, which read at each scrape what
 is counted anyway: queue sizes, write lanes, plugin evaluations (``collectors``). What
 kube-scheduler exports and berth does not is in ``absent``. What must not: decisions, and imports of
-what is measured: collectors know it by protocols. Neighbours: ``berth.main`` connects the two,
+what is measured: collectors know it by protocols. Neighbours: ``berth.assembly`` connects the two,
 ``berth.server`` serves the text that ``exposition`` and ``pod_resources`` make.
 
 Decision (2026-11): observations go to plain dicts and lists, and prometheus-client only words them

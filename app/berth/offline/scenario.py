@@ -1,6 +1,6 @@
 """A cluster read from plain API objects, and the profiles that decide on it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,7 @@ import msgspec
 
 from berth.cache.cache import Cache
 from berth.framework.kind import Kind
-from berth.framework.listers import Listers, kinds_of
+from berth.framework.listers import KINDS, Listers
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node
@@ -28,18 +28,10 @@ class Scenario:
     nominated: dict[str, list[PodInfo]] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     """All pods by namespace/name, also those that are done."""
-    _kinds: Mapping[str, Kind[Any]] = field(init=False)
     _lister_of: Mapping[type[msgspec.Struct], ResourceEventHandler[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._kinds = kinds_of(type(self.listers))
         self._lister_of = {kind.type: lister for kind, lister in self.listers.by_kind().items()}
-
-    def add(self, raw: Mapping[str, Any]) -> None:
-        """Take in one API object as JSON gives it; ScenarioError if it is malformed."""
-        kind = self._kinds.get(raw.get("kind", ""))
-        if kind is not None:
-            self.take_in(read(raw, kind.type))
 
     def take_in(self, obj: msgspec.Struct) -> None:
         """Take in one object of a known kind; CacheError if a pod is bound that has no uid."""
@@ -56,32 +48,32 @@ class Scenario:
             return
         if pod.spec.node_name:
             self.cache.add_pod(PodInfo(pod))
-        else:
-            self.nominate(PodInfo(pod))
-
-    def nominate(self, pod: PodInfo) -> None:
-        """Leave room to a waiting pod on the node that its status names, if it names one."""
-        if name := pod.pod.status.nominated_node_name:
-            self.nominated.setdefault(name, []).append(pod)
-
-    def end_nomination(self, pod: PodInfo) -> None:
-        """Leave no room to the pod any more; nothing happens if none was left to it."""
-        nominated = self.nominated.get(pod.pod.status.nominated_node_name)
-        if nominated is not None:
-            nominated[:] = [other for other in nominated if other.uid != pod.uid]
+        elif name := pod.status.nominated_node_name:
+            self.nominated.setdefault(name, []).append(PodInfo(pod))
 
     @classmethod
     def of(cls, objects: Iterable[Mapping[str, Any]]) -> "Scenario":
-        """Take in *objects* as an API server would list them: by namespace and name.
-
-        The order in which pods came decides where nothing else does, as between victims that are
-        equally important.
-        """
+        """Take in *objects*, see :func:`objects_of`."""
         scenario = cls()
-        for raw in sorted(objects, key=_key):
-            scenario.add(raw)
+        for obj in objects_of(objects):
+            scenario.take_in(obj)
         scenario.cache.refresh_order()
         return scenario
+
+
+def objects_of(
+    raw: Iterable[Mapping[str, Any]], *, kinds: Mapping[str, Kind[Any]] = KINDS
+) -> Iterator[Any]:
+    """Decode API objects, in the order in which an API server lists them: by namespace and name.
+
+    The order in which pods came decides where nothing else does, as between victims that are
+    equally important. Objects of other *kinds* are left out; ScenarioError for one that is
+    malformed.
+    """
+    for each in sorted(raw, key=_key):
+        kind = kinds.get(each.get("kind", ""))
+        if kind is not None:
+            yield read(each, kind.type)
 
 
 def _key(raw: Mapping[str, Any]) -> tuple[str, str]:

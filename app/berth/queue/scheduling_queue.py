@@ -28,7 +28,7 @@ from berth.queue.hints import EventHints, HintMap, ObserveHint, QueueingStrategy
 from berth.queue.in_flight import InFlight
 from berth.queue.known_signatures import KnownFailure, KnownSignatures
 from berth.queue.nominator import Nominator, PodLookup
-from berth.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueues
+from berth.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueue, SubQueues
 from berth.queue.unschedulable import SignatureGroup, UnschedulablePods
 
 LEFTOVERS_PERIOD: Final = 30.0
@@ -195,6 +195,17 @@ class SchedulingQueue:
             asked_for = [*pods.values()]
             pods.clear()
             self.activate(asked_for)
+
+    def restore(self, queued: QueuedPodInfo, sub_queue: SubQueue) -> None:
+        """Let a pod wait with its history where it waited in the queue of another scheduler."""
+        match sub_queue:
+            case SubQueue.ACTIVE:
+                self._push_active(queued, _POD_ADD)
+            case SubQueue.BACKOFF:
+                self._backoff.add(queued)
+            case SubQueue.UNSCHEDULABLE | SubQueue.GATED:
+                self._unschedulable.add(queued)
+        self.nominator.add_nominated_pod(queued.pod_info)
 
     # What the scheduler does
 

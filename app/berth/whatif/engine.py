@@ -62,6 +62,8 @@ async def _simulate(
     written: Mapping[str, Any] | None,
 ) -> tuple[Outcome, _Found]:
     config = _configuration(written, registry)
+    # What one configuration has come to says little to another.
+    state = snapshot.scheduler if written is snapshot.config else None
 
     def begin(*, preempts: bool = False) -> tuple[World, Placing]:
         placing = Placing.on_empty_cluster(
@@ -72,7 +74,7 @@ async def _simulate(
             now=snapshot.now,
             listers=snapshot.listers,
         )
-        world = World.of(question, snapshot, placing.cluster)
+        world = World.of(question, snapshot, placing.cluster, state)
         if question.repack:
             world.repack(Movable(world.cluster.listers, placing.profiles))
         world.leave_to_others(placing.profiles)

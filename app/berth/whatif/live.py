@@ -1,41 +1,26 @@
 """A snapshot of a running scheduler."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 
 import msgspec
 
-from berth.cache.cache import Cache
-from berth.clock import Clock, rfc3339
+from berth.clock import rfc3339
 from berth.config.configz import to_object
-from berth.config.types import KubeSchedulerConfiguration
+from berth.core.scheduler_core import SchedulerCore
+from berth.core.scheduler_state import state_of
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import KubeStruct
 from berth.objects.pod import Pod
-from berth.queue.nominator import Nominator
 from berth.whatif.snapshot import Snapshot
 
 
 class LiveSnapshots:
     """Takes snapshots of a scheduler's state; to be used on its event loop only."""
 
-    def __init__(
-        self,
-        cache: Cache,
-        nominator: Nominator,
-        *,
-        pods: Mapping[str, Pod],
-        others: Callable[[], Iterable[Iterable[KubeStruct]]],
-        config: Callable[[], KubeSchedulerConfiguration],
-        clock: Clock,
-    ) -> None:
-        """*pods* is the informer's store; *others* returns those of kinds but pods and nodes."""
-        self._cache = cache
-        self._nominator = nominator
-        self._pods = pods
-        self._others = others
-        self._config = config
-        self._clock = clock
+    def __init__(self, core: SchedulerCore) -> None:
+        self._core = core
+        self._cache = core.cache
 
     def take(self) -> Snapshot:
         """Return the state of this moment, in one go; objects are shared, for they do not change.
@@ -49,7 +34,7 @@ class LiveSnapshots:
         self._cache.refresh_order()
         table = self._cache.table
         nodes = [table.nodes[row] for row in table.order.tolist()]
-        unbound = [pod for pod in self._pods.values() if not pod.spec.node_name]
+        unbound = [pod for pod in self._core.outside.pods.values() if not pod.spec.node_name]
         objects: dict[str, list[KubeStruct]] = {
             "Node": [node for node in nodes if node is not None],
             "Pod": [
@@ -60,12 +45,14 @@ class LiveSnapshots:
         objects["Pod"] += (
             self._nominated(pod) for pod in unbound if self._cache.pod(pod.metadata.uid) is None
         )
-        for group in self._others():
-            for obj in group:
-                objects.setdefault(type(obj).__name__, []).append(obj)
+        for kind, lister in self._core.outside.listers.by_kind().items():
+            if found := list(lister):
+                objects[kind.name] = found
         # Extenders are not asked what if.
-        config = to_object(self._config()) | {"extenders": []}
-        return Snapshot(rfc3339(self._clock.now()), config, objects)
+        config = to_object(self._core.live.current) | {"extenders": []}
+        listers = type(self._core.outside.listers)
+        state = state_of(self._core)
+        return Snapshot(rfc3339(state.now), config, objects, listers=listers, scheduler=state)
 
     def _in_order(self) -> Iterator[PodInfo]:
         """Yield the pods that count, those of one node in the order in which they came there."""
@@ -75,7 +62,7 @@ class LiveSnapshots:
             yield from (pod for pod in self._cache.pods() if pod.node_name not in table.row_of)
 
     def _nominated(self, pod: Pod) -> Pod:
-        node = self._nominator.nominated_node(pod.metadata.uid) or ""
+        node = self._core.queue.nominator.nominated_node(pod.metadata.uid) or ""
         if pod.status.nominated_node_name == node:
             return pod
         status = msgspec.structs.replace(pod.status, nominated_node_name=node)

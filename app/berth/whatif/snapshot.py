@@ -5,6 +5,7 @@
     {"apiVersion": "berth/v1", "kind": "Snapshot",
      "metadata": {"time": "2026-01-01T00:00:00Z"},
      "config": {"apiVersion": "kubescheduler.config.k8s.io/v1", ...},
+     "scheduler": {"now": 1767225600.0, "waiting": [...], ...},
      "items": [{"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": ...}, ...]},
                {"apiVersion": "v1", "kind": "PodList", "items": [...]}, ...]}
 
@@ -27,6 +28,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.cache.cache import CacheError
+from berth.core.scheduler_state import SchedulerState
 from berth.errors import UNREADABLE, UserError
 from berth.framework.kind import Kind
 from berth.framework.listers import Listers, kinds_of
@@ -63,10 +65,14 @@ class Snapshot:
     """Manifests, where they are known: a scheduler does not watch them."""
     listers: type[Listers] = Listers
     """Declares the kinds of the objects."""
+    scheduler: SchedulerState | None = None
+    """What the scheduler knew beside the objects; of a running one."""
 
     @property
     def now(self) -> float:
         """When it was taken, in seconds since 1970; some time if nobody says."""
+        if self.scheduler is not None:
+            return self.scheduler.now
         try:
             return datetime.fromisoformat(self.time).timestamp()
         except ValueError:
@@ -74,9 +80,15 @@ class Snapshot:
 
     def encode(self) -> Iterator[bytes]:
         """Yield the JSON in pieces, none of which takes more than some milliseconds to make."""
-        head = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"time": self.time}}
+        head: dict[str, Any] = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": {"time": self.time},
+        }
         if self.config is not None:
             head["config"] = dict(self.config)
+        if self.scheduler is not None:
+            head["scheduler"] = self.scheduler
         yield msgspec.json.encode(head)[:-1] + b',"items":['
         separator = b""
         kinds = kinds_of(self.listers)
@@ -114,6 +126,7 @@ class _Document(msgspec.Struct, rename="camel"):
     api_version: str = ""
     metadata: dict[str, Any] | None = None
     config: dict[str, Any] | None = None
+    scheduler: SchedulerState | None = None
     items: tuple[msgspec.Raw, ...] | None = None
 
 
@@ -156,7 +169,8 @@ def decode(data: bytes, *, source: str, listers: type[Listers] = Listers) -> Sna
     daemon_sets = tuple(objects.pop(DAEMON_SET))
     time = (document.metadata or {}).get("time", "") if is_ours else ""
     config = document.config if is_ours else None
-    return Snapshot(str(time), config, objects, daemon_sets, listers)
+    scheduler = document.scheduler if is_ours else None
+    return Snapshot(str(time), config, objects, daemon_sets, listers, scheduler)
 
 
 def _unpacked(data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.cache.cache import CacheError
+from berth.core.scheduler_state import SchedulerState
 from berth.core.simulated_cluster import SimulatedCluster
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import KubeStruct
@@ -79,9 +80,18 @@ class World:
     _asked_daemon_sets: dict[str, DaemonSet] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, question: Question, snapshot: Snapshot, cluster: SimulatedCluster) -> "World":
-        """Fill the empty *cluster* and change it; QuestionError or SnapshotError if impossible."""
-        fill(cluster, snapshot, with_waiting=question.include_pending)
+    def of(
+        cls,
+        question: Question,
+        snapshot: Snapshot,
+        cluster: SimulatedCluster,
+        state: SchedulerState | None,
+    ) -> "World":
+        """Fill the empty *cluster* and change it; QuestionError or SnapshotError if impossible.
+
+        *state* is that of the scheduler which goes on in the simulation; None: it begins anew.
+        """
+        fill(cluster, snapshot, state, with_waiting=question.include_pending)
         world = cls(cluster, measure(cluster.cache.table, question.group_by))
         if question.add_nodes or question.find_nodes is not None:
             running = by_their_pods(cluster.cache.pods())
@@ -349,18 +359,30 @@ class World:
         yield from self.pending
 
 
-def fill(cluster: SimulatedCluster, snapshot: Snapshot, *, with_waiting: bool) -> None:
+def fill(
+    cluster: SimulatedCluster,
+    snapshot: Snapshot,
+    state: SchedulerState | None,
+    *,
+    with_waiting: bool,
+) -> None:
     """Put all objects of *snapshot* into *cluster*, in their order.
 
-    Pods without a node come last, the oldest first; those of our profiles wait, unless that is not
-    wanted or they are leaving. SnapshotError for pods that cannot be told apart.
+    Pods without a node come last; those of our profiles wait, unless that is not wanted or they are
+    leaving: as *state* says, where it knows them, and the oldest first. SnapshotError for pods that
+    cannot be told apart.
     """
     pods: list[Pod] = []
+    nodes: list[Node] = []
     for obj in chain(*snapshot.objects.values()):
         if isinstance(obj, Pod):
             pods.append(obj)
+        elif isinstance(obj, Node):
+            nodes.append(obj)
         else:
             cluster.put(obj)
+    _put_nodes(cluster, nodes, state)
+    known = {each.uid: each for each in state.waiting} if state else {}
     unbound = []
     try:
         for each in pods:
@@ -372,12 +394,30 @@ def fill(cluster: SimulatedCluster, snapshot: Snapshot, *, with_waiting: bool) -
                 unbound.append(PodInfo(each))
     except CacheError as exc:
         raise SnapshotError(str(exc)) from exc
-    for info in sorted(unbound, key=created):
-        if with_waiting and not info.is_terminating:
-            cluster.put(info.pod)
-        else:
+    cluster.show_to_gates(info for info in unbound if with_waiting and info.uid in known)
+    place = {uid: at for at, uid in enumerate(known)}
+    for info in sorted(unbound, key=lambda each: (place.get(each.uid, len(place)), created(each))):
+        if not with_waiting or info.is_terminating:
             cluster.put_aside(info.pod)
+        elif info.uid in known:
+            cluster.restore(info.pod, known[info.uid])
+        else:
+            cluster.put(info.pod)
     cluster.cache.refresh_order()
+
+
+def _put_nodes(
+    cluster: SimulatedCluster, nodes: Sequence[Node], state: SchedulerState | None
+) -> None:
+    """Give the nodes rows in the order, and go round them, as the scheduler of *state* does."""
+    if state is None or len(state.rows) != len(nodes):
+        for each in nodes:
+            cluster.put(each)
+        return
+    for _, at in sorted(zip(state.rows, range(len(nodes)), strict=True)):
+        cluster.put(nodes[at])
+    cluster.cache.go_round(each.name for each in nodes)
+    cluster.core.sampling.next_start_node_index = state.next_start_node_index
 
 
 def _written(

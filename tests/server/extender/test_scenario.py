@@ -14,13 +14,13 @@ import pytest
 
 from berth.addresses import LOOPBACK
 from berth.assembly.applications import extender_port_application
+from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api_client import ApiClient
 from berth.client.rate_limit import TokenBucket
 from berth.clock import RealClock
 from berth.config.load import default_configuration, load
 from berth.embedded.cluster import EmbeddedCluster
 from berth.http_server import HttpServer
-from berth.main import SchedulerService
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 from tests.server.test_openapi import ask_all

@@ -41,9 +41,9 @@ def decode(content: bytes, schema: Schema) -> dict[str, Any]:
     try:
         if not content.startswith(MAGIC):
             raise ProtobufError("it does not begin with the magic number")
-        envelope = dict(_fields(memoryview(content)[len(MAGIC) :]))
-        named = {number: _text(value) for number, value in _fields(envelope.get(1, b""))}
-        body = _message(envelope.get(2, b""), schema)
+        envelope = dict(raw_fields(memoryview(content)[len(MAGIC) :]))
+        named = {number: _text(value) for number, value in raw_fields(envelope.get(1, b""))}
+        body = read_message(envelope.get(2, b""), schema)
     except (msgspec.DecodeError, UnicodeDecodeError, IndexError, TypeError, OverflowError) as exc:
         raise ProtobufError(str(exc)) from exc
     said = {"apiVersion": named.get(1), "kind": named.get(2)}
@@ -105,14 +105,15 @@ def _numbers(schema: Schema) -> _Numbers:
     return found
 
 
-def _message(content: Any, schema: Schema) -> dict[str, Any]:
+def read_message(content: Any, schema: Schema) -> dict[str, Any]:
+    """Return what a message says, without an envelope: an item of a list."""
     message: dict[str, Any] = {}
     _read(content, _numbers(schema), message)
     return message
 
 
 def _read(content: Any, numbers: _Numbers, message: dict[str, Any]) -> None:
-    for number, value in _fields(content):
+    for number, value in raw_fields(content):
         known = numbers.get(number)
         if known is None:
             continue
@@ -124,7 +125,7 @@ def _read(content: Any, numbers: _Numbers, message: dict[str, Any]) -> None:
             case ListOf(item):
                 message.setdefault(name, []).extend(_items(value, item))
             case MapOf(item):
-                entry = dict(_fields(value))
+                entry = dict(raw_fields(value))
                 key = _text(entry.get(1, b""))
                 message.setdefault(name, {})[key] = _value(entry.get(2, b""), item)
             case _:
@@ -149,9 +150,9 @@ def _items(value: Any, item: Type) -> Iterator[Any]:
 def _value(value: Any, expected: Type) -> Any:
     match expected:
         case Schema():
-            return _message(value, expected)
+            return read_message(value, expected)
         case ListOf(item):  # as the value of a map: a message with one repeated field
-            return [_value(each, item) for _, each in _fields(value)]
+            return [_value(each, item) for _, each in raw_fields(value)]
         case Scalar(name):
             return READERS[name](value)
         case _:
@@ -165,7 +166,7 @@ def _read_int(value: Any) -> int:
 
 
 def _read_time(value: Any, *, micro: bool = False) -> str | None:
-    parts = dict(_fields(value))
+    parts = dict(raw_fields(value))
     seconds, nanos = _read_int(parts.get(1, 0)), _read_int(parts.get(2, 0))
     if not parts:
         return None
@@ -178,34 +179,34 @@ def _read_time(value: Any, *, micro: bool = False) -> str | None:
 
 
 def _read_int_or_string(value: Any) -> int | str:
-    parts = dict(_fields(value))
+    parts = dict(raw_fields(value))
     return _text(parts.get(3, b"")) if parts.get(1) else _read_int(parts.get(2, 0))
 
 
 def _read_raw(value: Any) -> Any:
-    raw = bytes(dict(_fields(value)).get(1, b""))
+    raw = bytes(dict(raw_fields(value)).get(1, b""))
     return msgspec.json.decode(raw) if raw else None
 
 
 def _read_schema_or_array(value: Any) -> Any:
-    schemas = [_message(each, _props()) for number, each in _fields(value) if number == 2]
+    schemas = [read_message(each, _props()) for number, each in raw_fields(value) if number == 2]
     return schemas or _read_schema(value)
 
 
 def _read_schema_or_bool(value: Any) -> Any:
     schema = _read_schema(value)
-    return bool(dict(_fields(value)).get(1, 0)) if schema is None else schema
+    return bool(dict(raw_fields(value)).get(1, 0)) if schema is None else schema
 
 
 def _read_schema_or_strings(value: Any) -> Any:
-    texts = [_text(each) for number, each in _fields(value) if number == 2]
+    texts = [_text(each) for number, each in raw_fields(value) if number == 2]
     return texts or _read_schema(value)
 
 
 def _read_schema(value: Any) -> Any:
-    for number, each in _fields(value):
+    for number, each in raw_fields(value):
         if not isinstance(each, int) and number in (1, 2):
-            return _message(each, _props())
+            return read_message(each, _props())
     return None
 
 
@@ -230,7 +231,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "string": _text,
     "IntOrString": _read_int_or_string,
     "MicroTime": lambda value: _read_time(value, micro=True),
-    "Quantity": lambda value: _text(dict(_fields(value)).get(1, b"")) or "0",
+    "Quantity": lambda value: _text(dict(raw_fields(value)).get(1, b"")) or "0",
     "Time": _read_time,
     "FieldsV1": _read_raw,
     "JSON": _read_raw,
@@ -241,7 +242,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _fields(content: Any) -> Iterator[tuple[int, Any]]:
+def raw_fields(content: Any) -> Iterator[tuple[int, Any]]:
     """Yield field number and raw value: an int, or bytes where there is a length."""
     view, position = memoryview(content), 0
     while position < len(view):

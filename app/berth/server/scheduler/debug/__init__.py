@@ -5,5 +5,5 @@ the API server, and the endpoints. What must not: changing anything, and explain
 ``berth.explain``). A page costs at most one look at everything of its kind, and the sorting of one
 page. It is made without awaiting, so it is true of one moment; but for the queue and the
 comparison, whose looks are long enough to be cut in pieces. Neighbours: ``berth.scheduler`` and
-below (looked at), ``berth.main`` (connects).
+below (looked at), ``berth.assembly`` (connects).
 """

@@ -1,4 +1,4 @@
-"""The composition root: the only place that constructs the scheduler and connects its parts."""
+"""The scheduler as a service on one API server: client, elector, watches and the core."""
 
 import asyncio
 import logging
