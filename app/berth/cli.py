@@ -13,16 +13,16 @@ from berth.printable import printable, printable_lines
 from berth.terminal import INTERRUPTED, CommandError, program, say_lines
 
 COMMANDS: Final = {
-    "run": "schedule pods of a Kubernetes cluster",
-    "up": "start an embedded cluster with hollow nodes and a scheduler, on this machine",
-    "cluster": "start an embedded cluster only, without nodes and scheduler",
-    "kubelets": "give hollow nodes to any API server",
-    "extender": "answer other schedulers as their extender",
+    "run": "schedule the pods of a Kubernetes cluster",
+    "up": "start an embedded cluster, hollow nodes and a scheduler on this machine",
+    "cluster": "start an embedded cluster without nodes and scheduler",
+    "kubelets": "add hollow nodes to any API server",
+    "extender": "serve as an extender of kube-scheduler",
     "explain": "explain why a pod is pending, or why it runs where it does",
-    "plugin": "begin a plugin of your own, list those there are",
+    "plugin": "create a plugin, or list the known plugins",
     "simulate": "answer what-if questions: more pods, other nodes, another configuration",
-    "health": "ask a process whether it is ready, for health checks of containers",
-    "bench": "measure what decisions cost on this machine",
+    "health": "check whether a process is ready, for container health checks",
+    "bench": "measure scheduling on this machine",
     "version": "print the version",
 }
 """Each is a module of :mod:`berth.commands`."""

@@ -100,15 +100,15 @@ def test_one_scenario_by_its_id(recorded: Path, capsys: pytest.CaptureFixture[st
     [
         pytest.param([], "name a pod, or a file with -f", id="nothing asked"),
         pytest.param(["p", "-f", "IN"], "name a pod, or a file with -f", id="two questions"),
-        pytest.param(["p", "-o", "OUT"], "-o and --id go with -f", id="-o without -f"),
-        pytest.param(["p", "--id", "x"], "-o and --id go with -f", id="--id without -f"),
+        pytest.param(["p", "-o", "OUT"], "-o and --id require -f", id="-o without -f"),
+        pytest.param(["p", "--id", "x"], "-o and --id require -f", id="--id without -f"),
         pytest.param(
             ["-f", "IN", "-o", "OUT", "--output", "json"], "-o writes all decisions", id="two ways"
         ),
         pytest.param(["--pod", "p"], "name a pod, or a file with -f", id="--pod without -f"),
         pytest.param(["--pod", "p", "-f", "IN", "--id", "x"], "a snapshot", id="--pod and --id"),
         pytest.param(["p", "--nodes", "-1"], "must be a number or all", id="nodes"),
-        pytest.param(["-f", "IN", "-n", "x"], "-n goes with a pod", id="-n of scenarios"),
+        pytest.param(["-f", "IN", "-n", "x"], "-n requires a pod", id="-n of scenarios"),
         pytest.param(
             ["shop/p", "-n", "x"], "shop/p is in namespace shop, -n says x", id="two namespaces"
         ),

@@ -17,8 +17,8 @@ ANYWHERE = "--bind-address=0.0.0.0"
     [
         pytest.param(
             [ANYWHERE],
-            "--bind-address 0.0.0.0 lets others reach the extender port: give --client-ca-file or"
-            " --authentication-token-webhook, or --allow-unauthenticated to let anybody ask",
+            "--bind-address 0.0.0.0 exposes the extender port: pass --client-ca-file or"
+            " --authentication-token-webhook, or --allow-unauthenticated to accept any client",
             id="open to everybody",
         ),
         pytest.param(

@@ -303,14 +303,20 @@ def test_what_is_wrong_is_named(
     [
         pytest.param(
             ["--snapshot", "x", "--server", "y"],
-            "one of --snapshot, --server, --kubeconfig and -f may",
+            "--snapshot, --server, --kubeconfig and -f exclude each other",
             id="two clusters",
         ),
-        pytest.param(["-f", "x"], "-f and -o go together", id="a source without a target"),
         pytest.param(
-            ["--snapshot", "x", "--replicas", "2"], "--replicas goes with", id="replicas of nothing"
+            ["-f", "x"], "-f requires -o, and -o requires -f", id="a source without a target"
         ),
-        pytest.param(["--snapshot", "x", "--count", "2"], "--count goes with", id="a bare count"),
+        pytest.param(
+            ["--snapshot", "x", "--replicas", "2"],
+            "--replicas requires --template",
+            id="replicas of nothing",
+        ),
+        pytest.param(
+            ["--snapshot", "x", "--count", "2"], "--count requires --add-nodes", id="a bare count"
+        ),
     ],
 )
 def test_usage(capsys: pytest.CaptureFixture[str], argv: list[str], says: str) -> None:
@@ -377,9 +383,11 @@ def test_without_a_scheduler_it_is_told_what_else_to_ask(
     monkeypatch.setattr("berth.scheduler_client.ask_to_simulate", nobody)
     assert cli.run(["simulate"]) == 2
     said = capsys.readouterr().err
-    assert "no scheduler answers at https://127.0.0.1:10261: refused; else give --server," in said
+    assert (
+        "no scheduler answers at https://127.0.0.1:10261: refused; otherwise pass --server," in said
+    )
     assert cli.run(["simulate", "--server", "https://127.0.0.1:10261"]) == 2
-    assert "else give" not in capsys.readouterr().err
+    assert "otherwise pass" not in capsys.readouterr().err
 
 
 class ListedApi:

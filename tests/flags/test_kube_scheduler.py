@@ -166,7 +166,7 @@ def test_mistakes(argv: list[str], message: str, capsys: pytest.CaptureFixture[s
 
 def test_help_has_every_flag_with_its_default() -> None:
     text = " ".join(make_parser("berth run").format_help().split())
-    assert "--leader-elect BOOL Schedule only while holding the lease. Default: true" in text
+    assert "--leader-elect BOOL Schedule only while holding the Lease. Default: true" in text
     assert "--kube-api-qps FLOAT Deprecated: API requests per second. Default: 50.0" in text
     assert "--requestheader-uid-headers VALUE,..." in text
 

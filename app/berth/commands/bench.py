@@ -18,31 +18,29 @@ from berth_plugins.registry import IN_TREE
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=program("bench"), allow_abbrev=False)
     kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
-    one = kinds.add_parser("engine", allow_abbrev=False, help="decisions, in this process")
+    one = kinds.add_parser("engine", allow_abbrev=False, help="measure decisions in one process")
     one.add_argument("--nodes", type=positive, default=5_000)
-    one.add_argument("--pods", type=int, default=10_000, help="pods that run already")
+    one.add_argument("--pods", type=int, default=10_000, help="number of running pods")
     one.add_argument("--repetitions", type=positive, default=300)
     one.set_defaults(measure=_engine)
     many = kinds.add_parser(
-        "throughput", allow_abbrev=False, help="a scheduler process on an API server"
+        "throughput", allow_abbrev=False, help="measure a scheduler process with an API server"
     )
     many.add_argument("--nodes", type=positive, default=5_000)
-    many.add_argument("--pods", type=positive, default=3_000, help="pods that wait for nodes")
+    many.add_argument("--pods", type=positive, default=3_000, help="number of pending pods")
     many.add_argument(
         "--workload", choices=[*throughput.WORKLOADS, crowded.NAME, "all"], default="plain"
     )
     many.add_argument(
         "--kubeconfig", type=Path, metavar="FILE",
-        help="an API server without node controllers; its own embedded one if not given",
+        help="an API server without node controllers; default: an embedded one",
     )  # fmt: skip
     many.add_argument(
         "--cmd", default="", metavar="COMMAND",
-        help="another scheduler to measure; {kubeconfig} in it is replaced",
+        help="measure this scheduler command instead; {kubeconfig} in it is replaced",
     )  # fmt: skip
     many.set_defaults(measure=_throughput)
-    asked = kinds.add_parser(
-        "extender", allow_abbrev=False, help="questions of another scheduler, over HTTP"
-    )
+    asked = kinds.add_parser("extender", allow_abbrev=False, help="measure the extender over HTTP")
     asked.add_argument("--nodes", type=positive, default=5_000)
     asked.add_argument("--repetitions", type=positive, default=300)
     asked.set_defaults(measure=_extender)
@@ -104,7 +102,7 @@ def _throughput(given: argparse.Namespace) -> int:
 
 def _extender(given: argparse.Namespace) -> int:
     async def measuring() -> int:
-        say(f"{engine.machine()}; {given.nodes} nodes, asked about by name")
+        say(f"{engine.machine()}; {given.nodes} nodes, by name")
         result = await extender.measure(
             nodes=given.nodes, repetitions=given.repetitions, clock=RealClock()
         )

@@ -17,22 +17,22 @@ def main(argv: Sequence[str]) -> int:
     add_cluster_flags(parser)
     parser.add_argument(
         "--bind-address", type=_address, default=LOOPBACK, metavar="IP",
-        help="where to listen; 0.0.0.0 or ::, all addresses; default %(default)s",
+        help="listen on this address; 0.0.0.0 or :: for all addresses; default: %(default)s",
     )  # fmt: skip
     parser.add_argument(
         "--tls-san", nargs="+", action="extend", default=[], metavar="NAME",
-        help="what others call this machine, names or addresses; for the certificate",
+        help="additional host names and addresses for the certificate",
     )  # fmt: skip
     parser.add_argument(
         "--credentials-dir", type=Path, metavar="FOLDER",
-        help="write there what others need, each with its own rights: scheduler/kubeconfig,"
-        " kubelets/kubeconfig, and monitoring/token, which is good for reading metrics",
+        help="write credentials with limited permissions to this folder: scheduler/kubeconfig,"
+        " kubelets/kubeconfig, and monitoring/token for reading metrics",
     )  # fmt: skip
     given = parser.parse_args(argv)
     if given.insecure and not ipaddress.ip_address(given.bind_address).is_loopback:
         raise UsageError(
-            f"--bind-address {given.bind_address}: with --insecure everybody who reaches it may do"
-            " everything, so only an address of loopback is allowed"
+            f"--bind-address {given.bind_address}: --insecure grants all permissions to every"
+            " client, so it requires a loopback address"
         )
     log.setup(logging.WARNING)
     cluster = embedded_cluster(given, host=given.bind_address, names=given.tls_san)

@@ -43,13 +43,15 @@ def main(argv: Sequence[str]) -> int:
     if (given.pod is None) == (given.source is None) or (given.pod_there and not given.source):
         parser.error("name a pod, or a file with -f")
     if given.pod_there and (given.target or given.id):
-        parser.error("--pod goes without -o and --id: the file is a snapshot")
+        parser.error("--pod cannot be combined with -o and --id: the file is a snapshot")
     if given.namespace is not None and given.source is not None and given.pod_there is None:
-        parser.error("-n goes with a pod: scenarios say of themselves what they are about")
+        parser.error("-n requires a pod: scenarios contain their namespaces")
     if given.source is None and (given.target or given.id):
-        parser.error("-o and --id go with -f")
+        parser.error("-o and --id require -f")
     if given.target is not None and (given.id or given.output):
-        parser.error("-o writes all decisions, as JSON lines; it goes without --id and --output")
+        parser.error(
+            "-o writes all decisions as JSON lines; it cannot be combined with --id and --output"
+        )
     if given.target is not None:
         registry = known_plugins(given).registry
         problems = answer_all(given.source, given.target, lambda found: explain(found, registry))
@@ -84,29 +86,31 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("explain"), allow_abbrev=False)
     parser.add_argument(
         "pod", nargs="?", metavar="[NAMESPACE/]POD|KIND/NAME",
-        help="a pod that a running scheduler knows; or pod/NAME, deployment/NAME and the like:"
-        " the pending pods of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job",
+        help="a pod; or pod/NAME, deployment/NAME and so on: the pending pods of a Deployment,"
+        " ReplicaSet, StatefulSet, DaemonSet or Job",
     )  # fmt: skip
     parser.add_argument(
-        "-n", "--namespace", metavar="NAMESPACE", help=f"where it is; default {DEFAULT_NAMESPACE}"
+        "-n",
+        "--namespace",
+        metavar="NAMESPACE",
+        help=f"namespace of the pod or workload; default: {DEFAULT_NAMESPACE}",
     )
     running_scheduler.add_flags(parser)
     add_plugin_flags(parser)
     parser.add_argument(
         "-f", dest="source", type=Path, metavar="IN",
-        help="scenarios as JSON lines, or with --pod a snapshot; .gz too",
+        help="read scenarios as JSON lines, or a snapshot with --pod, from this file; .gz is"
+        " supported",
     )  # fmt: skip
     parser.add_argument(
         "--pod", dest="pod_there", metavar="[NAMESPACE/]POD", help="explain this pod of a snapshot"
     )
     parser.add_argument(
         "-o", dest="target", type=Path, metavar="OUT",
-        help="where the decisions on all scenarios go, a JSON line each",
+        help="write the decisions for all scenarios to this file, as JSON lines",
     )  # fmt: skip
     parser.add_argument("--id", help="explain this scenario only")
-    parser.add_argument(
-        "--output", choices=["table", "json"], help="how to print; a table by default"
-    )
+    parser.add_argument("--output", choices=["table", "json"], help="output format; default: table")
     parser.add_argument(
         "--nodes", type=_number_or_all, default=str(NODES_TOLD), metavar="N|all",
         help="how many nodes to show, the best first; default %(default)s",
@@ -163,7 +167,9 @@ def _tell_workload(found: WorkloadExplanation, *, as_json: bool) -> None:
             say("")
         _print(explanation)
     if found.num_left_out:
-        say(f"and {found.num_left_out} more pending pods of {found.workload}, unlike these")
+        say(
+            f"and {found.num_left_out} more pending pods of {found.workload}, with other signatures"
+        )
 
 
 def _print(explanation: Explanation) -> None:

@@ -21,16 +21,19 @@ def main(argv: Sequence[str]) -> int:
         " what another has bound once its watches show it.",
     )
     parser.add_argument(
-        "--config", default="", metavar="FILE", help="A KubeSchedulerConfiguration."
+        "--config", default="", metavar="FILE", help="Read the configuration from this file."
     )
     parser.add_argument(
         "--kubeconfig", default="", metavar="FILE",
-        help="How to reach the API server; wins over the one in the configuration.",
+        help="The kubeconfig of the API server; takes precedence over the configuration.",
     )  # fmt: skip
     parser.add_argument(
-        "--master", default="", metavar="URL", help="The API server's address; wins over both."
+        "--master",
+        default="",
+        metavar="URL",
+        help="The address of the API server; takes precedence over both.",
     )
-    parser.add_argument("-v", "--v", type=int, default=0, metavar="N", help="How much to log.")
+    parser.add_argument("-v", "--v", type=int, default=0, metavar="N", help="Log level.")
     extender_port.add_flags(parser, default=DEFAULT_PORT)
     configuration.add_plugin_flags(parser)
     configuration.add_preset_flag(parser)

@@ -20,7 +20,8 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=program("health"), allow_abbrev=False)
     parser.add_argument(
         "--url", type=_url, default=READY,
-        help="what to ask; certificates of this machine are not verified; default %(default)s",
+        help="URL of the probe; on this machine its certificate is not verified; default:"
+        " %(default)s",
     )  # fmt: skip
     given = parser.parse_args(argv)
     say_lines(probe(given.url))

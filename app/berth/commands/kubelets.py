@@ -16,8 +16,10 @@ from berth.terminal import in_loop, program
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=program("kubelets"), allow_abbrev=False)
     add_node_flags(parser, nodes=1)
-    parser.add_argument("--kubeconfig", help="how to reach the API server")
-    parser.add_argument("--master", help="the API server's address; wins over the kubeconfig's")
+    parser.add_argument("--kubeconfig", help="the kubeconfig of the API server")
+    parser.add_argument(
+        "--master", help="the address of the API server; takes precedence over the kubeconfig"
+    )
     given = parser.parse_args(argv)
     log.setup(logging.INFO)
     settings = Settings(given.nodes, node_template(given.node_template))

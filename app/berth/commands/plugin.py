@@ -20,20 +20,20 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=program("plugin"), allow_abbrev=False)
     kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     new = kinds.add_parser(
-        "new", allow_abbrev=False, help="write a package with a plugin that works, and its test"
+        "new", allow_abbrev=False, help="create a package with a working plugin and its test"
     )
-    new.add_argument("name", metavar="NAME", help="what to call the plugin, as in NodeShare")
+    new.add_argument("name", metavar="NAME", help="name of the plugin, such as NodeShare")
     new.add_argument(
         "--dir", dest="parent", type=Path, default=Path(), metavar="DIR",
-        help="where to make the package's folder; here by default",
+        help="create the package in this folder; default: the current folder",
     )  # fmt: skip
     new.set_defaults(act=_new)
     known = kinds.add_parser(
-        "list", allow_abbrev=False, help="list the plugins that a configuration may enable"
+        "list", allow_abbrev=False, help="list the plugins that a configuration can enable"
     )
     known.add_argument(
         "--config", default="", metavar="FILE",
-        help="a KubeSchedulerConfiguration, whose module:Class plugins are known too",
+        help="also list the module:Class plugins of this configuration",
     )  # fmt: skip
     configuration.add_plugin_flags(known)
     known.set_defaults(act=_list)
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _new(given: argparse.Namespace) -> int:
     folder = write_package(given.name, given.parent)
-    say(f"{folder} has the plugin {given.name}. What to do next, in that folder:")
+    say(f"{folder} has the plugin {given.name}. Next steps, in that folder:")
     for step in (
         "python -m pytest",
         "pip install -e .",

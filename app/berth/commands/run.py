@@ -27,8 +27,8 @@ def main(argv: Sequence[str]) -> int:
     configuration.add_preset_flag(parser)
     parser.add_argument(
         "--no-scheduling", action="store_true",
-        help="Schedule nothing, write nothing, elect no leader: only answer what is asked, such as"
-        " /simulate.",
+        help="Do not schedule, write, or take part in leader election; only answer requests"
+        " such as /simulate.",
     )  # fmt: skip
     options = kube_scheduler.parse(parser, argv)
     given = parser.parse_args(kube_scheduler.spelled(argv))
@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     )
     if options.config and options.deprecated.kubeconfig:
         log.warning(  # as with kube-scheduler, which says nothing
-            "--kubeconfig is ignored beside --config; its clientConnection.kubeconfig counts",
+            "--kubeconfig is ignored with --config; set clientConnection.kubeconfig in the file",
             extra={"config": options.config, "kubeconfig": options.deprecated.kubeconfig},
         )
     source = configuration.source(

@@ -38,17 +38,17 @@ def main(argv: Sequence[str]) -> int:
     log.setup(logging.ERROR)
     asks = given.server or given.kubeconfig
     if sum(source is not None for source in (given.snapshot, asks, given.source)) > 1:
-        parser.error("one of --snapshot, --server, --kubeconfig and -f may be given")
+        parser.error("--snapshot, --server, --kubeconfig and -f exclude each other")
     if (given.source is None) != (given.target is None):
-        parser.error("-f and -o go together")
+        parser.error("-f requires -o, and -o requires -f")
     for flag in ("", "compare_"):
         if getattr(given, f"{flag}config") and getattr(given, f"{flag}preset"):
             spelled = flag.replace("_", "-")
             parser.error(f"--{spelled}preset and --{spelled}config: give one of them")
     if given.replicas is not None and not given.template:
-        parser.error("--replicas goes with --template")
+        parser.error("--replicas requires --template")
     if given.count is not None and not given.add_nodes:
-        parser.error("--count goes with --add-nodes")
+        parser.error("--count requires --add-nodes")
     if given.source is not None:
         return _recorded(given)
     found = _ask(given, _question(given))
@@ -63,28 +63,33 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program("simulate"),
         allow_abbrev=False,
-        description="What if: exit status 0, all pods have a node; 1, some have not; 2, an error."
-        " TYPE is a file with a Node, or the name of a node to copy.",
+        description="Answer what-if questions. The exit status is 0 if all pods have a node, 1"
+        " if some do not, and 2 for an error. TYPE is a file with a Node, or the"
+        " name of a node to copy.",
     )
     where = parser.add_argument_group(
-        "the cluster, one of", "by default that of a running scheduler, found as berth explain does"
+        "the cluster",
+        "By default the cluster of a running scheduler, found as berth explain finds it.",
     )
     where.add_argument(
         "--snapshot", type=Path, metavar="FILE",
-        help="what GET /snapshot answers, or a List of `kubectl get -o json`; .gz too",
+        help="read a snapshot, or a List from `kubectl get -o json`, from this file; .gz is"
+        " supported",
     )  # fmt: skip
     # As berth.flags.running_scheduler has them, which takes long to import.
     where.add_argument(
         "--server", metavar="URL",
-        help="a running scheduler; credentials are those of --kubeconfig, $KUBECONFIG or"
-        " ./berth.kubeconfig; default port 10261 of this machine, as of berth up",
+        help="URL of the scheduler, with the credentials of --kubeconfig, $KUBECONFIG or"
+        " ./berth.kubeconfig; default: port 10261 on this machine, as of berth up",
     )  # fmt: skip
     where.add_argument(
         "--kubeconfig", metavar="FILE",
-        help="without --server: an API server to list from, the default configuration decides",
+        help="without --server: list from this API server, and use the default configuration",
     )  # fmt: skip
     where.add_argument(
-        "--certificate-authority", metavar="FILE", help="trust the --server by it, too"
+        "--certificate-authority",
+        metavar="FILE",
+        help="also trust certificates of this authority for --server",
     )
     where.add_argument(
         "--insecure-skip-tls-verify",
@@ -95,73 +100,83 @@ def _parser() -> argparse.ArgumentParser:
     ask = parser.add_argument_group("what if")
     ask.add_argument(
         "--pod", type=Path, action="append", default=[], metavar="FILE",
-        help="place these Pods; what else is in the file is as with --template",
+        help="place these Pods; other objects in the file are used as with --template",
     )  # fmt: skip
     ask.add_argument(
         "--template", type=Path, action="append", default=[], metavar="FILE",
-        help="place the pods of Deployments, StatefulSets, DaemonSets, Jobs, ...; of a Pod: ones"
-        " like it; a render of many objects will do, as of helm template; -: standard input",
+        help="place the pods of these Deployments, StatefulSets, DaemonSets, Jobs and so on, or"
+        " copies of a Pod; the file may contain any objects, such as the output of helm"
+             " template; - reads standard input",
     )  # fmt: skip
     ask.add_argument(
         "--replicas", type=positive, metavar="N",
-        help="so many of each --template, but of DaemonSets",
+        help="number of replicas for each --template except DaemonSets",
     )  # fmt: skip
     ask.add_argument(
         "-n", "--namespace", default="", metavar="NAME",
-        help="where the objects of --pod and --template are that do not say; default: default",
+        help="namespace of objects in --pod and --template without one; default: default",
     )  # fmt: skip
-    ask.add_argument("--no-pending", action="store_true", help="leave waiting pods alone")
-    ask.add_argument("--add-nodes", metavar="TYPE", help="add nodes")
-    ask.add_argument("--count", type=positive, metavar="N", help="so many; default 1")
     ask.add_argument(
-        "--find-nodes", metavar="TYPE", help="how many of these must be added so that all fits?"
+        "--no-pending", action="store_true", help="ignore pods that are already pending"
+    )
+    ask.add_argument("--add-nodes", metavar="TYPE", help="add nodes")
+    ask.add_argument(
+        "--count", type=positive, metavar="N", help="number of nodes to add; default: 1"
+    )
+    ask.add_argument(
+        "--find-nodes", metavar="TYPE", help="find how many of these nodes are missing"
     )
     for flag, does in (
-        ("remove-node", "remove nodes; their pods need others"),
+        ("remove-node", "remove nodes and place their pods elsewhere"),
         ("cordon-node", "cordon nodes"),
     ):
         ask.add_argument(
             f"--{flag}", action="append", default=[], metavar="NAME",
-            help=f"{does}; NAME,NAME and patterns as node-* will do",
+            help=f"{does}; accepts NAME,NAME and patterns such as node-*",
         )  # fmt: skip
         ask.add_argument(
             f"--{flag}-selector", default="", metavar="SELECTOR",
-            help="and those with these labels, as of kubectl drain --selector",
+            help="also the nodes with these labels, as kubectl drain --selector",
         )  # fmt: skip
     ask.add_argument(
-        "--remove-pod", action="append", default=[], metavar="NAME", help="remove [NAMESPACE/]POD"
+        "--remove-pod", action="append", default=[], metavar="NAME", help="remove this pod"
     )
     ask.add_argument(
         "--find-removable", nargs="?", const="", metavar="NAME",
-        help="which nodes can go? Of these, with names as of --remove-node; by default of all",
+        help="find the nodes that can go, among these or among all; names as for --remove-node",
     )  # fmt: skip
     ask.add_argument(
-        "--find-removable-selector", default="", metavar="SELECTOR", help="of those with the labels"
+        "--find-removable-selector",
+        default="",
+        metavar="SELECTOR",
+        help="find the nodes that can go, among those with these labels",
     )
     ask.add_argument(
         "--repack", action="store_true",
-        help="place anew all running pods that may move, as if nodes were empty",
+        help="place all movable running pods again, as if they were not running",
     )  # fmt: skip
-    ask.add_argument("--config", type=Path, metavar="FILE", help="decide by this configuration")
+    ask.add_argument("--config", type=Path, metavar="FILE", help="use this configuration")
+    ask.add_argument("--compare-config", type=Path, metavar="FILE", help="compare with this one")
+    ask.add_argument("--preset", choices=PRESETS, help="use this preset")
+    ask.add_argument("--compare-preset", choices=PRESETS, help="compare with this one")
     ask.add_argument(
-        "--compare-config", type=Path, metavar="FILE", help="and compare with this one"
+        "--preemption", action="store_true", help="allow the eviction of pods of lower priority"
     )
-    ask.add_argument("--preset", choices=PRESETS, help="decide by this preset")
-    ask.add_argument("--compare-preset", choices=PRESETS, help="and compare with this one")
-    ask.add_argument("--preemption", action="store_true", help="less important pods may be evicted")
     parser.add_argument(
         "--seed", type=int,
-        help="draw one of several best nodes, the same with every run; default: the smallest name",
+        help="choose among the best nodes at random, with this seed; default: the first by name",
     )  # fmt: skip
-    parser.add_argument("--output", choices=["table", "json"], default="table", help="how to print")
+    parser.add_argument(
+        "--output", choices=["table", "json"], default="table", help="output format"
+    )
     recorded = parser.add_argument_group("recorded sequences")
     recorded.add_argument(
         "-f", dest="source", type=Path, metavar="IN",
-        help="scenarios with a list of pods, as JSON lines, .gz too",
+        help="read scenarios with lists of pods, as JSON lines, from this file; .gz is supported",
     )  # fmt: skip
     recorded.add_argument(
         "-o", dest="target", type=Path, metavar="OUT",
-        help="where the assignments go, a JSON line each",
+        help="write the assignments to this file, as JSON lines",
     )  # fmt: skip
     return parser
 
@@ -299,7 +314,7 @@ def _ask_scheduler(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
     except AskError as exc:
         if given.server is not None:
             raise
-        raise UsageError(f"{exc}; else give --server, --snapshot or --kubeconfig") from exc
+        raise UsageError(f"{exc}; otherwise pass --server, --snapshot or --kubeconfig") from exc
 
 
 def _plugins(given: argparse.Namespace, asked: dict[str, Any]) -> KnownPlugins:

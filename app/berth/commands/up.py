@@ -31,18 +31,18 @@ def main(argv: Sequence[str]) -> int:
     add_node_flags(parser, nodes=SAMPLE_NODES)
     parser.add_argument(
         "--load", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
-        help="create the objects of these manifests (YAML, several documents)",
+        help="create the objects in these YAML manifests",
     )  # fmt: skip
     parser.add_argument("--sample", action="store_true", help="create a sample workload")
     add_cluster_flags(parser)
     parser.add_argument(
         "--debug-port", type=port, default=UP_PORT, metavar="PORT",
-        help="port of the scheduler on loopback, for berth explain; default %(default)s",
+        help="port of the scheduler on loopback, for berth explain; default: %(default)s",
     )  # fmt: skip
     parser.add_argument(
         "--config", default="",
-        help="a KubeSchedulerConfiguration file; read again on SIGHUP, and when it or a file of"
-        " --plugin-dir changes",
+        help="read the configuration from this file; reloaded on SIGHUP, and when it or a file"
+        " in --plugin-dir changes",
     )  # fmt: skip
     configuration.add_preset_flag(parser)
     configuration.add_plugin_flags(parser)
@@ -52,7 +52,9 @@ def main(argv: Sequence[str]) -> int:
         " placed, else 1. Pods that a scheduling gate holds back do not count. Refused objects are"
         " reported, and change the status only if they are pods or make pods",
     )  # fmt: skip
-    parser.add_argument("-v", type=int, default=0, help="4 and more: log debug messages")
+    parser.add_argument(
+        "-v", type=int, default=0, help="log level; 4 and higher log debug messages"
+    )
     given = parser.parse_args(argv)
     source = configuration.source(given)
     config, plugins = source.load()

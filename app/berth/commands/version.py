@@ -13,7 +13,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=program("version"), allow_abbrev=False)
     parser.add_argument(
         "--raw", action="store_true",
-        help="also the release of kube-scheduler that it decides like, and what it runs on",
+        help="also print the compatible kube-scheduler release, and the platform",
     )  # fmt: skip
     line = f"berth {version()}"
     if parser.parse_args(argv).raw:

@@ -20,20 +20,18 @@ def add_plugin_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plugin-dir", dest="plugin_dirs", type=Path, action="append", default=[],
         metavar="DIR",
-        help="Know the plugins that the *.py files in this folder define; may be given several"
+        help="Register the plugins in the *.py files of this folder. Repeat it for several"
         f" times. {ENVIRONMENT} adds folders, with {os.pathsep!r} between them.",
     )  # fmt: skip
     parser.add_argument(
         "--plugin", dest="plugins", action="append", default=[], metavar="MODULE:CLASS",
-        help="Know this plugin. A configuration may also enable it by that name itself.",
+        help="Register this plugin. A configuration can also enable it by this name directly.",
     )  # fmt: skip
 
 
 def add_preset_flag(parser: argparse.ArgumentParser) -> None:
     """Add ``--preset``, for a command that takes ``--config``."""
-    parser.add_argument(
-        "--preset", choices=PRESETS, help="A configuration by name, instead of --config."
-    )
+    parser.add_argument("--preset", choices=PRESETS, help="Use this preset instead of --config.")
 
 
 def known_plugins(given: argparse.Namespace) -> KnownPlugins:

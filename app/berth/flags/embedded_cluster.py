@@ -16,24 +16,27 @@ from berth.terminal import UsageError, port, positive
 
 def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:
     """Add ``--nodes``, *nodes* by default, and ``--node-template``."""
-    parser.add_argument("--nodes", type=positive, default=nodes, help="how many hollow nodes")
+    parser.add_argument("--nodes", type=positive, default=nodes, help="number of hollow nodes")
     parser.add_argument(
-        "--node-template", type=Path, metavar="FILE", help="a Node manifest that all nodes follow"
+        "--node-template",
+        type=Path,
+        metavar="FILE",
+        help="Node manifest to use as a template for all nodes",
     )
 
 
 def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     """Add ``--port``, ``--kubeconfig-out``, ``--token-auth-file`` and ``--insecure``."""
     parser.add_argument(
-        "--port", type=port, default=0, help="port of the API server; 0: any free one"
+        "--port", type=port, default=0, help="port of the API server; 0 selects a free port"
     )
     parser.add_argument(
         "--kubeconfig-out", type=Path, default=Path("berth.kubeconfig"), metavar="FILE",
-        help="where to write the kubeconfig",
+        help="write the kubeconfig to this file",
     )  # fmt: skip
     parser.add_argument(
         "--token-auth-file", type=Path, metavar="FILE",
-        help="more users of the API: CSV with token, user, uid, and groups as in \"a,b\"",
+        help="additional API users: a CSV file with token, user, uid, and groups as \"a,b\"",
     )  # fmt: skip
     parser.add_argument(
         "--insecure", action="store_true",

@@ -28,27 +28,33 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
 
     flag(
         "port", type=port, metavar="PORT", default=default,
-        help=f"Listen on this port; 0 for any free one. Default: {default or 'not'}",
+        help=f"Listen on this port; 0 selects a free port. Default: {default or 'not'}",
     )  # fmt: skip
     flag(
         "bind-address", metavar="ADDRESS", default=LOOPBACK,
-        help="Listen on this address; one that is not loopback needs a client CA or a token"
-        " webhook. Default: %(default)s",
+        help="Listen on this address. An address other than loopback requires a client CA or a"
+        " token webhook. Default: %(default)s",
     )  # fmt: skip
     flag(
         "tls-cert-file", type=Path, metavar="FILE",
-        help="Serve HTTPS with this certificate; a new one in the file is shown from then on."
-        " Default: a self-signed one if clients have to show something, else plain HTTP.",
+        help="Serve HTTPS with this certificate. berth reloads the file when it changes."
+        " Default: a self-signed certificate if clients must authenticate, otherwise plain"
+             " HTTP.",
     )  # fmt: skip
-    flag("tls-private-key-file", type=Path, metavar="FILE", help="The key of that certificate.")
+    flag(
+        "tls-private-key-file",
+        type=Path,
+        metavar="FILE",
+        help="The private key of the certificate.",
+    )
     flag(
         "client-ca-file", type=Path, metavar="FILE",
-        help="Answer clients that have a certificate of this authority, without asking further.",
+        help="Accept clients with a certificate of this authority.",
     )  # fmt: skip
     flag(
         "authentication-token-webhook", action="store_true",
-        help="Answer bearer tokens whose user may post to /extender/VERB: the API server is asked"
-        " by TokenReview and SubjectAccessReview.",
+        help="Accept bearer tokens of users who may post to /extender/VERB, checked with"
+        " TokenReview and SubjectAccessReview.",
     )  # fmt: skip
     flag(
         "allow-unauthenticated", action="store_true",
@@ -56,7 +62,7 @@ def add_flags(parser: argparse.ArgumentParser, *, prefix: str = "", default: int
     )  # fmt: skip
     flag(
         "max-body-mib", type=positive, metavar="MIB", default=MAX_BODY_BYTES // _MEBIBYTE,
-        help="Refuse larger requests; 5,000 whole nodes are about 15. Default: %(default)s",
+        help="Reject larger requests. 5,000 node objects are about 15 MiB. Default: %(default)s",
     )  # fmt: skip
 
 
@@ -85,8 +91,8 @@ def settings(given: argparse.Namespace, *, prefix: str = "") -> ExtenderPortSett
         raise UsageError(f"--{prefix}bind-address: {exc}") from exc
     if not (address.is_loopback or asked.authenticates or asked.allow_unauthenticated):
         raise UsageError(
-            f"--{prefix}bind-address {address} lets others reach the extender port: give"
+            f"--{prefix}bind-address {address} exposes the extender port: pass"
             f" --{prefix}client-ca-file or --{prefix}authentication-token-webhook, or"
-            f" --{prefix}allow-unauthenticated to let anybody ask"
+            f" --{prefix}allow-unauthenticated to accept any client"
         )
     return None if number is None else asked

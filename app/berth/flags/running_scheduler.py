@@ -21,15 +21,15 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("a running scheduler")
     where.add_argument(
         "--server", metavar="URL",
-        help=f"where it answers; default port {UP_PORT} of this machine, as of berth up",
+        help=f"URL of the scheduler; default: port {UP_PORT} on this machine, as of berth up",
     )  # fmt: skip
     where.add_argument(
         "--kubeconfig", metavar="FILE",
-        help="whose credentials to use, and whose certificate authority to trust; default"
-        f" $KUBECONFIG, else ./{WRITTEN_BY_UP} if it is there",
+        help="credentials and certificate authority to use; default: $KUBECONFIG, otherwise"
+        f" ./{WRITTEN_BY_UP} if it exists",
     )  # fmt: skip
     where.add_argument(
-        "--certificate-authority", metavar="FILE", help="trust certificates of this authority, too"
+        "--certificate-authority", metavar="FILE", help="also trust certificates of this authority"
     )
     where.add_argument(
         "--insecure-skip-tls-verify",
