@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
-from berth.client.connections import IDLE_LIMIT, Answer, Connection, Connections
+from berth.client.connections import IDLE_LIMIT, Connection, Connections, Response
 from berth.client.errors import UnavailableError
 from berth.clock import FakeClock
 
@@ -51,7 +51,7 @@ def pool(url: str = "http://server:8001/base/", *, clock: FakeClock | None = Non
     return Connections(url, tls=True, server_hostname=None, clock=clock or FakeClock())
 
 
-async def asked(wire: Wire, *, timeout: float = 10.0) -> "asyncio.Task[Answer]":
+async def asked(wire: Wire, *, timeout: float = 10.0) -> "asyncio.Task[Response]":
     """Begin an exchange, and return it once the request is sent."""
     exchange = asyncio.create_task(
         wire.connection.exchange("GET", "/x", headers={}, body=None, timeout=timeout)
@@ -70,7 +70,7 @@ async def test_what_is_sent() -> None:
     await asyncio.sleep(0)
     wire.say(OK)
 
-    assert await exchange == Answer(200, None, b"ok")
+    assert await exchange == Response(200, None, b"ok")
     assert wire.sent == (
         b"POST /base/x?y=z HTTP/1.1\r\nHost: server:8001\r\nAccept: a\r\nUser-Agent: u\r\n"
         b"Content-Length: 5\r\n\r\nhello"
@@ -80,49 +80,52 @@ async def test_what_is_sent() -> None:
 @pytest.mark.parametrize(
     ("script", "want", "is_kept"),
     [
-        pytest.param([OK], Answer(200, None, b"ok"), True, id="with a length"),
+        pytest.param([OK], Response(200, None, b"ok"), True, id="with a length"),
         pytest.param(
-            [OK[n : n + 1] for n in range(len(OK))], Answer(200, None, b"ok"), True, id="in bytes"
+            [OK[n : n + 1] for n in range(len(OK))], Response(200, None, b"ok"), True, id="in bytes"
         ),
         pytest.param(
             [
                 b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r",
                 b"\n0\r\n\r\n",
             ],
-            Answer(201, None, b"ok"),
+            Response(201, None, b"ok"),
             True,
             id="in chunks",
         ),
         pytest.param(
-            [b"HTTP/1.1 204 No Content\r\n\r\n"], Answer(204, None, b""), True, id="without a body"
+            [b"HTTP/1.1 204 No Content\r\n\r\n"],
+            Response(204, None, b""),
+            True,
+            id="without a body",
         ),
         pytest.param(
             [b"HTTP/1.1 100 Continue\r\nA: b\r\n\r\n", OK],
-            Answer(200, None, b"ok"),
+            Response(200, None, b"ok"),
             True,
             id="announced by a 1xx",
         ),
         pytest.param(
             [b"HTTP/1.1 429 Busy\r\nretry-after: 7\r\nContent-Length: 0\r\n\r\n"],
-            Answer(429, "7", b""),
+            Response(429, "7", b""),
             True,
             id="a refusal for now",
         ),
         pytest.param(
             [b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"],
-            Answer(200, None, b"ok"),
+            Response(200, None, b"ok"),
             False,
             id="the last on its connection",
         ),
         pytest.param(
             [b"HTTP/1.1 200 OK\r\n\r\no", b"k", HANG_UP],
-            Answer(200, None, b"ok"),
+            Response(200, None, b"ok"),
             False,
             id="as long as the connection lasts",
         ),
     ],
 )
-async def test_an_answer(script: list[bytes], want: Answer, is_kept: bool) -> None:
+async def test_an_answer(script: list[bytes], want: Response, is_kept: bool) -> None:
     connections = pool()
     wire = Wire(connections)
     exchange = await asked(wire)
@@ -297,7 +300,7 @@ def test_an_answer_that_is_there_when_the_time_is_over_counts(
         theirs.sendall(OK)
         time.sleep(0.01)
 
-    async def exchange() -> Answer:
+    async def exchange() -> Response:
         loop, connections = asyncio.get_running_loop(), pool()
         _, connection = await loop.create_connection(lambda: Connection(connections), sock=ours)
         asking = asyncio.create_task(

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import aiohttp
 from yarl import URL
 
-from berth.client.connections import CONNECT_TIMEOUT, Answer, Connections
+from berth.client.connections import CONNECT_TIMEOUT, Connections, Response
 from berth.client.contact import Contact
 from berth.client.errors import (
     ApiError,
@@ -291,7 +291,7 @@ class ApiClient:
         headers: Mapping[str, str],
         body: bytes | None,
         timeout: float,
-    ) -> Answer:
+    ) -> Response:
         """Send a request, which errors call *what*, on whatever goes to the server."""
         if self._connections is None:
 
@@ -325,7 +325,7 @@ class ApiClient:
         body: bytes | None,
         timeout: float,
         guard: Callable[[], None],
-    ) -> Answer:
+    ) -> Response:
         async with self._session.request(
             method,
             URL(self.url + target, encoded=True),
@@ -338,7 +338,7 @@ class ApiClient:
             trace_request_ctx=guard,
         ) as response:
             retry_after = response.headers.get("Retry-After")
-            return Answer(response.status, retry_after, await response.read())
+            return Response(response.status, retry_after, await response.read())
 
     async def _take_turn(self, method: str) -> None:
         """Wait for the rate limiter."""

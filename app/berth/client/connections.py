@@ -30,8 +30,8 @@ IDLE_LIMIT: Final = 15.0
 keep one, so that a request seldom meets a connection that is being closed."""
 
 
-class Answer(NamedTuple):
-    """An HTTP answer, as far as it matters here."""
+class Response(NamedTuple):
+    """An HTTP response, as far as it matters here."""
 
     status: int
     retry_after: str | None
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
         self.idle_since = 0.0
         self._pool = pool
         self._parser = httptools.HttpResponseParser(self)
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._waiting: asyncio.Future[Response] | None = None
         self._body: list[bytes] = []
         self._retry_after: str | None = None
         self._begin()
@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
         headers: Mapping[str, str],
         body: bytes | None,
         timeout: float,
-    ) -> Answer:
+    ) -> Response:
         """Send a request and return the answer. *target* is quoted, *timeout* is in seconds.
 
         Raises UnavailableError: ``sent`` is None when there was no answer, True when it broke off.
@@ -141,7 +141,7 @@ class Connection(asyncio.Protocol):
             lines.append(f"Content-Length: {len(body)}")
         head = "\r\n".join([*lines, "\r\n"]).encode("latin-1")
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[Answer] = loop.create_future()
+        waiting: asyncio.Future[Response] = loop.create_future()
         self._waiting = waiting
         too_late = loop.call_later(timeout, self._give_up, waiting)
         self._transport.write(head if body is None else head + body)
@@ -224,13 +224,13 @@ class Connection(asyncio.Protocol):
         self._ends_with_connection = False
 
     def _finish(self) -> None:
-        answer = Answer(self._parser.get_status_code(), self._retry_after, b"".join(self._body))
+        answer = Response(self._parser.get_status_code(), self._retry_after, b"".join(self._body))
         waiting, self._waiting = self._waiting, None
         self._begin()
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
 
-    def _give_up(self, waiting: "asyncio.Future[Answer]", turns: int = 2) -> None:
+    def _give_up(self, waiting: "asyncio.Future[Response]", turns: int = 2) -> None:
         """Fail, unless the answer has arrived and is only not read yet: the loop may be late.
 
         uvloop looks at its timers before it reads, so it is let read once more.
