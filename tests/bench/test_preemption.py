@@ -12,4 +12,5 @@ def test_every_attempt_but_the_hopeless_ones_finds_victims() -> None:
         ("preemption, nominees waiting", 2),
         ("preemption, of no help", 0),
         ("preemption, required zone spread", 2),
+        ("preemption, required zone anti-affinity", 2),
     ]

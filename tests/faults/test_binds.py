@@ -3,7 +3,7 @@
 import pytest
 
 from berth.cache.comparer import Comparison
-from berth.scheduler.api_writer import MOST_BINDS
+from berth.scheduler.api_writer import MAX_BINDS
 from tests.faults.proxy import Answer, Fault
 from tests.faults.world import world
 
@@ -122,7 +122,7 @@ async def test_a_bind_that_fails_only_in_words_does_not_stop_the_scheduler() -> 
 async def test_a_slow_server_is_not_sent_more_and_more_binds() -> None:
     async with world("n1", "n2") as cluster:
         cluster.proxy.faults = [Fault("POST", "/binding$", times=1_000, delay=0.5)]
-        names = [f"p{i}" for i in range(3 * MOST_BINDS)]
+        names = [f"p{i}" for i in range(3 * MAX_BINDS)]
         await cluster.create_pods(*names, cpu="1m")
         most = 0
 
@@ -132,5 +132,5 @@ async def test_a_slow_server_is_not_sent_more_and_more_binds() -> None:
             return cluster.service.scheduler.binding_cycle.scheduled == len(names)
 
         await cluster.until(all_bound)
-        assert most == MOST_BINDS
+        assert most == MAX_BINDS
         await cluster.check()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from berth.framework.cycle_state import CycleState
 from berth.framework.events import ALL_EVENTS, ClusterEventWithHint
 from berth.framework.interface import (
     BindPlugin,
@@ -25,7 +26,10 @@ from berth.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
-from berth.framework.scalar import ScalarFilter, ScalarScore
+from berth.framework.node_info import NodeInfo
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_info import PodInfo
+from berth.framework.scalar import ScalarFilter, ScalarPreFilterExtensions, ScalarScore
 from berth.framework.status import SKIP, WAIT, Code, Status
 from berth.framework.verdict import Rejection, Verdict
 from berth_plugins.registry import IN_TREE
@@ -235,6 +239,40 @@ async def test_the_attempt_fails_and_says_whose_fault_it_is(
     assert told == want
     assert "bad" not in harness.placements()
     assert harness.queue.sub_queues.pending_counts()["backoff"] == 1
+
+
+class Follower(PreFilterPlugin, ScalarPreFilterExtensions, ScalarFilter):
+    """Wants no pod on the node, and cannot tell what it would be without ``riddle``."""
+
+    NAME = "Follower"
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
+        return None
+
+    def add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, node_info: NodeInfo
+    ) -> Status | None:
+        return None
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node_info: NodeInfo
+    ) -> Status | None:
+        if removed.name == "riddle":
+            raise ValueError("boom")
+        return None
+
+    def filter_node(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status | None:
+        return Status.unschedulable("taken") if node_info.pods else None
+
+
+async def test_a_plugin_that_cannot_follow_a_pod_fails_on_its_node_alone() -> None:
+    harness = with_plugins(Follower)
+    harness.put(node("n1"), node("n2"), pod("riddle", node="n1"), pod("plain", node="n2"))
+    harness.put(pod("new", priority=1))
+    await harness.until_idle(attempts=500)
+
+    assert harness.placements()["new"] == "n2"
+    assert "riddle" in harness.placements()
 
 
 async def test_a_bind_that_raises_leaves_the_pod_to_be_tried_again() -> None:

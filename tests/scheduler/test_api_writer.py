@@ -21,7 +21,7 @@ from berth.clock import FakeClock
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
-from berth.scheduler.api_writer import MOST_BINDS, ApiWriter
+from berth.scheduler.api_writer import MAX_BINDS, ApiWriter
 from tests.builders import condition, pod, to_json
 from tests.client.fake_api import FakeApi, Request
 
@@ -219,7 +219,7 @@ async def test_binds_take_room_until_they_are_made_or_known_to_have_failed() -> 
     async with writer(FakeApi(lambda _: unsure)) as writing:
         binds = [
             asyncio.create_task(writing.bind(PodInfo(pod("p")), "n1"), name=f"bind {i}")
-            for i in range(MOST_BINDS - 1)
+            for i in range(MAX_BINDS - 1)
         ]
         await settle()
         had_room = writing.has_room

@@ -17,7 +17,7 @@ from berth.scheduler.outcome import (
     To,
     Unschedulable,
     nomination_of,
-    refused,
+    refused_placement,
 )
 from tests.builders import pod
 
@@ -86,7 +86,7 @@ def test_message(outcome: Unschedulable | Failed, message: str) -> None:
 
 def test_a_node_that_reserve_rejects_is_all_the_cluster() -> None:
     placed = Placed(POD, "default", SOMEWHERE, "n1")
-    outcome = refused(placed, FULL)
+    outcome = refused_placement(placed, FULL)
 
     assert isinstance(outcome, Unschedulable)
     assert outcome.message == "0/1 nodes are available: 1 full."
@@ -98,4 +98,6 @@ def test_a_node_that_reserve_rejects_is_all_the_cluster() -> None:
 def test_where_reserve_breaks_the_pod_is_tried_again() -> None:
     placed = Placed(POD, "default", SOMEWHERE, "n1")
     status = Status.error("broken")
-    assert refused(placed, status) == Failed(POD, "default", SOMEWHERE, status, CLEAR, placed)
+    assert refused_placement(placed, status) == Failed(
+        POD, "default", SOMEWHERE, status, CLEAR, placed
+    )

@@ -49,6 +49,12 @@ def _spread(n: int) -> Spec:
     return requests(1_000 + n, 256) | {"topologySpreadConstraints": [constraint]}
 
 
+def _anti_affinity(n: int) -> Spec:
+    term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "nobody"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return requests(1_000 + n, 256) | {"affinity": affinity}
+
+
 WORKLOADS: Final = (
     Preempting("preemption", lambda n: requests(1_000 + n, 256)),
     Preempting(
@@ -56,6 +62,7 @@ WORKLOADS: Final = (
     ),
     Preempting("preemption, of no help", lambda _: requests(16_000, 64)),
     Preempting("preemption, required zone spread", _spread),
+    Preempting("preemption, required zone anti-affinity", _anti_affinity),
 )
 
 

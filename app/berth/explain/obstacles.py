@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from functools import cached_property
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -14,10 +15,11 @@ from berth.framework.diagnosis import PluginVerdict
 from berth.framework.explanation import ChangeKind, Detail, Explains, SumsUp
 from berth.framework.interface import FilterPlugin
 from berth.framework.node_table import NodeTable
+from berth.framework.overlay import Overlay
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Verdict
-from berth.profile.nominated_pods import FiltersWithNominatedPods
+from berth.profile.nominated_pods import nominated_to
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
@@ -57,7 +59,8 @@ class Obstacles:
         self._pod = cycle.pod
         self._profile = cycle.profile
         self._nodes = nodes = cycle.nodes
-        self._nominated = cycle.nominated_pods
+        self._runner = cycle.filters
+        self._nominated_to = nominated_to(cycle.nominated_pods, cycle.pod, nodes)
         self._filters = {plugin.NAME: plugin for plugin in cycle.profile.filters}
         self._state = cycle.state.clone()
         self._were_filtered = found.pre_filter.status is None and len(nodes) > 0
@@ -134,7 +137,7 @@ class Obstacles:
         """
         if row not in self._found.diagnosis.statuses:
             return ()
-        return tuple(other.key for other in self._nominated_to(self._nodes.name(row)))
+        return tuple(other.key for other in self._nominated_to.get(row, ()))
 
     def _coarse_ranks(self) -> Steps[Ints]:
         """Return, by row, twice the number of reasons, one more if some are unresolvable.
@@ -173,18 +176,18 @@ class Obstacles:
 
     def _beside_nominated(self, row: int) -> Iterator[Obstacle]:
         """Yield what is in the way on *row* beside the pods nominated there (spec §2.5)."""
-        filters = FiltersWithNominatedPods(self._profile, self._nominated)
-        overlay = filters.overlay(self._state, self._pod, self._nodes, [row])
-        overlay.add_nominated_pods()
-        state, nodes = overlay.state, overlay.nodes
-        state.feasible = np.ones(1, bool)
-        verdicts = list(_all_verdicts(self._profile, state, self._pod, nodes))
-        return self._on_row(verdicts, state, nodes, 0)
+        overlay, verdicts, number = self._with_nominated_pods
+        return self._on_row(verdicts, overlay.state, overlay.nodes, number[row])
 
-    def _nominated_to(self, name: str) -> Iterator[PodInfo]:
-        for other in self._nominated.get(name, ()):
-            if other.uid != self._pod.uid and other.priority >= self._pod.priority:
-                yield other
+    @cached_property
+    def _with_nominated_pods(self) -> tuple[Overlay, list[PluginVerdict], dict[int, int]]:
+        """The rows with statuses of their own as if nominated pods were there, by number."""
+        rows = [*self._found.diagnosis.statuses]
+        overlay = self._runner.overlay(self._state, self._pod, self._nodes, rows)
+        overlay.add_nominated_pods()
+        overlay.state.feasible = overlay.nodes.exists.copy()
+        verdicts = _all_verdicts(self._profile, overlay.state, self._pod, overlay.nodes)
+        return overlay, list(verdicts), {row: i for i, row in enumerate(rows)}
 
     def _on_row(
         self, verdicts: Iterable[PluginVerdict], state: CycleState, nodes: NodeTable, row: int

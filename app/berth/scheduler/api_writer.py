@@ -33,13 +33,13 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
-"""Seconds between asking what became of a bind: doubled each time, and up to doubled by chance."""
+"""Seconds between looking up a bind in doubt: doubled each time, plus up to as much at random."""
 
-MOST_BINDS: Final = 16
-"""So many may wait, be made or be in doubt before :attr:`ApiWriter.has_room` says no.
+MAX_BINDS: Final = 16
+"""How many binds may be waiting, in progress or in doubt until :attr:`ApiWriter.has_room` is false.
 
-At 5 ms a bind that makes 3,000 a second. What is decided further ahead only grows old: a second
-scheduler on the same nodes takes the room meanwhile.
+At 5 ms per bind that allows 3,000 per second. Decisions made further ahead are only more out of
+date: a second scheduler may use the same nodes meanwhile.
 """
 NOT_WANTED: Final = "nobody waits for it any more"
 
@@ -182,7 +182,7 @@ class ApiWriter:
 
     @property
     def has_room(self) -> bool:
-        return self._binds < MOST_BINDS
+        return self._binds < MAX_BINDS
 
     async def until_room(self) -> None:
         while not self.has_room:

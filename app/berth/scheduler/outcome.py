@@ -19,14 +19,14 @@ from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
 class Keep:
     """The pod's nomination stays what its status says."""
 
-    override: ClassVar = None
+    override: ClassVar[None] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Clear:
     """The pod is not nominated to any node any more."""
 
-    override: ClassVar = ""
+    override: ClassVar[str] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,8 @@ def rejected_on_node(status: Status) -> Diagnosis:
     return diagnosis
 
 
-def refused(placed: Placed, status: Status) -> Unschedulable | Failed:
-    """Return what a decision came to that Reserve or Permit refused with *status* (spec §2.7)."""
+def refused_placement(placed: Placed, status: Status) -> Unschedulable | Failed:
+    """Return the outcome where Reserve or Permit refuses the node with *status* (spec §2.7)."""
     pod, profile, found, gang = placed.pod, placed.profile, placed.found, placed.gang
     if not status.is_rejected:
         return Failed(pod, profile, found, status, refused=placed, gang=gang)

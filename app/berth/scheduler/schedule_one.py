@@ -38,7 +38,7 @@ from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
-from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused
+from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused_placement
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.reservation import Reservation, assume, reserve
@@ -183,7 +183,7 @@ class Scheduler:
         cycle, outcome = attempt.cycle, attempt.outcome
         if cycle.state.gang is not None and isinstance(outcome, Placed):
             status = Status.error(f"{cycle.state.gang.name}: {NO_EXTENDERS}")
-            outcome = replace(refused(outcome, status), nomination=KEEP)
+            outcome = replace(refused_placement(outcome, status), nomination=KEEP)
         return self._finish(queued, cycle, outcome, started)
 
     def _begin_cycle(self, profile: Profile, queued: QueuedPodInfo) -> Cycle:
@@ -258,7 +258,7 @@ class Scheduler:
                     kept = undo.pop_all()
                     return Reservation(queued, profile, state, assumed, started, kept, waiting)
                 status = permit
-        return refused(placed, status)
+        return refused_placement(placed, status)
 
     def _hand_over(self, reservation: Reservation) -> Binding:
         """Leave a reservation to the binding cycle; try the pods again that plugins want tried."""
