@@ -2,13 +2,13 @@
 
 What lives here: the snapshot of a cluster as a file, the question that is asked of it, the changes
 that it makes to a private copy, and the answer with its table. What must not: HTTP, the live state,
-and rules of scheduling. Neighbours: ``berth.offline`` (the cluster in memory and the simulation
-that recorded sequences use, too), ``berth.server`` (asks for others, in a process of its own),
+and rules of scheduling. Neighbours: ``berth.core`` (the scheduler that decides, and the cluster in
+memory that it works on), ``berth.server`` (asks for others, in a process of its own),
 ``berth.commands.simulate`` (asks for people).
 
 ::
 
-    snapshot --load--> Scenario --changes--> cluster that might be --placing--> answer
+    snapshot --fill--> SimulatedCluster --changes--> cluster that might be --place--> answer
 
 Decision (2026-11): a snapshot has what berth reads of an object, not the whole object; because that
 is what decisions follow from and all that the scheduler keeps; instead of raw JSON, which would be
