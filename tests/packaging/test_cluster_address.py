@@ -21,7 +21,7 @@ from berth.embedded.cluster import EmbeddedCluster
     [
         pytest.param(
             ["--insecure", "--bind-address=0.0.0.0"],
-            "--bind-address 0.0.0.0: with --insecure",
+            "--bind-address 0.0.0.0: --insecure grants all permissions",
             id="everybody may do everything",
         ),
         pytest.param(
