@@ -82,6 +82,7 @@ class NodeAffinityArgs(PluginArgs):
         Annotated[Affinity, PlainValidator(_added_affinity), PlainSerializer(msgspec.to_builtins)]
         | None
     ) = None
+    """Node affinity that applies to every pod, in addition to its own."""
 
 
 class Preference(NamedTuple):

@@ -35,6 +35,7 @@ class NodeResourcesBalancedAllocationArgs(PluginArgs):
     """The resources to balance; they all weigh the same."""
 
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+    """Resources to balance."""
 
     @field_validator("resources")
     @classmethod

@@ -76,6 +76,7 @@ class RequestedToCapacityRatioParam(BaseModel):
     model_config = PluginArgs.model_config
 
     shape: tuple[UtilizationShapePoint, ...] = ()
+    """Points of the curve, by increasing utilization."""
 
     @model_validator(mode="after")
     def _check(self) -> "RequestedToCapacityRatioParam":
@@ -89,8 +90,11 @@ class ScoringStrategy(BaseModel):
     model_config = PluginArgs.model_config
 
     type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = LEAST_ALLOCATED
+    """The function that ranks a resource."""
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+    """Resources that count, with weights."""
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+    """The shape, for RequestedToCapacityRatio."""
 
     @field_validator("resources")
     @classmethod
@@ -131,8 +135,11 @@ class NodeResourcesFitArgs(PluginArgs):
     """
 
     ignored_resources: tuple[str, ...] = ()
+    """Extended resources that the filter ignores."""
     ignored_resource_groups: tuple[str, ...] = ()
+    """Groups of extended resources that the filter ignores: the part before ``/``."""
     scoring_strategy: ScoringStrategy = ScoringStrategy()
+    """How nodes are ranked."""
 
     @field_validator("ignored_resources")
     @classmethod

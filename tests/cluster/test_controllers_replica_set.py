@@ -18,6 +18,7 @@ from berth.cluster.controllers.replica_set import (
 )
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, WorkloadView
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from tests.cluster.objects import BIRTH, pod_view, workload_view
 
@@ -299,7 +300,7 @@ def test_replication_controllers_are_looked_after_in_the_same_way() -> None:
         Table(),
         clock=FakeClock(0.0),
         rng=random.Random(3),
-        kind="ReplicationController",
+        resource=find("", "v1", "replicationcontrollers"),
     )
     owners.on_add(workload_view())
 

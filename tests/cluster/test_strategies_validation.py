@@ -336,39 +336,6 @@ def test_other_kinds(strategy: Strategy, obj: Object, field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "obj", "want"),
-    [
-        pytest.param(
-            POD,
-            pod(containers="none"),
-            ["spec.containers: Invalid value: string: must be of type list"],
-            id="a string for a list",
-        ),
-        pytest.param(
-            POD,
-            pod(nodeSelector={"disk": 1}),
-            ["spec.nodeSelector[*]: Invalid value: integer: must be of type string"],
-            id="a number for a string",
-        ),
-        pytest.param(
-            DEPLOYMENT,
-            workload(replicas="3"),
-            ["spec.replicas: Invalid value: string: must be of type integer"],
-            id="a string for a number",
-        ),
-        pytest.param(
-            NODE,
-            {"metadata": {"name": "n"}, "status": "well"},
-            ["status: Invalid value: string: must be of type map"],
-            id="a string for an object",
-        ),
-    ],
-)
-def test_wrong_types_are_named(strategy: Strategy, obj: Object, want: list[str]) -> None:
-    assert complaints(strategy, obj) == want
-
-
-@pytest.mark.parametrize(
     ("strategy", "want"),
     [
         pytest.param(STATEFUL_SET, [], id="which come with each pod of a StatefulSet"),

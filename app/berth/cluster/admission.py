@@ -1,8 +1,8 @@
 """What the API server asks of a new object in view of others: its namespace, its priority.
 
 The server calls :meth:`Admission.create` between defaulting and ``prepare``, and the other methods
-before it writes. A refusal is a :class:`~berth.cluster.errors.StatusError`. Bodies that do not fit
-their kind pass: validation refuses them.
+before it writes. A refusal is a :class:`~berth.cluster.errors.StatusError`. Bodies fit their
+kind: that was checked when they were read.
 """
 
 from typing import Any
@@ -11,9 +11,7 @@ from berth.cluster.errors import forbidden, not_found
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.store import NotFoundError, Store
-from berth.cluster.strategies import pod, priority_class
-from berth.cluster.strategies.plain import WithSpec
-from berth.cluster.strategies.shape import fits, section
+from berth.cluster.strategies.shape import section
 from berth.field_errors import FieldError
 
 UNREACHABLE_TOLERATION_SECONDS = 300
@@ -39,18 +37,18 @@ class Admission:
         name = name_of(obj)
         if resource.namespaced:
             _check_namespace(resource, obj, store)
-        if resource is PODS and fits(obj, pod.Pod):
+        if resource is PODS:
             spec = section(obj, "spec")
             _set_priority(spec, name, store)
             _add_tolerations(spec)
-        elif resource is PRIORITY_CLASSES and fits(obj, priority_class.PriorityClass):
+        elif resource is PRIORITY_CLASSES:
             _check_only_default(obj, name, store)
-        elif resource is VOLUME_CLAIMS and fits(obj, WithSpec):
+        elif resource is VOLUME_CLAIMS:
             _set_storage_class(section(obj, "spec"), section(obj, "metadata"), store)
 
     def update(self, resource: ResourceType, obj: Object, store: Store) -> None:
         """Refuse a change of *obj* to something that must be unique and is not."""
-        if resource is PRIORITY_CLASSES and fits(obj, priority_class.PriorityClass):
+        if resource is PRIORITY_CLASSES:
             _check_only_default(obj, name_of(obj), store)
 
     def delete(self, resource: ResourceType, name: str) -> None:

@@ -57,7 +57,7 @@ def check_timeout(query: Query) -> None:
         raise errors.bad_request("invalid timeout specified in the request URL")
 
 
-DURATION = re.compile(r"\+?((\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h))+")
+DURATION = re.compile(r"\+?+(?:(?:\d++(?:\.\d*+)?+|\.\d++)(?:ns|us|µs|ms|s|m|h))++")
 
 
 def dry_run(query: Query, body: Mapping[str, Any] | None = None) -> bool:

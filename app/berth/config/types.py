@@ -107,22 +107,34 @@ class LeaderElection(ZeroIsUnset):
     """How replicas agree on which of them schedules."""
 
     leader_elect: bool = True
+    """Schedule only while holding the Lease."""
     lease_duration: Duration = Duration.of(15)
+    """How long a Lease that is not renewed stays valid."""
     renew_deadline: Duration = Duration.of(10)
+    """How long the leader tries to renew before it gives up."""
     retry_period: Duration = Duration.of(2)
+    """Time between attempts to acquire or renew the Lease."""
     resource_lock: str = "leases"
+    """Only ``leases``."""
     resource_name: str = "kube-scheduler"
+    """Name of the Lease."""
     resource_namespace: str = "kube-system"
+    """Namespace of the Lease."""
 
 
 class ClientConnection(ZeroIsUnset):
     """How to reach the API server, and how fast; ``qps`` is requests per second."""
 
     kubeconfig: str = ""
+    """File with the address and credentials of the API server."""
     accept_content_types: str = ""
+    """No effect: berth uses JSON."""
     content_type: str = "application/vnd.kubernetes.protobuf"
+    """No effect: berth uses JSON."""
     qps: Annotated[float, Field(allow_inf_nan=False)] = 50.0
+    """Requests per second."""
     burst: Int32 = 100
+    """Number of requests that may exceed the rate in a burst."""
 
     @property
     def limits_rate(self) -> bool:
@@ -138,7 +150,9 @@ class PluginEntry(ConfigModel):
     """A plugin in a list; a weight of 0 is none."""
 
     name: str
+    """Name of the plugin."""
     weight: Int32 = 0
+    """Weight of its scores; 0 is the default weight."""
 
 
 class PluginSet(ConfigModel):
@@ -147,27 +161,44 @@ class PluginSet(ConfigModel):
     OMITTED_WHEN_EMPTY = frozenset({"enabled", "disabled"})
 
     enabled: tuple[PluginEntry, ...] = ()
+    """Plugins to enable, in this order, after those that are enabled by default."""
     disabled: tuple[PluginEntry, ...] = ()
+    """Plugins to disable; ``*`` disables all."""
 
 
 class Plugins(ConfigModel):
     """The plugin sets of a profile; ``multi_point`` stands for every point a plugin implements."""
 
     pre_enqueue: PluginSet = PluginSet()
+    """Before a pod becomes active."""
     queue_sort: PluginSet = PluginSet()
+    """The order of the active queue."""
     pre_filter: PluginSet = PluginSet()
+    """Once in a cycle, before Filter."""
     filter: PluginSet = PluginSet()
+    """Nodes that cannot run the pod."""
     post_filter: PluginSet = PluginSet()
+    """If no node is feasible."""
     pre_score: PluginSet = PluginSet()
+    """Once, before Score."""
     score: PluginSet = PluginSet()
+    """The ranking of feasible nodes."""
     reserve: PluginSet = PluginSet()
+    """After a node is chosen."""
     permit: PluginSet = PluginSet()
+    """Approve, wait or reject."""
     pre_bind: PluginSet = PluginSet()
+    """Before Bind."""
     bind: PluginSet = PluginSet()
+    """The binding."""
     post_bind: PluginSet = PluginSet()
+    """After Bind."""
     multi_point: PluginSet = PluginSet()
+    """All extension points that a plugin implements."""
     placement_generate: PluginSet = PluginSet()
+    """No effect: part of an alpha feature."""
     placement_score: PluginSet = PluginSet()
+    """No effect: part of an alpha feature."""
 
     def at(self, point: ExtensionPoint) -> PluginSet:
         """Return the set of one extension point."""
@@ -185,7 +216,9 @@ class PluginConfig(ConfigModel):
     OMITTED_WHEN_EMPTY = frozenset({"args"})
 
     name: str
+    """Name of the plugin."""
     args: dict[str, Any] = {}
+    """Its arguments; see below."""
 
 
 class KubeSchedulerProfile(ConfigModel):
@@ -194,11 +227,16 @@ class KubeSchedulerProfile(ConfigModel):
     OMITTED_WHEN_EMPTY = frozenset({"pluginConfig"})
 
     scheduler_name: str = ""
+    """The name that pods select with ``spec.schedulerName``; of a single profile by default
+    ``default-scheduler``."""
     percentage_of_nodes_to_score: Int32 | None = Field(
         default=None, exclude_if=lambda percentage: percentage is None
     )
+    """Overrides the value for all profiles."""
     plugins: Plugins = Plugins()
+    """Plugins to enable and disable, by extension point."""
     plugin_config: tuple[PluginConfig, ...] = ()
+    """Arguments of plugins."""
 
     def args(self, plugin: str) -> dict[str, Any]:
         """Return the args of *plugin*; empty when it has none."""
@@ -222,13 +260,21 @@ class ExtenderTLSConfig(ConfigModel):
     )
 
     insecure: bool = False
+    """Do not verify the certificate of the extender."""
     server_name: str = ""
+    """Expected name in the certificate, if it is not the host of the URL."""
     cert_file: str = ""
+    """Client certificate."""
     key_file: str = ""
+    """Key of the client certificate."""
     ca_file: str = ""
+    """Certificate authority of the extender."""
     cert_data: Base64 = b""
+    """The same as ``certFile``, inline."""
     key_data: Base64 = b""
+    """The same as ``keyFile``, inline."""
     ca_data: Base64 = b""
+    """The same as ``caFile``, inline."""
 
 
 class ExtenderManagedResource(ConfigModel):
@@ -237,7 +283,9 @@ class ExtenderManagedResource(ConfigModel):
     OMITTED_WHEN_EMPTY = frozenset({"ignoredByScheduler"})
 
     name: str
+    """Name of the extended resource."""
     ignored_by_scheduler: bool = False
+    """NodeResourcesFit ignores this resource."""
 
 
 class Extender(ZeroIsUnset):
@@ -259,19 +307,31 @@ class Extender(ZeroIsUnset):
     )
 
     url_prefix: str = ""
+    """URL of the extender, to which ``/VERB`` is added."""
     filter_verb: str = ""
+    """Verb for filtering nodes."""
     preempt_verb: str = ""
+    """Verb for choosing victims."""
     prioritize_verb: str = ""
+    """Verb for scoring nodes."""
     weight: Int64 = 0
+    """Factor of its scores."""
     bind_verb: str = ""
+    """Verb for binding pods; at most one extender may have it."""
     enable_https: bool = Field(
         default=False, validation_alias="enableHTTPS", serialization_alias="enableHTTPS"
     )
+    """Use HTTPS."""
     tls_config: ExtenderTLSConfig | None = None
+    """TLS settings."""
     http_timeout: Duration = Duration.of(5)
+    """Timeout of a call."""
     node_cache_capable: bool = False
+    """Send names of nodes instead of node objects."""
     managed_resources: tuple[ExtenderManagedResource, ...] = ()
+    """If set, only pods that request one of these resources are sent."""
     ignorable: bool = False
+    """Continue without the extender if it fails."""
 
 
 class KubeSchedulerConfiguration(ConfigModel):
@@ -282,15 +342,26 @@ class KubeSchedulerConfiguration(ConfigModel):
     kind: Literal["KubeSchedulerConfiguration"] = KIND
     api_version: Literal["kubescheduler.config.k8s.io/v1"] = API_VERSION
     parallelism: Int32 = 16
+    """No effect: berth evaluates all nodes at once."""
     leader_election: LeaderElection = LeaderElection()
+    """Leader election."""
     client_connection: ClientConnection = ClientConnection()
+    """Connection to the API server."""
     enable_profiling: bool = True
+    """Serve /debug/pprof."""
     enable_contention_profiling: bool = Field(
         default_factory=lambda fields: fields["enable_profiling"]
     )
+    """No effect: one event loop has no locks."""
     percentage_of_nodes_to_score: Int32 = 0
+    """Share of feasible nodes after which the search stops; 0 evaluates all nodes."""
     pod_initial_backoff_seconds: Int64 = 1
+    """Backoff after the first failed attempt."""
     pod_max_backoff_seconds: Int64 = 10
+    """Maximum backoff."""
     profiles: tuple[KubeSchedulerProfile, ...] = ()
+    """Profiles, each with its own scheduler name."""
     extenders: tuple[Extender, ...] = ()
+    """Extenders to call."""
     delay_cache_until_active: bool = False
+    """Start watching only after becoming leader."""

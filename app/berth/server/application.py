@@ -31,7 +31,7 @@ class Application(FastAPI):
         self,
         *,
         title: str = "berth",
-        description: str = "Why pods are where they are, and why others have no node.",
+        description: str = "Why pods are on their nodes, or pending.",
     ) -> None:
         super().__init__(
             title=title,
@@ -46,7 +46,7 @@ class Application(FastAPI):
         self.paths: set[str] = set()
         """What is served, but for paths with parameters."""
 
-        @self.get("/", summary="What there is")
+        @self.get("/", summary="List of endpoints")
         async def index() -> dict[str, list[str]]:
             return {"paths": sorted({DESCRIPTION, *self.paths})}
 

@@ -26,8 +26,8 @@ Probes = Mapping[str, Mapping[str, Check]]
 PATIENCE: Final = 30.0
 """Seconds without a decision after which scheduling counts as stuck, if pods could be tried."""
 
-_Verbose: TypeAlias = Annotated[str | None, Query(description="If given at all: name the checks.")]
-_Excluded: TypeAlias = Annotated[list[str] | None, Query(description="Checks to leave out.")]
+_Verbose: TypeAlias = Annotated[str | None, Query(description="If present, list the checks.")]
+_Excluded: TypeAlias = Annotated[list[str] | None, Query(description="Checks to exclude.")]
 _NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
 _TEXT: Final[dict[str, Any]] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 
@@ -123,13 +123,13 @@ def health_endpoints(probes: Probes) -> APIRouter:
     for probe, checks in probes.items():
         _include(router, probe, checks, metrics)
 
-    @router.get("/metrics/slis", summary="How health checks went", response_class=Response)
+    @router.get("/metrics/slis", summary="Metrics of the health checks", response_class=Response)
     async def slis() -> Response:
         content, content_type = metrics_text(registry, "")
         return Response(content, headers={"Content-Type": content_type})
 
     @router.delete(
-        "/metrics/slis", summary="Forget how health checks went", response_class=PlainTextResponse
+        "/metrics/slis", summary="Reset the health check metrics", response_class=PlainTextResponse
     )
     async def reset() -> str:
         metrics.reset()
@@ -143,9 +143,9 @@ def _include(
 ) -> None:
     @router.get(
         f"/{probe}",
-        summary=f"Whether all checks of {probe} pass",
+        summary=f"Result of all checks of {probe}",
         response_class=PlainTextResponse,
-        responses={500: {"description": "one does not", **_TEXT}},
+        responses={500: {"description": "A check fails", **_TEXT}},
         name=probe,
     )
     async def all_checks(verbose: _Verbose = None, exclude: _Excluded = None) -> PlainTextResponse:
@@ -180,7 +180,7 @@ def _include_one(router: APIRouter, probe: str, name: str, check: Check) -> None
         f"/{probe}/{name}",
         summary=f"Whether {name} passes",
         response_class=PlainTextResponse,
-        responses={500: {"description": "it does not", **_TEXT}},
+        responses={500: {"description": "The check fails", **_TEXT}},
         name=f"{probe} {name}",
     )
     async def one_check() -> PlainTextResponse:

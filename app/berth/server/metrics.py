@@ -36,14 +36,14 @@ def metrics_endpoints(
         # As a header, for Starlette would add a second charset to a media type.
         return Response(content, headers={"Content-Type": content_type})
 
-    @router.delete("/metrics", summary="Begin to count anew", response_class=PlainTextResponse)
+    @router.delete("/metrics", summary="Reset the metrics", response_class=PlainTextResponse)
     async def forget() -> str:
         reset()
         return "metrics reset\n"
 
     @router.get(
         "/metrics/resources",
-        summary="Requests and limits of all pods; empty unless this replica leads",
+        summary="Requests and limits of all pods; empty on a standby",
         response_class=Response,
     )
     async def resources() -> Response:

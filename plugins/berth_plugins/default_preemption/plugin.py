@@ -44,7 +44,9 @@ class DefaultPreemptionArgs(PluginArgs):
     """How many candidates are enough, of the nodes that preemption could help on."""
 
     min_candidate_nodes_percentage: int = Field(default=10, ge=0, le=100)
+    """Minimum share of nodes to examine, in percent."""
     min_candidate_nodes_absolute: int = Field(default=100, ge=0)
+    """Minimum number of nodes to examine."""
 
     @model_validator(mode="after")
     def _check(self) -> "DefaultPreemptionArgs":

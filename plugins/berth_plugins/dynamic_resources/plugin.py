@@ -94,7 +94,9 @@ class DynamicResourcesArgs(PluginArgs):
     """
 
     filter_timeout: Duration = Duration.of(10)
+    """Maximum time to search for devices on one node; 0 disables the limit."""
     binding_timeout: Duration = Duration.of(600)
+    """Maximum time to wait for the binding conditions of devices."""
 
     @field_validator("filter_timeout")
     @classmethod

@@ -74,9 +74,14 @@ class DomainCounts:
             found |= self.of_rows(nodes, key) > 0
         return found
 
-    def rows_that_see_none(self, nodes: NodeTable) -> Mask:
-        """Return the rows in whose eyes no domain anywhere has a number other than 0."""
+    def rows_that_see_none(self, nodes: NodeTable) -> Mask | None:
+        """Return the rows in whose eyes no domain anywhere has a number other than 0; None: no row.
+
+        The caller may change the answer.
+        """
         anywhere = sum(int(np.count_nonzero(known)) for known in self._by_key.values())
+        if anywhere and not self._changes:
+            return None
         others = np.full(nodes.size, anywhere)
         own = nodes.no_rows()
         for key in self._changes:

@@ -365,31 +365,35 @@ class InterPodAffinity(
 
 def satisfy_pod_affinity(required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
     """Return the rows that have, in their domain of every key, a pod that all terms match."""
-    has_all_keys = ~nodes.no_rows()
-    pods_exist = has_all_keys.copy()
+    pods_exist = ~nodes.no_rows()
     for key in required.terms.affinity_keys:
-        # All topology labels must exist on the node.
-        has_all_keys &= nodes.labels.has(key)
+        # Where the node lacks the topology label, no pod counts.
         pods_exist &= required.affinity.of_rows(nodes, key) > 0
-    return has_all_keys & (pods_exist | _is_first_pod(required, pod, nodes))
+    # The pod may be the first in a series with affinity to each other. Without an exception it
+    # could never be scheduled. All topology labels must exist on the node nevertheless.
+    is_first_pod = _is_first_pod(required, pod, nodes)
+    if is_first_pod is None:
+        return pods_exist
+    for key in required.terms.affinity_keys:
+        is_first_pod &= nodes.labels.has(key)
+    return pods_exist | is_first_pod
 
 
-def _is_first_pod(required: Required, pod: PodInfo, nodes: NodeTable) -> Mask:
-    """Return the rows in whose eyes *pod* is the first in a series with affinity to each other.
+def _is_first_pod(required: Required, pod: PodInfo, nodes: NodeTable) -> Mask | None:
+    """Return the rows in whose eyes no pod in any domain matches all terms, but *pod* itself does.
 
-    Without an exception such a pod could never be scheduled. It is made if no pod anywhere matches
-    all terms, to be on the safe side also of those that match on nodes without the keys, and if the
-    pod matches its own terms.
+    None: there are none.
     """
     affinity = required.terms.affinity
     if affinity is None or not affinity.matches(pod.namespace, pod.labels):
-        return nodes.no_rows()
+        return None
     return required.affinity.rows_that_see_none(nodes)
 
 
 def _too_far(required: Required, pod: PodInfo, nodes: NodeTable, row: int) -> Iterator[Detail]:
     """Tell of which keys the domain of *row* has none of the pods that *pod* must be near."""
-    is_first = _is_first_pod(required, pod, nodes)[row]
+    first = _is_first_pod(required, pod, nodes)
+    is_first = first is not None and first[row]
     for key in sorted(required.terms.affinity_keys):
         value = nodes.labels.values(key)[nodes.labels.ids(key)[row]]
         if value is None:

@@ -90,8 +90,8 @@ class HardDomains:
 
     def skews(self, nodes: NodeTable, rows: slice = EVERY_ROW) -> Ints:
         """Return what the skew would be with the pod on each row."""
-        here = self.counts_of(nodes, rows) + self.constraint.matches_itself
-        return here - self.min_match(nodes, rows)
+        over_min = self.constraint.matches_itself - self.min_match(nodes, rows)
+        return self.counts_of(nodes, rows) + over_min
 
     def fewest(self, nodes: NodeTable, row: int) -> tuple[int, int]:
         """Return the pods of the domain that has fewest in the eyes of *row*, and that domain."""

@@ -110,7 +110,9 @@ class PodTopologySpreadArgs(PluginArgs):
     """The constraints of pods that have none: the system's, or those that are listed."""
 
     default_constraints: tuple[DefaultConstraint, ...] = ()
+    """Constraints for pods without their own; only with ``List``."""
     defaulting_type: Literal["System", "List"] = SYSTEM
+    """``System`` uses the built-in constraints, ``List`` those in ``defaultConstraints``."""
 
     @field_validator("default_constraints")
     @classmethod

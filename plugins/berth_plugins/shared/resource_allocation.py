@@ -34,7 +34,9 @@ class ResourceSpec(BaseModel):
     model_config = PluginArgs.model_config
 
     name: str
+    """Name of the resource."""
     weight: int = 1
+    """Weight, 1 to 100."""
 
     @property
     def effective_weight(self) -> int:
@@ -50,7 +52,9 @@ class UtilizationShapePoint(BaseModel):
     model_config = PluginArgs.model_config
 
     utilization: int = Field(ge=0, le=100)
+    """Utilization in percent."""
     score: int = Field(ge=0, le=MAX_SHAPE_SCORE)
+    """Score, 0 to 10."""
 
 
 def check_shape(shape: Sequence[UtilizationShapePoint]) -> None:

@@ -60,6 +60,7 @@ class VolumeBindingArgs(PluginArgs):
     """How patient the plugin is; ``shape`` needs the gate StorageCapacityScoring."""
 
     bind_timeout_seconds: int = Field(default=600, ge=0)
+    """Maximum time to wait for volumes to be bound."""
 
 
 class VolumeBinding(

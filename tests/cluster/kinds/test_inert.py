@@ -1,5 +1,6 @@
 """Kinds that nothing acts on: stored with a real server's defaults, and shown with its columns."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -53,6 +54,16 @@ def test_a_job_selects_the_pods_that_it_makes() -> None:
     assert spec["template"]["metadata"]["labels"] == labels
     kept = ("backoffLimit", "completions", "parallelism", "completionMode", "suspend")
     assert [spec[each] for each in kept] == [6, 1, 1, "NonIndexed", False]
+
+
+def test_the_pods_of_a_job_stay_as_they_are() -> None:
+    strategy = find("batch", "v1", "jobs").strategy
+    old = defaulted("batch", "jobs", spec={"template": {"spec": dict(POD_SPEC)}})
+    new = copy.deepcopy(old)
+    new["spec"] |= {"parallelism": 2, "suspend": True}
+    assert strategy.validate(new, old) == []
+    new["spec"]["template"]["spec"]["containers"][0]["image"] = "other"
+    assert [each.field for each in strategy.validate(new, old)] == ["spec.template"]
 
 
 def test_the_pods_of_a_job_must_end() -> None:

@@ -8,6 +8,7 @@ import msgspec
 from berth.cluster.actions import Action, Patch
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ObjectView, WorkloadView
+from berth.cluster.resources import ResourceType
 from berth.cluster.strategies.selectors import LabelSelector, matches
 
 T = TypeVar("T", bound=ObjectView)
@@ -25,11 +26,11 @@ def selector_of(owner: WorkloadView) -> LabelSelector:
     return msgspec.convert(owner.spec.get("selector") or {}, LabelSelector)
 
 
-def owner_reference(owner: WorkloadView, kind: str) -> dict[str, Any]:
-    """Return the reference by which *owner* of *kind* controls its dependents."""
+def owner_reference(owner: WorkloadView, resource: ResourceType) -> dict[str, Any]:
+    """Return the reference by which *owner*, which is one of *resource*, controls others."""
     return {
-        "apiVersion": "v1" if kind == "ReplicationController" else "apps/v1",
-        "kind": kind,
+        "apiVersion": resource.group_version,
+        "kind": resource.kind,
         "name": owner.metadata.name,
         "uid": owner.metadata.uid,
         "controller": True,
@@ -37,7 +38,9 @@ def owner_reference(owner: WorkloadView, kind: str) -> dict[str, Any]:
     }
 
 
-def claim(owner: WorkloadView, kind: str, table: Table[T], *, path: Callable[[T], str]) -> Claim[T]:
+def claim(
+    owner: WorkloadView, resource: ResourceType, table: Table[T], *, path: Callable[[T], str]
+) -> Claim[T]:
     """Return what *owner* controls in *table* after the patches are done.
 
     What it controls and its selector does not select any more is released; what its selector
@@ -59,7 +62,7 @@ def claim(owner: WorkloadView, kind: str, table: Table[T], *, path: Callable[[T]
         meta = obj.metadata
         if meta.deletion_timestamp is None and matches(selector, meta.labels or {}):
             references = [msgspec.to_builtins(ref) for ref in meta.owners]
-            references.append(owner_reference(owner, kind))
+            references.append(owner_reference(owner, resource))
             actions.append(_set_owners(obj, references, path(obj)))
     return Claim(owned, actions)
 

@@ -8,6 +8,7 @@ from berth.cluster.controllers import deployment_status, revisions
 from berth.cluster.controllers.claims import claim
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.replica_set import replica_set_path, status_patch
+from berth.cluster.controllers.revisions import DEPLOYMENTS
 from berth.cluster.controllers.rollout import Limits, Size, grow_new, limits_of, shrink_old
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, WorkloadView, metadata_of
@@ -55,7 +56,7 @@ class DeploymentController:
         deployment = self._deployments.get(key)
         if deployment is None or deployment.metadata.deletion_timestamp is not None:
             return NOTHING
-        claimed = claim(deployment, "Deployment", self._replica_sets, path=replica_set_path)
+        claimed = claim(deployment, DEPLOYMENTS, self._replica_sets, path=replica_set_path)
         if claimed.actions:
             return Plan(claimed.actions)  # first know what is ours: the new one may be among it
         owned = sorted(

@@ -12,7 +12,8 @@ from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, WorkloadView, metadata_of
 from berth.cluster.identities import MAX_NAME, SUFFIX_ALPHABET, SUFFIX_LENGTH
-from berth.cluster.resources import Object
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.selectors import matches
 from berth.cluster.times import seconds_of
 
@@ -29,6 +30,8 @@ DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 PHASE_RANKS: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 """Which pods go first when there are too many."""
 
+REPLICA_SETS: Final = find("apps", "v1", "replicasets")
+
 
 class ReplicaSetController:
     """Decides what to create, delete, adopt, release and report. Reads tables, writes nothing.
@@ -44,11 +47,11 @@ class ReplicaSetController:
         *,
         clock: Clock,
         rng: random.Random,
-        kind: str = "ReplicaSet",
+        resource: ResourceType = REPLICA_SETS,
     ) -> None:
-        """*kind* may also be ReplicationController; selectors are label selectors all the same."""
-        self.name = kind.lower()
-        self._kind = kind
+        """*resource* may also be ReplicationControllers: their selectors are read as the others."""
+        self.name = resource.singular
+        self._resource = resource
         self._replica_sets = replica_sets
         self._pods = pods
         self._clock = clock
@@ -75,14 +78,14 @@ class ReplicaSetController:
             self._unseen.pop(key, None)
             self._doomed.pop(key, None)
             return NOTHING
-        claimed = claim(replica_set, self._kind, self._pods, path=pod_path)
+        claimed = claim(replica_set, self._resource, self._pods, path=pod_path)
         active = [pod for pod in claimed.owned if pod.is_active]
         actions = list(claimed.actions)
         if replica_set.metadata.deletion_timestamp is None:
             actions += self._scale(key, replica_set, active)
         status, again = self._status(replica_set, active)
         if status_differs(replica_set.status, status):
-            path = replica_set_path(replica_set, self._kind)
+            path = replica_set_path(replica_set, self._resource)
             actions.append(status_patch(path, replica_set, status))
         return Plan(actions, again=_sooner(again, self._wait_for_unseen(key)))
 
@@ -109,7 +112,7 @@ class ReplicaSetController:
             for pod in (old, new)
             if pod is not None
             for controller in [pod.metadata.controller]
-            if controller is not None and controller.kind == self._kind
+            if controller is not None and controller.kind == self._resource.kind
         }
         if new is not None and new.metadata.controller is None and _may_be_adopted(old, new):
             labels = new.metadata.labels or {}
@@ -136,7 +139,7 @@ class ReplicaSetController:
         if missing > 0:
             names = self._new_names(replica_set, unseen, min(missing, BURST))
             unseen.update(dict.fromkeys(names, deadline))
-            return [_create(replica_set, self._kind, name) for name in names]
+            return [_create(replica_set, self._resource, name) for name in names]
         if missing < 0 and not unseen:
             # While some are unseen the choice would fall on those that run.
             victims = in_order_of_deletion(present)[: min(-missing, BURST)]
@@ -258,10 +261,9 @@ def pod_path(pod: PodView) -> str:
     return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
 
 
-def replica_set_path(replica_set: WorkloadView, kind: str = "ReplicaSet") -> str:
+def replica_set_path(replica_set: WorkloadView, resource: ResourceType = REPLICA_SETS) -> str:
     meta = replica_set.metadata
-    api = "/api/v1" if kind == "ReplicationController" else "/apis/apps/v1"
-    return f"{api}/namespaces/{meta.namespace}/{kind.lower()}s/{meta.name}"
+    return resource.path_of(meta.namespace, meta.name)
 
 
 def status_differs(old: Object, new: Object) -> bool:
@@ -276,7 +278,7 @@ def status_patch(path: str, owner: WorkloadView, status: Object) -> Patch:
     return Patch(f"{path}/status", {"metadata": {"uid": owner.metadata.uid}, "status": status})
 
 
-def _create(replica_set: WorkloadView, kind: str, name: str) -> Create:
+def _create(replica_set: WorkloadView, resource: ResourceType, name: str) -> Create:
     meta = replica_set.metadata
     template: dict[str, Any] = replica_set.spec.get("template") or {}
     template_meta = template.get("metadata") or {}
@@ -292,7 +294,7 @@ def _create(replica_set: WorkloadView, kind: str, name: str) -> Create:
                 for field in ("labels", "annotations", "finalizers")
                 if template_meta.get(field)
             },
-            "ownerReferences": [owner_reference(replica_set, kind)],
+            "ownerReferences": [owner_reference(replica_set, resource)],
         },
         "spec": template.get("spec") or {},
     }

@@ -11,7 +11,10 @@ from berth.cluster.controllers.replica_set import replica_set_path
 from berth.cluster.controllers.rollout import Limits
 from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.identities import SUFFIX_ALPHABET
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+
+DEPLOYMENTS: Final = find("apps", "v1", "deployments")
 
 HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
@@ -87,7 +90,7 @@ def create_new(
                 REVISION: str(revision),
                 **size_annotations(limits),
             },
-            "ownerReferences": [owner_reference(deployment, "Deployment")],
+            "ownerReferences": [owner_reference(deployment, DEPLOYMENTS)],
         },
         "spec": {
             "replicas": replicas,

@@ -36,7 +36,7 @@ from berth.cluster.controllers.views import (
     StorageClassView,
     WorkloadView,
 )
-from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES, find
 from berth.cluster.kinds.registry import collected, swept
 from berth.informer.reflector import Reflector
 from berth.tasks import forever
@@ -99,7 +99,7 @@ class Controllers:
                     pods,
                     clock=clock,
                     rng=rng,
-                    kind="ReplicationController",
+                    resource=find("", "v1", "replicationcontrollers"),
                 ),
                 StatefulSetController(stateful_sets, pods, volume_claims),
                 DisruptionController(

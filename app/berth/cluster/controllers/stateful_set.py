@@ -14,8 +14,10 @@ from berth.cluster.controllers.replica_set import BURST, pod_path, status_differ
 from berth.cluster.controllers.revisions import template_hash
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, ResourceView, WorkloadView, metadata_of
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 
+STATEFUL_SETS: Final = find("apps", "v1", "statefulsets")
 REVISION: Final = "controller-revision-hash"
 POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX: Final = "apps.kubernetes.io/pod-index"
@@ -225,7 +227,7 @@ def _create(stateful_set: WorkloadView, name: str, ordinal: int, revision: str) 
             "namespace": meta.namespace,
             "labels": labels,
             "annotations": of_template.get("annotations") or {},
-            "ownerReferences": [owner_reference(stateful_set, "StatefulSet")],
+            "ownerReferences": [owner_reference(stateful_set, STATEFUL_SETS)],
         },
         "spec": {
             **spec,

@@ -238,6 +238,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         default=batch.default_job,
         prepare=batch.prepare_job,
         check=batch.check_job,
+        check_update=batch.check_job_update,
         generation=True,
     ),
     "discovery.k8s.io/v1/endpointslices": ruled(

@@ -5,8 +5,7 @@ constant (``POD``, ``NODE``...), and the rules kinds share: ``metadata``, ``sele
 ``quantities``, ``syntax``. What must not: I/O, clocks, other objects of the store (what needs them
 is :mod:`berth.cluster.admission`). Neighbours: ``berth.cluster.kinds.builtin`` lists the constants.
 
-Nothing here raises, whatever JSON it is given. Each kind declares its shape: a struct of the fields
-it reads, untouched by defaults. A body that does not fit it is left as it is by ``default`` and
-``prepare`` and refused by ``validate``; one that fits is judged through the struct, so the rules
-need no type checks of their own.
+Bodies fit the schema of their kind when they come here: that is checked once, when they are read
+(:mod:`berth.cluster.bodies`). Each kind declares its shape, a struct of the fields that its rules
+read; ``validate`` judges a body through it.
 """

@@ -80,6 +80,21 @@ def check_job_spec(spec: Object, path: str) -> list[FieldError]:
     return errors
 
 
+def check_job_update(new: Object, old: Object) -> list[FieldError]:
+    """Refuse to change what the pods of a Job are, once it may have some."""
+    after, before = new.get("spec") or {}, old.get("spec") or {}
+    fields = ["selector", "completionMode"]
+    if not before.get("suspend"):
+        fields.append("template")
+    if before.get("completionMode") != "Indexed":
+        fields.append("completions")
+    return [
+        field_errors.invalid(f"spec.{field}", after.get(field), "field is immutable")
+        for field in fields
+        if after.get(field) != before.get(field)
+    ]
+
+
 def default_cron_job(obj: Object) -> None:
     spec = section(obj, "spec")
     spec.setdefault("concurrencyPolicy", "Allow")

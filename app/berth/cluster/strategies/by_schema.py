@@ -15,6 +15,7 @@ from berth.field_errors import FieldError
 
 Default = Callable[[Object], None]
 Check = Callable[[Object], list[FieldError]]
+Update = Callable[[Object, Object], list[FieldError]]
 
 
 def _nothing(_obj: Object) -> None:
@@ -25,6 +26,10 @@ def _anything(_obj: Object) -> list[FieldError]:
     return []
 
 
+def _any_change(_new: Object, _old: Object) -> list[FieldError]:
+    return []
+
+
 def of_schema(
     schema: Schema,
     *,
@@ -32,15 +37,16 @@ def of_schema(
     default: Default = _nothing,
     prepare: Callable[[Object, Object | None], None] | None = None,
     check: Check = _anything,
+    check_update: Update = _any_change,
     generation: bool = False,
     status: bool = False,
     name: syntax.Rule = syntax.dns1123_subdomain,
 ) -> Strategy:
     """Return the strategy of a kind.
 
-    *default* fills in what the schema does not say, *check* judges the object after that. With
-    *generation* the server counts the changes of what is wanted; with *status* a new object has
-    one, empty.
+    *default* fills in what the schema does not say, *check* judges the object after that, and
+    *check_update* what becomes of it. With *generation* the server counts the changes of what is
+    wanted; with *status* a new object has one, empty.
     """
 
     def default_all(obj: Object) -> None:
@@ -62,7 +68,8 @@ def of_schema(
     judge_metadata = judged(AnyObject, validate_metadata)
 
     def validate(new: Object, old: Object | None) -> list[FieldError]:
-        return [*judge_metadata(new, old), *unsupported(schema, new), *check(new)]
+        errors = [*judge_metadata(new, old), *unsupported(schema, new), *check(new)]
+        return errors if old is None else [*errors, *check_update(new, old)]
 
     return Strategy(
         default=default_all,

@@ -9,7 +9,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, plain
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, when_fit
+from berth.cluster.strategies.shape import Shape, judged
 from berth.field_errors import FieldError
 
 SIZE_LIMIT = 1024 * 1024
@@ -41,13 +41,8 @@ def _default_config_map(obj: Object) -> None:
 
 def _default_secret(obj: Object) -> None:
     drop_nulls_under(obj, *list(obj))
-    _encode_strings(obj)
-
-
-@when_fit(Secret)
-def _encode_strings(obj: Object) -> None:
-    """What is written as plain text is kept as bytes, like the rest."""
     obj.setdefault("type", "Opaque")
+    # What is written as plain text is kept as bytes, like the rest.
     texts = obj.pop("stringData", None) or {}
     if texts:
         encoded = {key: b64encode(text.encode()).decode() for key, text in texts.items()}

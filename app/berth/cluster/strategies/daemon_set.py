@@ -4,7 +4,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, section, when_fit
+from berth.cluster.strategies.shape import Shape, judged, section
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 from berth.objects import pod_defaults
@@ -17,11 +17,6 @@ class DaemonSet(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "spec")
-    _default(obj)
-
-
-@when_fit(DaemonSet)
-def _default(obj: Object) -> None:
     spec = section(obj, "spec")
     pod_defaults.default_template(section(spec, "template", "spec"))
     section(spec, "template", "metadata")

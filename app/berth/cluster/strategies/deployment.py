@@ -6,7 +6,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Int32, Shape, judged, section, when_fit
+from berth.cluster.strategies.shape import Int32, Shape, judged, section
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 
@@ -35,11 +35,6 @@ class Deployment(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "spec")
-    _default(obj)
-
-
-@when_fit(Deployment)
-def _default(obj: Object) -> None:
     workload.default(obj)
     spec = section(obj, "spec")
     strategy = section(spec, "strategy")
@@ -52,7 +47,6 @@ def _default(obj: Object) -> None:
     spec.setdefault("progressDeadlineSeconds", 600)
 
 
-@when_fit(Deployment)
 def prepare(new: Object, old: Object | None) -> None:
     """A change of annotations counts as one of spec: they are copied to ReplicaSets."""
     changed = old is not None and (

@@ -4,7 +4,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, section, when_fit
+from berth.cluster.strategies.shape import Shape, judged, section
 from berth.field_errors import FieldError
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -21,17 +21,11 @@ class Namespace(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "spec")
-    _default(obj)
-
-
-@when_fit(Namespace)
-def _default(obj: Object) -> None:
     name = section(obj, "metadata").get("name")
     if name:
         section(obj, "metadata", "labels")[NAME_LABEL] = name
 
 
-@when_fit(Namespace)
 def prepare(new: Object, old: Object | None) -> None:
     """Only the finalize subresource takes a finalizer of ``spec`` away."""
     spec = section(new, "spec")

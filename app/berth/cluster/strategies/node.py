@@ -8,7 +8,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, quantities
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod import Condition, validate_conditions
-from berth.cluster.strategies.shape import Int64, Shape, judged, section, when_fit
+from berth.cluster.strategies.shape import Int64, Shape, judged, section
 from berth.cluster.strategies.taints import Taint, validate_taints
 from berth.field_errors import FieldError
 from berth.objects.quantity import Quantities
@@ -45,11 +45,6 @@ class NodeWithStatus(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "spec")
-    _default(obj)
-
-
-@when_fit(Node)
-def _default(obj: Object) -> None:
     section(obj, "spec")
     status = section(obj, "status")
     if status.get("capacity") and not status.get("allocatable"):

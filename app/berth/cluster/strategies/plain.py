@@ -8,7 +8,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject, ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, section, when_fit
+from berth.cluster.strategies.shape import Shape, judged, section
 from berth.field_errors import FieldError
 
 Default = Callable[[Object], None]
@@ -48,7 +48,6 @@ def of_spec(
     *status* is that of a new object. With *generation* the server counts the changes of the spec.
     """
 
-    @when_fit(WithSpec)
     def fill(obj: Object) -> None:
         default(section(obj, "spec"))
 
@@ -56,7 +55,6 @@ def of_spec(
         drop_nulls_under(obj, "metadata", "spec")
         fill(obj)
 
-    @when_fit(WithSpec)
     def prepare(new: Object, old: Object | None) -> None:
         if generation:
             changed = old is not None and new.get("spec") != old.get("spec")
@@ -81,7 +79,6 @@ def without_spec(
 ) -> Strategy:
     """Return the strategy of a kind whose fields are at the top; *required* may not be empty."""
 
-    @when_fit(AnyObject)
     def fill(obj: Object) -> None:
         default(obj)
 

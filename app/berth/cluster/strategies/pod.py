@@ -7,7 +7,7 @@ from berth.cluster.strategies import metadata, pod_spec
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.pod_update import validate_spec_update
-from berth.cluster.strategies.shape import Int64, Shape, fits, judged, section, when_fit
+from berth.cluster.strategies.shape import Int64, Shape, judged, section
 from berth.field_errors import FieldError
 from berth.objects import pod_defaults
 
@@ -60,17 +60,11 @@ class PodWithStatus(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "spec")
-    _default(obj)
-
-
-@when_fit(Pod)
-def _default(obj: Object) -> None:
     spec = section(obj, "spec")
     pod_defaults.default_template(spec)
     pod_defaults.default_pod(spec)
 
 
-@when_fit(Pod)
 def prepare(new: Object, old: Object | None) -> None:
     if old is None:
         pod_defaults.merge_match_label_keys(new)
@@ -81,8 +75,6 @@ def prepare(new: Object, old: Object | None) -> None:
 def initial_status(obj: Object) -> Object:
     """Return the status of a pod nobody has looked at."""
     status: Object = {"phase": "Pending"}
-    if not fits(obj, Pod):
-        return status
     spec = obj.get("spec") or {}
     if spec.get("schedulingGates"):
         status["conditions"] = [dict(SCHEDULING_GATED)]
@@ -112,7 +104,7 @@ _validate = judged(Pod, _validate_pod)
 
 def validate(new: Object, old: Object | None) -> list[FieldError]:
     errors = _validate(new, old)
-    if old is not None and not errors and fits(old, Pod):
+    if old is not None and not errors:
         errors = validate_spec_update(new.get("spec") or {}, old.get("spec") or {})
     return errors
 

@@ -6,7 +6,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import PREEMPTION_POLICIES
-from berth.cluster.strategies.shape import Int32, Shape, fits, judged
+from berth.cluster.strategies.shape import Int32, Shape, judged
 from berth.field_errors import FieldError
 from berth.objects.pod_defaults import SYSTEM_PRIORITIES
 
@@ -37,14 +37,12 @@ class PriorityClass(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "value", "globalDefault", "description", "preemptionPolicy")
-    if fits(obj, PriorityClass):
-        obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
-        obj.setdefault("value", 0)
+    obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    obj.setdefault("value", 0)
 
 
 def prepare(new: Object, old: Object | None) -> None:
-    if fits(new, PriorityClass):
-        metadata.set_generation(new, old, changed=False)
+    metadata.set_generation(new, old, changed=False)
 
 
 def validate(new: PriorityClass, old: PriorityClass | None) -> list[FieldError]:

@@ -10,7 +10,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, selectors, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import Shape, judged, section, when_fit
+from berth.cluster.strategies.shape import Shape, judged, section
 from berth.field_errors import FieldError
 
 GROUP = "rbac.authorization.k8s.io"
@@ -63,11 +63,6 @@ def _default_role(obj: Object) -> None:
 
 def _default_binding(obj: Object) -> None:
     drop_nulls_under(obj, *list(obj))
-    _default_groups(obj)
-
-
-@when_fit(Binding)
-def _default_groups(obj: Object) -> None:
     reference = section(obj, "roleRef")
     if not reference.get("apiGroup"):
         reference["apiGroup"] = GROUP

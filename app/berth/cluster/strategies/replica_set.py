@@ -4,7 +4,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, when_fit
+from berth.cluster.strategies.shape import Shape, judged
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 
@@ -16,15 +16,9 @@ class ReplicaSet(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "spec")
-    _default(obj)
-
-
-@when_fit(ReplicaSet)
-def _default(obj: Object) -> None:
     workload.default(obj)
 
 
-@when_fit(ReplicaSet)
 def prepare(new: Object, old: Object | None) -> None:
     changed = old is not None and new.get("spec") != old.get("spec")
     metadata.set_generation(new, old, changed=changed)

@@ -5,7 +5,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import Int32, Shape, judged, section, when_fit
+from berth.cluster.strategies.shape import Int32, Shape, judged, section
 from berth.cluster.strategies.workload import PodTemplate, WorkloadSpec
 from berth.field_errors import FieldError
 
@@ -24,11 +24,6 @@ class ReplicationController(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "spec")
-    _default(obj)
-
-
-@when_fit(ReplicationController)
-def _default(obj: Object) -> None:
     """Select by the template's labels, and be labelled like it, if nothing else is said."""
     workload.default(obj)
     labels = section(obj, "spec", "template", "metadata").get("labels")
@@ -39,7 +34,6 @@ def _default(obj: Object) -> None:
             obj["metadata"]["labels"] = dict(labels)
 
 
-@when_fit(ReplicationController)
 def prepare(new: Object, old: Object | None) -> None:
     changed = old is not None and new.get("spec") != old.get("spec")
     metadata.set_generation(new, old, changed=changed)

@@ -10,7 +10,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import PROTOCOLS
-from berth.cluster.strategies.shape import Int32, Shape, judged, section, when_fit
+from berth.cluster.strategies.shape import Int32, Shape, judged, section
 from berth.field_errors import FieldError
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -43,11 +43,6 @@ class Service(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "spec")
-    _default(obj)
-
-
-@when_fit(Service)
-def _default(obj: Object) -> None:
     spec = section(obj, "spec")
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("sessionAffinity", "None")
@@ -59,7 +54,6 @@ def _default(obj: Object) -> None:
             port["targetPort"] = port["port"]
 
 
-@when_fit(Service)
 def prepare(new: Object, old: Object | None) -> None:
     """Allocate addresses and node ports, or keep those of *old*."""
     spec = section(new, "spec")

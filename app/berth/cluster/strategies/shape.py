@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from functools import wraps
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -27,28 +26,6 @@ class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=
 
 S = TypeVar("S", bound=Shape)
 Check = Callable[[S, S | None], list[FieldError]]
-
-
-def fits(obj: Object, shape: type[Shape]) -> bool:
-    """Whether the fields of *obj* have the JSON types that *shape* says."""
-    return not isinstance(_convert(obj, shape), FieldError)
-
-
-def when_fit(shape: type[Shape]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a ``default`` or ``prepare`` leave a body alone that does not fit *shape*.
-
-    ``validate`` refuses it afterwards, so nothing is hidden.
-    """
-
-    def decorate(change: Callable[..., None]) -> Callable[..., None]:
-        @wraps(change)
-        def guarded(obj: Object, *rest: Any) -> None:
-            if fits(obj, shape):
-                change(obj, *rest)
-
-        return guarded
-
-    return decorate
 
 
 def judged(shape: type[S], check: Check[S]) -> Callable[[Object, Object | None], list[FieldError]]:

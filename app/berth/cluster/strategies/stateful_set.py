@@ -4,7 +4,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, section, when_fit
+from berth.cluster.strategies.shape import Shape, judged, section
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 
@@ -25,11 +25,6 @@ class StatefulSet(Shape, frozen=True):
 
 def default(obj: Object) -> None:
     drop_nulls_under(obj, "metadata", "spec")
-    _default(obj)
-
-
-@when_fit(StatefulSet)
-def _default(obj: Object) -> None:
     workload.default(obj)
     spec = section(obj, "spec")
     spec.setdefault("podManagementPolicy", "OrderedReady")
@@ -37,7 +32,6 @@ def _default(obj: Object) -> None:
     spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
 
 
-@when_fit(StatefulSet)
 def prepare(new: Object, old: Object | None) -> None:
     changed = old is not None and new.get("spec") != old.get("spec")
     metadata.set_generation(new, old, changed=changed)

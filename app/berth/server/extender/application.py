@@ -10,7 +10,7 @@ def extender_application(*routers: APIRouter, probes: Probes) -> Application:
     """Return an application of *routers* and of *probes*."""
     application = Application(
         title="berth extender",
-        description="What berth answers to schedulers that have it as their extender.",
+        description="The endpoints that kube-scheduler calls.",
     )
     for router in (health_endpoints(probes), *routers):
         application.include_router(router)

@@ -24,11 +24,11 @@ MAX_BINDING_BYTES: Final = 64 * 2**10
 """Of a question to bind, which is four names."""
 NOT_READY: Final = "the state of the cluster is not known yet"
 REFUSALS: Final = {
-    400: "the body cannot be read",
-    404: "there is no such profile",
-    408: "the body does not come in time",
-    413: "the body is too large",
-    415: "the body is not JSON, or compressed in another way than by gzip",
+    400: "The body is invalid",
+    404: "The profile does not exist",
+    408: "The body took too long to arrive",
+    413: "The body is too large",
+    415: "The body is not JSON, or its compression is not gzip",
     503: NOT_READY,
 }
 
@@ -76,18 +76,18 @@ class ExtenderEndpoints:
     def router(self) -> APIRouter:
         router = APIRouter(tags=["extender"])
         for verb, ask, summary in (
-            ("filter", _at_once(self._verbs.filter), "Which of some nodes can take a pod"),
+            ("filter", _at_once(self._verbs.filter), "Filter nodes for a pod"),
             (
                 "prioritize",
                 _at_once(self._verbs.prioritize),
-                "How good some nodes are for a pod",
+                "Score nodes for a pod",
             ),
             (
                 "preempt",
                 _at_once(self._verbs.preempt),
-                "Where evicting these pods makes room for another",
+                "Choose where evicting these victims makes room",
             ),
-            ("bind", self._bind, "Bind a pod to a node, if it still fits"),
+            ("bind", self._bind, "Bind a pod to a node if it still fits"),
         ):
             self._add(router, verb, ask, summary)
         return router

@@ -59,7 +59,7 @@ def described(verb: str) -> Schema:
         "requestBody": {"required": True, "content": _json(_QUESTIONS[verb])},
         "responses": {
             "200": {
-                "description": "the answer; problems with the pod are in Error, where there is one",
+                "description": "Success; `Error` contains problems with the pod",
                 "content": _json(inlined(msgspec.json.schema(_ANSWERS[verb]))),
             }
         },

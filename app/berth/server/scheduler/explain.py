@@ -25,7 +25,7 @@ MOST_WAITING: Final = 16
 RETRY_SECONDS: Final = 1
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     404: {"model": Refusal},
-    429: {"model": Refusal, "description": "Too many questions at once"},
+    429: {"model": Refusal, "description": "Too many requests at once"},
 }
 
 
@@ -52,7 +52,7 @@ def explain_endpoints(answers: Answers) -> APIRouter:
 
     @router.get(
         "/explain/pods/{namespace}/{name}",
-        summary="Why a pod is pending, or why it is where it is",
+        summary="Why a pod is pending, or why it is on its node",
         response_model=Explanation,
         responses=REFUSALS,
     )
@@ -71,7 +71,7 @@ def explain_endpoints(answers: Answers) -> APIRouter:
 
     @router.get(
         "/explain/pods/{namespace}",
-        summary="Why pods of a Deployment, StatefulSet, Job or the like are pending",
+        summary="Why the pods of a workload are pending",
         response_model=WorkloadExplanation,
         responses=REFUSALS,
     )
@@ -81,7 +81,7 @@ def explain_endpoints(answers: Answers) -> APIRouter:
             str,
             AfterValidator(lambda text: str(Workload.parse(text))),
             Query(
-                description=f"kind and name, as in deployment/web; of {', '.join(WORKLOADS)}",
+                description=f"Kind and name, as in deployment/web. Kinds: {', '.join(WORKLOADS)}",
                 max_length=LONGEST_KEY,
             ),
         ],

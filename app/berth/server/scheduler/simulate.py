@@ -48,8 +48,8 @@ class SimulationRequest(Question):
 
     snapshot: dict[str, Any] | None = Field(
         default=None,
-        description="What `GET /snapshot` answered, or a List of Kubernetes objects; without it,"
-        " the question is about the cluster as it is now",
+        description="A response of `GET /snapshot`, or a List of Kubernetes objects. Without"
+        " it, the question is about the current cluster",
     )
 
 
@@ -131,21 +131,22 @@ def simulate_endpoints(
 
     @router.post(
         "/simulate",
-        summary="Where pods would go, and what would be without a node",
-        description="Nothing is changed: pods are placed on a copy of the cluster, by all plugins"
-        " of the configuration, in the order of the queue. The same question has the same answer.",
+        summary="Answer a what-if question",
+        description="Places pods on a copy of the cluster, with all plugins of the"
+        " configuration and in the order of the queue. Nothing changes, and the"
+        " same question always gets the same answer.",
         response_model=Answer,
         openapi_extra={"requestBody": _BODY},
         responses={
-            400: {"model": Refusal, "description": "The request ends too early"},
-            408: {"model": Refusal, "description": "The request does not come in time"},
+            400: {"model": Refusal, "description": "The request is incomplete"},
+            408: {"model": Refusal, "description": "The request took too long to arrive"},
             413: {"model": Refusal, "description": "The request is too large"},
             415: {"model": Refusal, "description": "The request is not JSON"},
-            422: {"model": Refusal, "description": "The question cannot be answered"},
+            422: {"model": Refusal, "description": "The question is invalid"},
             429: {"model": Refusal, "description": "Too many simulations at once"},
             500: {"model": Refusal, "description": "The simulation has failed"},
             503: {"model": Refusal, "description": "The state of the cluster is not known yet"},
-            MEMORY_STATUS: {"model": Refusal, "description": "It takes too much memory"},
+            MEMORY_STATUS: {"model": Refusal, "description": "The answer needs too much memory"},
         },
     )
     async def what_if(request: Request) -> Response:

@@ -18,10 +18,10 @@ def snapshot_endpoints(take: Callable[[], Snapshot], *, is_synced: Callable[[], 
 
     @router.get(
         "/snapshot",
-        summary="All that deciding needs, for `berth simulate` and `berth explain`",
-        description="The cluster as the scheduler sees it at one moment: a `berth/v1` Snapshot with"
-        " the configuration, with REDACTED for secrets, and lists of Kubernetes objects, which have"
-        " the fields that berth reads.",
+        summary="Snapshot of the cluster for `berth simulate` and `berth explain`",
+        description="A `berth/v1` Snapshot: the configuration, with REDACTED in place of"
+        " secrets, and lists of Kubernetes objects with the fields that berth"
+        " reads.",
         response_class=StreamingResponse,
         responses={
             200: {"content": {"application/json": {"schema": {"type": "object"}}}},

@@ -36,11 +36,13 @@ WARNING: Final = (
 
 _NO_SUCH_FORM: Final[dict[int | str, dict[str, Any]]] = {
     406: {
-        "description": "None of the accepted forms is served",
+        "description": "None of the accepted formats is supported",
         "content": {"text/plain": {"schema": {"type": "string"}}},
     }
 }
-_Accept: TypeAlias = Annotated[str, Header(description="text/plain, or as=Flagz and the like")]
+_Accept: TypeAlias = Annotated[
+    str, Header(description="`text/plain`, or a structured format such as `as=Flagz`")
+]
 
 
 def flag_values(options: Options) -> dict[str, str]:
@@ -101,7 +103,7 @@ def zpages(
 
     for gate, path, summary, endpoint in (
         (COMPONENT_FLAGZ, "/flagz", "The flags in force", flagz),
-        (COMPONENT_STATUSZ, "/statusz", "What runs, since when", statusz),
+        (COMPONENT_STATUSZ, "/statusz", "Version and start time", statusz),
     ):
         if gates[gate].enabled:
             router.add_api_route(

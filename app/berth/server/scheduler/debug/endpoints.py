@@ -29,9 +29,9 @@ LARGEST_WITH_PODS: Final = 50
 """Nodes on a page that has their pods: each has up to a few hundred."""
 
 OfPod = Annotated[
-    str, Query(pattern="^([^/]+/[^/]+)?$", description="Only of this pod, as in namespace/name.")
+    str, Query(pattern="^([^/]+/[^/]+)?$", description="Only this pod, as namespace/name.")
 ]
-OfNode = Annotated[str, Query(description="Only of this node.")]
+OfNode = Annotated[str, Query(description="Only this node.")]
 
 _UNREADABLE: Final[dict[int | str, dict[str, Any]]] = {
     400: {"model": Refusal, "description": "A parameter cannot be read"}
@@ -64,26 +64,31 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
 
     @router.get(
         "/queue",
-        summary="Pods that wait for a node",
+        summary="Pending pods",
         response_model=models.WaitingPods,
         responses=_UNREADABLE,
     )
     async def queue(
         after: AfterNames,
         part: Annotated[
-            models.QueueName | None, Query(alias="queue", description="Only of this part of it.")
+            models.QueueName | None,
+            Query(alias="queue", description="Only this part of the queue."),
         ] = None,
-        namespace: Annotated[str, Query(description="Only of this namespace.")] = "",
+        namespace: Annotated[str, Query(description="Only this namespace.")] = "",
         pod: OfPod = "",
         plugin: Annotated[
-            str, Query(description="Only pods that this plugin gates, rejected, or has wait.")
+            str, Query(description="Only pods that this plugin gates, rejected, or makes wait.")
         ] = "",
         scheduler_name: Annotated[
             str, Query(alias="schedulerName", description="Only pods of this profile.")
         ] = "",
         min_age: Annotated[
             float,
-            Query(alias="minAge", ge=0, description="Only if they wait for so many seconds."),
+            Query(
+                alias="minAge",
+                ge=0,
+                description="Only pods that have been pending for at least this many seconds.",
+            ),
         ] = 0.0,
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
@@ -92,7 +97,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
 
     @router.get(
         "/nominated",
-        summary="Pods for which room is being made, or kept",
+        summary="Nominated pods",
         response_model=models.NominatedPods,
         responses=_UNREADABLE,
     )
@@ -103,13 +108,13 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
 
     @router.get(
         "/waiting",
-        summary="Pods that have a node and wait for Permit plugins",
+        summary="Pods that wait on Permit",
         response_model=models.PermittedPods,
         responses=_UNREADABLE,
     )
     async def waiting(
         after: AfterNames,
-        plugin: Annotated[str, Query(description="Only those that wait for this plugin.")] = "",
+        plugin: Annotated[str, Query(description="Only pods that wait for this plugin.")] = "",
         node: OfNode = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
@@ -117,7 +122,7 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
 
     @router.get(
         "/inflight",
-        summary="Pods that are being tried, and the events that are kept meanwhile",
+        summary="Pods in flight, and the events since they were popped",
         response_model=models.InFlightPods,
         responses=_UNREADABLE,
     )
@@ -126,17 +131,21 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
 
     @router.get(
         "/decisions",
-        summary="The last attempts, the newest first",
+        summary="The last attempts, newest first",
         response_model=models.PastDecisions,
         responses=_UNREADABLE,
     )
     async def decisions(
         after: AfterNumber,
         pod: OfPod = "",
-        node: Annotated[str, Query(description="Only if the pod was to go there.")] = "",
-        result: Annotated[Result | None, Query(description="Only if they ended so.")] = None,
-        plugin: Annotated[str, Query(description="Only if this plugin rejected the pod.")] = "",
-        profile: Annotated[str, Query(description="Only of this profile.")] = "",
+        node: Annotated[str, Query(description="Only attempts that chose this node.")] = "",
+        result: Annotated[
+            Result | None, Query(description="Only attempts with this result.")
+        ] = None,
+        plugin: Annotated[
+            str, Query(description="Only attempts in which this plugin rejected the pod.")
+        ] = "",
+        profile: Annotated[str, Query(description="Only this profile.")] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         wanted = DecisionFilter(pod, node, result, plugin, profile)
@@ -147,21 +156,23 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
 def _add_cluster(router: APIRouter, debugged: Debugged) -> None:
     @router.get(
         "/cache",
-        summary="Nodes as the scheduler counts them",
+        summary="Nodes as the scheduler counts them, from the cache",
         response_model=models.CachedNodes,
         responses=_UNREADABLE,
     )
     async def cache(
         after: AfterNumber,
         node: OfNode = "",
-        zone: Annotated[str, Query(description="Only in this zone, by the node's label.")] = "",
+        zone: Annotated[str, Query(description="Only nodes in this zone.")] = "",
         selector: Annotated[
             str,
-            Query(alias="labelSelector", description="Only nodes whose labels match, a=b,c!=d."),
+            Query(
+                alias="labelSelector", description="Only nodes whose labels match, as in a=b,c!=d."
+            ),
         ] = "",
         pods: Annotated[
             bool,
-            Query(description=f"Tell the pods, too, of at most {LARGEST_WITH_PODS} nodes a page."),
+            Query(description=f"Include the pods, for at most {LARGEST_WITH_PODS} nodes a page."),
         ] = False,
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
@@ -171,11 +182,11 @@ def _add_cluster(router: APIRouter, debugged: Debugged) -> None:
 
     @router.get(
         "/compare",
-        summary="Whether the cache holds what the API server says",
-        description="Lists all nodes and pods. What differs is looked at twice, a second apart, for"
-        " the watches may be a moment behind.",
+        summary="Differences between the cache and the API server",
+        description="Lists all nodes and pods. Differences are checked again after a second,"
+        " because watches may be behind.",
         response_model=models.ComparisonReport,
-        responses={503: {"model": Refusal, "description": "There is nothing to compare"}},
+        responses={503: {"model": Refusal, "description": "The API server cannot be read"}},
     )
     async def compare(limit: Limit = DEFAULT_LIMIT) -> Response:
         if not debugged.is_ready():
@@ -189,13 +200,13 @@ def _add_cluster(router: APIRouter, debugged: Debugged) -> None:
 def _add_process(router: APIRouter, debugged: Debugged) -> None:
     @router.get(
         "/tasks",
-        summary="Tasks of the event loop, and where they wait",
+        summary="Tasks of the event loop, with the line at which each waits",
         response_model=models.RunningTasks,
         responses=_UNREADABLE,
     )
     async def tasks(
         after: AfterNames,
-        name: Annotated[str, Query(description="Only those whose name contains this.")] = "",
+        name: Annotated[str, Query(description="Only tasks whose name contains this.")] = "",
         limit: Limit = DEFAULT_LIMIT,
     ) -> Response:
         return _json(running_tasks(name=name, after=after, limit=limit))

@@ -114,7 +114,7 @@ class CachedNode(Told):
 
 
 class CacheCounts(Told):
-    """What there is in the whole cache."""
+    """List of endpoints in the whole cache."""
 
     nodes: int
     """Those that are not known, but have pods, included."""
@@ -260,7 +260,7 @@ class Difference(Told):
 
 
 class ComparisonReport(Told):
-    """Whether the cache holds what the API server says."""
+    """Differences between the cache and the API server."""
 
     clean: bool
     at: str

@@ -28,14 +28,16 @@ Key = TypeVar("Key", int, tuple[str, str])
 
 Limit = Annotated[
     int,
-    Query(ge=1, le=LARGEST_LIMIT, description="At most so many items; `continue` has the rest."),
+    Query(
+        ge=1, le=LARGEST_LIMIT, description="Maximum number of items; `continue` leads to the rest."
+    ),
 ]
 Continue = Annotated[
     str,
     Query(
         alias="continue",
-        description="The `continue` of the page before, with otherwise the same parameters; empty:"
-        " the first page.",
+        description="The `continue` of the previous page, with otherwise the same parameters."
+        " If empty: the first page.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Pods that wait for a node."""
+"""Pending pods."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

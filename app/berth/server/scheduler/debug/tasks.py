@@ -1,4 +1,4 @@
-"""Tasks of the event loop, and where they wait."""
+"""Tasks of the event loop, with the line at which each waits."""
 
 import asyncio
 from types import FrameType
