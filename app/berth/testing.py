@@ -18,7 +18,7 @@ import numpy as np
 from berth import documents
 from berth.config.defaults import read_args
 from berth.config.types import API_VERSION, KIND
-from berth.explain.explanation import Judgement
+from berth.explain.explanation import Evaluation
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.handle import Handle
@@ -41,7 +41,7 @@ from berth.profile.profile import Profile, eligible_rows
 from berth_plugins.priority_sort import PrioritySort
 
 __all__ = [
-    "Judgement",
+    "Evaluation",
     "Object",
     "Placement",
     "PluginFailedError",
@@ -176,8 +176,8 @@ def explain(
     objects: Iterable[Object],
     plugins: Sequence[type[Plugin]] = (),
     config: Object | None = None,
-) -> Judgement:
-    """Judge one pod as ``berth explain`` does: reasons by node, scores by node and plugin.
+) -> Evaluation:
+    """Evaluate one pod as ``berth explain`` does: reasons by node, scores by node and plugin.
 
     Otherwise as :func:`schedule`.
     """
@@ -187,22 +187,22 @@ def explain(
         limit=None,
     )
     assert not isinstance(told, str), told
-    assert told.judgement is not None, "a pod that waits is judged"
-    return told.judgement
+    assert told.evaluation is not None, "a pod that waits is evaluated"
+    return told.evaluation
 
 
-def scores(judgement: Judgement, plugin: str) -> dict[str, int]:
+def scores(evaluation: Evaluation, plugin: str) -> dict[str, int]:
     """Return what *plugin* gave each node that fits, normalised to 0..100."""
     return {
         verdict.node: verdict.score.plugins[plugin].normalized
-        for verdict in judgement.nodes
+        for verdict in evaluation.nodes
         if verdict.score is not None and plugin in verdict.score.plugins
     }
 
 
-def rejections(judgement: Judgement, plugin: str) -> dict[str, tuple[str, ...]]:
+def rejections(evaluation: Evaluation, plugin: str) -> dict[str, tuple[str, ...]]:
     """Return the reasons by node that *plugin* ruled out."""
-    return {v.node: v.reasons for v in judgement.nodes if not v.fits and v.plugin == plugin}
+    return {v.node: v.reasons for v in evaluation.nodes if not v.fits and v.plugin == plugin}
 
 
 class PluginFailedError(Exception):

@@ -22,7 +22,7 @@ EVERYWHERE = {"name": "system:x"}
 EDIT = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "edit"}
 
 
-def judged(strategy: Strategy, new: Object, old: Object | None = None) -> list[str]:
+def evaluated(strategy: Strategy, new: Object, old: Object | None = None) -> list[str]:
     """Return the complaints, after defaulting."""
     for each in (new, old):
         if each is not None:
@@ -31,7 +31,7 @@ def judged(strategy: Strategy, new: Object, old: Object | None = None) -> list[s
 
 
 def only_one(strategy: Strategy, new: Object, want: str) -> None:
-    found = judged(strategy, new)
+    found = evaluated(strategy, new)
     assert found == ([want] if want else [])
 
 
@@ -155,8 +155,8 @@ def test_the_role_of_a_binding_stays() -> None:
         f'roleRef: Invalid value: {{"apiGroup":"{GROUP}","kind":"ClusterRole","name":"admin"}}: '
         "cannot change roleRef"
     )
-    assert judged(ROLE_BINDING, new, binding()) == [want]
-    assert judged(ROLE_BINDING, binding({"kind": "User", "name": "bob"}), binding()) == []
+    assert evaluated(ROLE_BINDING, new, binding()) == [want]
+    assert evaluated(ROLE_BINDING, binding({"kind": "User", "name": "bob"}), binding()) == []
 
 
 def test_subjects_and_roles_get_their_group() -> None:
@@ -194,7 +194,7 @@ def test_config_maps(fields: Object, want: str) -> None:
 
 
 def test_keys_of_config_maps_are_letters_digits_and_signs() -> None:
-    [found] = judged(CONFIG_MAP, {"metadata": HERE, "data": {"a b": "x"}})
+    [found] = evaluated(CONFIG_MAP, {"metadata": HERE, "data": {"a b": "x"}})
     assert found.startswith('data[a b]: Invalid value: "a b": a valid config key must consist of')
 
 
@@ -202,13 +202,13 @@ def test_frozen_config_maps_stay() -> None:
     old = {"metadata": HERE, "data": {"a": "x"}, "immutable": True}
     frozen = "Forbidden: field is immutable when `immutable` is set"
     new = {"metadata": HERE, "data": {"a": "y"}}
-    assert judged(CONFIG_MAP, new, dict(old)) == [f"immutable: {frozen}", f"data: {frozen}"]
-    assert judged(CONFIG_MAP, dict(old), dict(old)) == []
+    assert evaluated(CONFIG_MAP, new, dict(old)) == [f"immutable: {frozen}", f"data: {frozen}"]
+    assert evaluated(CONFIG_MAP, dict(old), dict(old)) == []
 
 
 def test_strings_of_a_secret_become_bytes() -> None:
     secret = {"metadata": HERE, "data": {"a": "eA=="}, "stringData": {"b": "y"}}
-    assert judged(SECRET, secret) == []
+    assert evaluated(SECRET, secret) == []
     assert secret == {
         "metadata": HERE,
         "type": "Opaque",
@@ -220,7 +220,7 @@ def test_frozen_secrets_stay() -> None:
     old = {"metadata": HERE, "data": {"a": "eA=="}, "immutable": True}
     frozen = "Forbidden: field is immutable when `immutable` is set"
     new = {"metadata": HERE, "type": "other"}
-    assert judged(SECRET, new, old) == [
+    assert evaluated(SECRET, new, old) == [
         'type: Invalid value: "other": field is immutable',
         f"immutable: {frozen}",
         f"data: {frozen}",
@@ -232,7 +232,7 @@ def test_network_policies_say_what_they_are_about() -> None:
         "metadata": HERE,
         "spec": {"podSelector": {}, "egress": [{"ports": [{"port": 53}]}]},
     }
-    assert judged(NETWORK_POLICY, policy) == []
+    assert evaluated(NETWORK_POLICY, policy) == []
     assert policy["spec"] == {
         "podSelector": {},
         "egress": [{"ports": [{"port": 53, "protocol": "TCP"}]}],

@@ -84,8 +84,8 @@ def test_recorded_scenarios_as_json(recorded: Path, capsys: pytest.CaptureFixtur
     assert cli.run(["explain", "-f", str(recorded), "--output", "json"]) == 0
 
     big, small, many = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (big["id"], big["judgement"]["reasons"]) == ("big", {"Insufficient cpu": 1})
-    assert (small["id"], small["judgement"]["choice"]["node"]) == ("small", "n1")
+    assert (big["id"], big["evaluation"]["reasons"]) == ("big", {"Insufficient cpu": 1})
+    assert (small["id"], small["evaluation"]["choice"]["node"]) == ("small", "n1")
     assert many == {"id": "many", "unsupported": "a sequence of pods; explain takes one pod"}
 
 
@@ -203,7 +203,7 @@ async def test_a_pod_of_a_running_scheduler(
     assert first.startswith("default/p is pending: not tried yet: it is next; now it would fit")
     assert "nearest miss  n2: request 500m cpu less, or have a larger node\n" in table
     assert table.endswith("free 1500m of 1500m\nand 1 more of 2 nodes\n")
-    assert [each["node"] for each in told["judgement"]["nodes"]] == ["n2"]
+    assert [each["node"] for each in told["evaluation"]["nodes"]] == ["n2"]
 
 
 @pytest.mark.wall

@@ -38,7 +38,7 @@ def test_an_explanation(text: str, tmp_path: Path, capsys: pytest.CaptureFixture
     told = capsys.readouterr().out
     assert not misread(told)
     assert json.loads(told)["id"] == text
-    assert text in json.loads(told)["judgement"]["message"]
+    assert text in json.loads(told)["evaluation"]["message"]
 
 
 def test_half_a_character_is_told_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

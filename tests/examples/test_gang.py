@@ -82,7 +82,7 @@ async def test_two_gangs_do_not_block_each_other(harness: Harness) -> None:
 
 
 async def test_members_see_each_other(harness: Harness) -> None:
-    """Each member is judged with those before it in place: here no two share a node's port."""
+    """Each member is evaluated with those before it in place: here no two share a node's port."""
     harness.put(node("n1"), node("n2"), *(member(n, size=2, ports=[80]) for n in "ab"))
     await harness.until_idle()
 

@@ -112,7 +112,7 @@ async def test_what_is_stale_is_not_believed(scene: Scene) -> None:
     assert await scene.place() == "busy"
 
 
-async def test_a_node_without_a_measurement_is_judged_by_requests(scene: Scene) -> None:
+async def test_a_node_without_a_measurement_is_evaluated_by_requests(scene: Scene) -> None:
     await scene.measure(busy=("2", "4Gi"))
     assert await scene.place() == "idle"
 

@@ -1,7 +1,7 @@
 """Asks about pods of a scheduler in process."""
 
 from berth.explain.explainer import Explainer
-from berth.explain.explanation import Explanation, Judgement, NodeVerdict
+from berth.explain.explanation import Evaluation, Explanation, NodeVerdict
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from tests.harness import Harness
@@ -19,15 +19,15 @@ def explain(harness: Harness, key: str, *, limit: int | None = None) -> Explanat
     return found
 
 
-def judgement(pod: Pod, *objects: Node | Pod) -> Judgement:
+def evaluation(pod: Pod, *objects: Node | Pod) -> Evaluation:
     """Return what would be found for *pod* among *objects*."""
     harness = Harness()
     harness.put(*objects, pod)
-    found = explain(harness, pod.key).judgement
+    found = explain(harness, pod.key).evaluation
     assert found is not None
     return found
 
 
-def verdict(judged: Judgement, node: str = "n1") -> NodeVerdict:
-    (found,) = (each for each in judged.nodes if each.node == node)
+def verdict(evaluated: Evaluation, node: str = "n1") -> NodeVerdict:
+    (found,) = (each for each in evaluated.nodes if each.node == node)
     return found

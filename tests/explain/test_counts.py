@@ -78,24 +78,24 @@ crowds = st.lists(placed, max_size=4, unique_by=lambda each: each.metadata.name)
 def test_explanations_are_true(cluster: list[Node], crowd: list[Pod], new: Pod) -> None:
     harness = Harness()
     harness.put(*cluster, *crowd, new)
-    judged = explain(harness, new.key).judgement
-    assert judged is not None
+    evaluated = explain(harness, new.key).evaluation
+    assert evaluated is not None
     asyncio.run(harness.until_idle())
 
-    rejected = [each for each in judged.nodes if not each.fits]
-    assert len(judged.nodes) == judged.num_nodes == len(cluster)
-    if judged.choice is not None:
-        assert (judged.message, judged.reasons, judged.nearest_miss) == ("", {}, None)
-        best = {each.node: each.score.total for each in judged.nodes if each.score is not None}
-        assert best[harness.placements()["new"]] == judged.choice.total == max(best.values())
-        assert list(best.values()).count(max(best.values())) == judged.choice.equals + 1
+    rejected = [each for each in evaluated.nodes if not each.fits]
+    assert len(evaluated.nodes) == evaluated.num_nodes == len(cluster)
+    if evaluated.choice is not None:
+        assert (evaluated.message, evaluated.reasons, evaluated.nearest_miss) == ("", {}, None)
+        best = {each.node: each.score.total for each in evaluated.nodes if each.score is not None}
+        assert best[harness.placements()["new"]] == evaluated.choice.total == max(best.values())
+        assert list(best.values()).count(max(best.values())) == evaluated.choice.equals + 1
         return
     (event,) = (each for each in harness.cluster.events if each.pod == new.key)
-    assert event.note.removeprefix(judged.message)[:1] in ("", " "), "PostFilter adds to it"
+    assert event.note.removeprefix(evaluated.message)[:1] in ("", " "), "PostFilter adds to it"
     (record,) = harness.scheduler.decisions.of(new.key)
-    assert record.reasons == judged.reasons
-    assert Counter(r for each in rejected for r in each.reasons) == judged.reasons
-    miss = judged.nearest_miss
+    assert record.reasons == evaluated.reasons
+    assert Counter(r for each in rejected for r in each.reasons) == evaluated.reasons
+    miss = evaluated.nearest_miss
     if miss is not None and not may_call_up_others(miss, crowd, new):
         assert fits_after(miss, cluster, crowd, new)
 
@@ -136,9 +136,9 @@ def fits_after(miss: NearestMiss, cluster: list[Node], crowd: list[Pod], new: Po
                 raise AssertionError("no pod here names nodes")
     harness.put(*(near if each.name == near.name else each for each in cluster))
     harness.put(*(each for each in crowd if each.key not in away), new)
-    judged = explain(harness, new.key).judgement
-    assert judged is not None
-    return any(each.fits for each in judged.nodes if each.node == near.name)
+    evaluated = explain(harness, new.key).evaluation
+    assert evaluated is not None
+    return any(each.fits for each in evaluated.nodes if each.node == near.name)
 
 
 def on(placed_pod: Pod, on_node: Node) -> bool:

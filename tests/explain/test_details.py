@@ -25,8 +25,8 @@ from tests.builders import (
     term,
     toleration,
 )
-from tests.explain.asking import judgement, verdict
-from tests.plugins.judging import table
+from tests.explain.asking import evaluation, verdict
+from tests.plugins.evaluating import table
 
 
 class Case(NamedTuple):
@@ -316,7 +316,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_rejection_comes_with_numbers(case: Case) -> None:
-    told = verdict(judgement(case.pod, *case.objects))
+    told = verdict(evaluation(case.pod, *case.objects))
 
     assert [(each.plugin, list(each.details)) for each in told.obstacles] == [
         (case.plugin, case.details)
@@ -327,7 +327,7 @@ def test_a_pod_that_names_its_node_is_told_so() -> None:
     waiting = pod(
         affinity=node_affinity(required=[term(fields=[requirement("metadata.name", "In", "n2")])])
     )
-    told = verdict(judgement(waiting, node("n1"), node("n2", cpu="0")))
+    told = verdict(evaluation(waiting, node("n1"), node("n2", cpu="0")))
 
     details = [detail for each in told.obstacles for detail in each.details]
     assert details == [Detail("is named n1, must be n2")], "a name is not for changing"

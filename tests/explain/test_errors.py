@@ -71,19 +71,23 @@ async def tried(kind: type[FilterPlugin] | type[PreFilterPlugin] | type[ScorePlu
     return harness
 
 
-async def test_nodes_that_nobody_judged_are_not_said_to_fit() -> None:
+async def test_nodes_that_nobody_evaluated_are_not_said_to_fit() -> None:
     told = explain(await tried(Raising), "default/p")
 
-    judged = told.judgement
-    assert judged is not None
-    assert judged.error == "running \"Raising\" filter plugin: ValueError('no idea')"
-    assert (judged.failed_plugin, judged.num_unjudged, judged.num_feasible) == ("Raising", 3, 0)
-    assert (judged.choice, judged.nearest_miss) == (None, None)
-    assert [each.node for each in judged.nodes if each.fits] == []
-    assert verdict(judged, "n1").plugin == "TaintToleration"
+    evaluated = told.evaluation
+    assert evaluated is not None
+    assert evaluated.error == "running \"Raising\" filter plugin: ValueError('no idea')"
+    assert (evaluated.failed_plugin, evaluated.num_not_evaluated, evaluated.num_feasible) == (
+        "Raising",
+        3,
+        0,
+    )
+    assert (evaluated.choice, evaluated.nearest_miss) == (None, None)
+    assert [each.node for each in evaluated.nodes if each.fits] == []
+    assert verdict(evaluated, "n1").plugin == "TaintToleration"
     lines = as_text(render(told), width=200).splitlines()
     assert [line.split() for line in lines if line.startswith(("n2", "n3", "n4"))] == [
-        [name, "not", "judged"] for name in ("n2", "n3", "n4")
+        [name, "not", "evaluated"] for name in ("n2", "n3", "n4")
     ]
 
 
@@ -92,30 +96,30 @@ async def test_the_event_names_the_nodes_that_the_plugin_failed_on() -> None:
 
     text = 'running "FailingOn" filter plugin: no answer (node n2 and 1 more)'
     assert [event.note for event in harness.cluster.events] == [text]
-    judged = explain(harness, "default/p").judgement
-    assert judged is not None
-    assert judged.error == text
-    assert verdict(judged, "n2").plugin == "FailingOn"
-    assert verdict(judged, "n2").code == "Error"
-    assert verdict(judged, "n4").plugin == ""
+    evaluated = explain(harness, "default/p").evaluation
+    assert evaluated is not None
+    assert evaluated.error == text
+    assert verdict(evaluated, "n2").plugin == "FailingOn"
+    assert verdict(evaluated, "n2").code == "Error"
+    assert verdict(evaluated, "n4").plugin == ""
 
 
 @pytest.mark.parametrize(
-    ("kind", "unjudged", "fitting"),
+    ("kind", "not_evaluated", "fitting"),
     [
         pytest.param(FailingFirst, 4, 0, id="in PreFilter, nobody was asked about nodes"),
-        pytest.param(FailingLast, 0, 3, id="in Score, all were judged and some fit"),
+        pytest.param(FailingLast, 0, 3, id="in Score, all were evaluated and some fit"),
     ],
 )
 async def test_what_is_known_of_nodes_depends_on_where_it_failed(
-    kind: type[PreFilterPlugin] | type[ScorePlugin], unjudged: int, fitting: int
+    kind: type[PreFilterPlugin] | type[ScorePlugin], not_evaluated: int, fitting: int
 ) -> None:
-    judged = explain(await tried(kind), "default/p").judgement
+    evaluated = explain(await tried(kind), "default/p").evaluation
 
-    assert judged is not None
-    assert "no idea" in judged.error
-    assert judged.num_unjudged == unjudged
-    assert sum(each.fits for each in judged.nodes) == judged.num_feasible == fitting
+    assert evaluated is not None
+    assert "no idea" in evaluated.error
+    assert evaluated.num_not_evaluated == not_evaluated
+    assert sum(each.fits for each in evaluated.nodes) == evaluated.num_feasible == fitting
 
 
 async def test_a_plugin_that_fails_behind_others_is_left_out() -> None:
@@ -123,14 +127,14 @@ async def test_a_plugin_that_fails_behind_others_is_left_out() -> None:
     harness.put(node("n1", taints=[taint("a")]), pod("p"))
     await harness.until_idle()
 
-    judged = explain(harness, "default/p").judgement
-    assert judged is not None
-    assert [each.plugin for each in verdict(judged).obstacles] == ["TaintToleration"]
+    evaluated = explain(harness, "default/p").evaluation
+    assert evaluated is not None
+    assert [each.plugin for each in verdict(evaluated).obstacles] == ["TaintToleration"]
 
 
 async def test_an_explanation_in_another_form_costs_the_details_only() -> None:
-    judged = explain(await tried(Mumbling), "default/p").judgement
+    evaluated = explain(await tried(Mumbling), "default/p").evaluation
 
-    assert judged is not None
-    obstacle = next(o for o in verdict(judged, "n2").obstacles if o.plugin == "Mumbling")
+    assert evaluated is not None
+    obstacle = next(o for o in verdict(evaluated, "n2").obstacles if o.plugin == "Mumbling")
     assert (obstacle.reasons, obstacle.details) == (("no",), ())

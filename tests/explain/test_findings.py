@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from berth.explain.explanation import Judgement
+from berth.explain.explanation import Evaluation
 from berth.framework.cycle_state import CycleState
 from berth.framework.explanation import Change, ChangeKind, Detail, SummingUp, SumsUp
 from berth.framework.interface import FilterPlugin
@@ -18,7 +18,7 @@ from berth.objects.pod import Pod
 from tests import device_builders as devices
 from tests import volume_builders as volumes
 from tests.builders import ZONE, claim_volume, host_port, node, pod, taint
-from tests.explain.asking import explain, judgement, verdict
+from tests.explain.asking import evaluation, explain, verdict
 from tests.harness import Harness, with_plugins
 
 GPU = "nvidia.com/gpu"
@@ -77,19 +77,19 @@ WITH_GPUS = {GPU: 4}
 def test_what_there_is_and_who_has_it(
     waiting: Pod, objects: list[Node | Pod], findings: tuple[str, ...]
 ) -> None:
-    assert judgement(waiting, *objects).findings == findings
+    assert evaluation(waiting, *objects).findings == findings
 
 
 Devices = Sequence[ResourceClaim | ResourceSlice | DeviceClass]
 TWO = devices.resource_slice("s1", devices.device("a"), devices.device("b"), node="n1")
 
 
-def of_devices(*objects: ResourceClaim | ResourceSlice | DeviceClass) -> Judgement:
+def of_devices(*objects: ResourceClaim | ResourceSlice | DeviceClass) -> Evaluation:
     """Return what is found for a pod with the claim ``c`` on n1 and n2."""
     harness = Harness()
     harness.put(node("n1"), node("n2"), devices.device_class("gpu"), *objects)
     harness.put(devices.with_claims(pod("p"), "c"))
-    found = explain(harness, "default/p").judgement
+    found = explain(harness, "default/p").evaluation
     assert found is not None
     return found
 
@@ -152,23 +152,23 @@ def of_devices(*objects: ResourceClaim | ResourceSlice | DeviceClass) -> Judgeme
     ],
 )
 def test_devices_are_counted(objects: Devices, finding: str, on_n1: Detail) -> None:
-    judged = of_devices(*objects)
+    evaluated = of_devices(*objects)
 
-    assert judged.findings == (finding,)
-    assert [d for o in verdict(judged, "n1").obstacles for d in o.details] == [on_n1]
+    assert evaluated.findings == (finding,)
+    assert [d for o in verdict(evaluated, "n1").obstacles for d in o.details] == [on_n1]
 
 
 def test_a_claim_that_has_its_devices_elsewhere() -> None:
-    judged = of_devices(TWO, devices.claim("c", allocated=devices.allocation("a", node="n9")))
+    evaluated = of_devices(TWO, devices.claim("c", allocated=devices.allocation("a", node="n9")))
 
-    (obstacle,) = verdict(judged, "n1").obstacles
+    (obstacle,) = verdict(evaluated, "n1").obstacles
     assert obstacle.details == (Detail("claim default/c has its devices on other nodes"),)
-    assert judged.nearest_miss is None
+    assert evaluated.nearest_miss is None
 
 
 def of_volume(
     volume: volumes.StorageObject, *others: volumes.StorageObject, nodes: int = 2
-) -> Judgement:
+) -> Evaluation:
     """Return what is found for a pod with the claim ``data``, which is bound to *volume*."""
     harness = Harness()
     harness.put(*(node(f"n{i}", zone=f"zone-{i}") for i in range(1, nodes + 1)))
@@ -176,40 +176,40 @@ def of_volume(
     known = (bound, volume, volumes.storage_class("local"), *others)
     volumes.add(harness.cluster.listers, *known)
     harness.put(pod("p", cpu=99, volumes=[claim_volume("data")]))
-    found = explain(harness, "default/p").judgement
+    found = explain(harness, "default/p").evaluation
     assert found is not None
     return found
 
 
 def test_a_volume_that_can_be_used_from_one_node() -> None:
-    judged = of_volume(volumes.volume(hosts=["n2"], claim=volumes.claim("data", bound_to="pv")))
+    evaluated = of_volume(volumes.volume(hosts=["n2"], claim=volumes.claim("data", bound_to="pv")))
 
-    assert judged.findings == ("volume pv (claim data) can be used from 1 of 2 nodes: n2",)
-    assert judged.nearest_miss is not None
-    assert judged.nearest_miss.node == "n2", "the volume does not move"
+    assert evaluated.findings == ("volume pv (claim data) can be used from 1 of 2 nodes: n2",)
+    assert evaluated.nearest_miss is not None
+    assert evaluated.nearest_miss.node == "n2", "the volume does not move"
     assert Detail(
         "volume pv (claim data): node(s) didn't match PersistentVolume's node affinity"
-    ) in [d for o in verdict(judged, "n1").obstacles for d in o.details]
+    ) in [d for o in verdict(evaluated, "n1").obstacles for d in o.details]
 
 
 def test_a_volume_in_a_zone_without_nodes() -> None:
     bound = volumes.claim("data", bound_to="pv")
-    judged = of_volume(volumes.volume(labels={ZONE: "zone-9"}, claim=bound))
+    evaluated = of_volume(volumes.volume(labels={ZONE: "zone-9"}, claim=bound))
 
-    assert judged.findings == ("volume pv (claim data) is in zone-9, where none of 2 nodes is",)
-    assert judged.nearest_miss is None
+    assert evaluated.findings == ("volume pv (claim data) is in zone-9, where none of 2 nodes is",)
+    assert evaluated.nearest_miss is None
     assert Detail("volume pv (claim data) is in zone-9, the node in zone-1") in [
-        d for o in verdict(judged, "n1").obstacles for d in o.details
+        d for o in verdict(evaluated, "n1").obstacles for d in o.details
     ]
 
 
 def test_a_node_that_takes_no_more_volumes() -> None:
     bound = volumes.claim("data", bound_to="pv")
-    judged = of_volume(
+    evaluated = of_volume(
         volumes.volume(claim=bound), volumes.csi_node("n1", limits={"csi.example.com": 0}), nodes=1
     )
 
-    details = [d for o in verdict(judged, "n1").obstacles for d in o.details]
+    details = [d for o in verdict(evaluated, "n1").obstacles for d in o.details]
     assert Detail("takes 0 volumes of csi.example.com, has 0, with this pod 1 more") in details
 
 
@@ -229,7 +229,7 @@ class Talkative(FilterPlugin, SumsUp):
 def test_a_plugin_that_cannot_sum_up_costs_its_clause_only() -> None:
     harness = with_plugins(Talkative)
     harness.put(node("n1"), pod("p", requests={GPU: 1}))
-    judged = explain(harness, "default/p").judgement
+    evaluated = explain(harness, "default/p").evaluation
 
-    assert judged is not None
-    assert judged.findings == (f"no node has {GPU}",)
+    assert evaluated is not None
+    assert evaluated.findings == (f"no node has {GPU}",)

@@ -218,7 +218,7 @@ QUESTIONS: dict[Callable[[], Awaitable[str]], str] = {
     ),
     plugin_error: (
         'shop/web has been pending for 12m: a plugin failed: running "Broken" filter plugin: '
-        "KeyError('rack'); 2 of 3 nodes were not judged; the scheduler's log has the trace, "
+        "KeyError('rack'); 2 of 3 nodes were not evaluated; the scheduler's log has the trace, "
         "the pod is retried"
     ),
 }

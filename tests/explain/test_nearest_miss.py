@@ -22,7 +22,7 @@ from tests.builders import (
     taint,
     term,
 )
-from tests.explain.asking import explain, judgement, verdict
+from tests.explain.asking import evaluation, explain, verdict
 from tests.harness import with_plugins
 
 
@@ -69,16 +69,16 @@ def full(name: str, free: str, *, memory: str = "8Gi", **more: object) -> list[N
 def test_nodes_come_in_the_order_of_how_nearly_they_fit(
     objects: list[Node | Pod], order: list[str]
 ) -> None:
-    judged = judgement(pod(cpu="500m", memory="1Gi"), *objects)
+    evaluated = evaluation(pod(cpu="500m", memory="1Gi"), *objects)
 
-    assert [each.node for each in judged.nodes] == order
-    assert judged.nearest_miss is not None
-    assert judged.nearest_miss.node == order[0]
+    assert [each.node for each in evaluated.nodes] == order
+    assert evaluated.nearest_miss is not None
+    assert evaluated.nearest_miss.node == order[0]
 
 
 def test_it_names_all_that_has_to_change() -> None:
     objects = full("n1", "320m", taints=[taint("dedicated", "gpu")])
-    miss = judgement(pod(cpu="500m"), *objects).nearest_miss
+    miss = evaluation(pod(cpu="500m"), *objects).nearest_miss
 
     assert miss is not None
     assert miss.words == (
@@ -92,10 +92,10 @@ def test_it_names_all_that_has_to_change() -> None:
 
 
 def test_the_message_charges_the_first_plugin_and_the_rest_is_told_too() -> None:
-    judged = judgement(pod(cpu="500m"), *full("n1", "320m", taints=[taint("dedicated")]))
+    evaluated = evaluation(pod(cpu="500m"), *full("n1", "320m", taints=[taint("dedicated")]))
 
-    told = verdict(judged)
-    assert judged.message == "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+    told = verdict(evaluated)
+    assert evaluated.message == "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
     assert (told.plugin, told.reasons) == ("TaintToleration", ("node(s) had untolerated taint(s)",))
     assert [obstacle.plugin for obstacle in told.obstacles] == [
         "TaintToleration",
@@ -129,11 +129,11 @@ def test_what_a_plugin_does_not_explain_is_quoted(kind: type[FilterPlugin], word
     harness = with_plugins(kind)
     harness.put(node("n1"), node("n0", labels={ZONE: "b"}))
     harness.put(pod("p", node_selector={HOSTNAME: "n1"}))
-    judged = explain(harness, "default/p").judgement
+    evaluated = explain(harness, "default/p").evaluation
 
-    assert judged is not None
-    assert judged.nearest_miss is not None
-    assert judged.nearest_miss.words == words
+    assert evaluated is not None
+    assert evaluated.nearest_miss is not None
+    assert evaluated.nearest_miss.words == words
 
 
 GPU = "nvidia.com/gpu"
@@ -212,50 +212,50 @@ ZONED = {"kubernetes.io/hostname": "n1", ZONE: "zone-a"}
 def test_only_what_somebody_can_change_is_advised(
     waiting: Pod, objects: list[Node | Pod], nearest: str | None
 ) -> None:
-    miss = judgement(waiting, *objects).nearest_miss
+    miss = evaluation(waiting, *objects).nearest_miss
 
     assert (miss and miss.words) == nearest
 
 
 def test_room_is_left_to_nominated_pods() -> None:
     first = pod("first", cpu="800m", priority=10, nominated="n1")
-    judged = judgement(pod("second", cpu="500m"), node("n1", cpu=1), first)
+    evaluated = evaluation(pod("second", cpu="500m"), node("n1", cpu=1), first)
 
-    assert judged.nearest_miss is not None
-    assert judged.nearest_miss.words == (
+    assert evaluated.nearest_miss is not None
+    assert evaluated.nearest_miss.words == (
         "n1, beside default/first nominated there: free 300m more cpu"
     )
-    assert verdict(judged).beside == ("default/first",)
-    (detail,) = verdict(judged).obstacles[0].details
+    assert verdict(evaluated).beside == ("default/first",)
+    (detail,) = verdict(evaluated).obstacles[0].details
     assert detail.message == "needs cpu 500m, free 200m of 1000m"
 
 
 def test_nodes_that_prefilter_leaves_out_come_last() -> None:
     only_n2 = node_affinity(required=[term(fields=[requirement("metadata.name", "In", "n2")])])
-    judged = judgement(pod(cpu=1, affinity=only_n2), node("n1"), *full("n2", "500m"))
+    evaluated = evaluation(pod(cpu=1, affinity=only_n2), node("n1"), *full("n2", "500m"))
 
-    assert [each.node for each in judged.nodes] == ["n2", "n1"]
-    assert judged.notes == ("NodeAffinity leaves 1 nodes in question",)
-    assert verdict(judged).reasons == ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
-    assert judged.nearest_miss is not None
-    assert judged.nearest_miss.words == "n2: free 500m more cpu"
+    assert [each.node for each in evaluated.nodes] == ["n2", "n1"]
+    assert evaluated.notes == ("NodeAffinity leaves 1 nodes in question",)
+    assert verdict(evaluated).reasons == ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+    assert evaluated.nearest_miss is not None
+    assert evaluated.nearest_miss.words == "n2: free 500m more cpu"
 
 
 def test_when_the_pod_as_such_is_refused_no_node_is_near() -> None:
     names = [requirement("metadata.name", "In", name) for name in ("n1", "n2")]
-    judged = judgement(
+    evaluated = evaluation(
         pod(affinity=node_affinity(required=[term(fields=names)])), node("n1"), node("n2")
     )
 
-    assert judged.nearest_miss is None
-    assert judged.message == "0/2 nodes are available: pod affinity terms conflict."
-    assert judged.reasons == {"pod affinity terms conflict": 2}
-    assert judged.notes == ("NodeAffinity rejects the pod as such: no node was looked at",)
-    assert [each.reasons for each in judged.nodes] == [("pod affinity terms conflict",)] * 2
+    assert evaluated.nearest_miss is None
+    assert evaluated.message == "0/2 nodes are available: pod affinity terms conflict."
+    assert evaluated.reasons == {"pod affinity terms conflict": 2}
+    assert evaluated.notes == ("NodeAffinity rejects the pod as such: no node was looked at",)
+    assert [each.reasons for each in evaluated.nodes] == [("pod affinity terms conflict",)] * 2
 
 
 def test_without_nodes() -> None:
-    judged = judgement(pod())
+    evaluated = evaluation(pod())
 
-    assert judged.message == "no nodes available to schedule pods"
-    assert (judged.nearest_miss, judged.nodes) == (None, ())
+    assert evaluated.message == "no nodes available to schedule pods"
+    assert (evaluated.nearest_miss, evaluated.nodes) == (None, ())

@@ -38,7 +38,7 @@ def test_a_pod_that_was_not_tried_yet_is_told_who_is_ahead(harness: Harness) -> 
     assert state(harness, "high").words == "not tried yet: it is next"
 
 
-def test_a_gated_pod_is_told_by_whom_and_is_judged_all_the_same(harness: Harness) -> None:
+def test_a_gated_pod_is_told_by_whom_and_is_evaluated_all_the_same(harness: Harness) -> None:
     harness.put(node("n1"), pod("p", gates=["example.com/x", "example.com/y"]))
 
     told = explain(harness, "default/p")
@@ -51,10 +51,10 @@ def test_a_gated_pod_is_told_by_whom_and_is_judged_all_the_same(harness: Harness
         waits_for=("SchedulingGates",),
         woken_by={"SchedulingGates": ("Pod/UpdatePodSchedulingGatesEliminated",)},
     )
-    assert told.judgement is not None
-    assert told.judgement.notes == ("judged as if it were not gated",)
-    assert told.judgement.choice is not None
-    assert told.judgement.choice.node == "n1"
+    assert told.evaluation is not None
+    assert told.evaluation.notes == ("evaluated as if it were not gated",)
+    assert told.evaluation.choice is not None
+    assert told.evaluation.choice.node == "n1"
 
 
 async def test_an_unschedulable_pod_is_told_whom_it_waits_for(harness: Harness) -> None:
@@ -130,7 +130,7 @@ def test_a_pod_that_was_bound_by_somebody_else(harness: Harness) -> None:
 
     told = explain(harness, "default/p")
     assert told.state == PodState(where=Whereabouts.BOUND, words="bound to n1", node="n1")
-    assert told.judgement is None
+    assert told.evaluation is None
 
 
 def test_a_pod_of_another_scheduler(harness: Harness) -> None:
@@ -160,8 +160,8 @@ def test_where_nothing_is_scheduled_no_pod_is_about_to_be_queued(harness: Harnes
         where=Whereabouts.FOREIGN,
         words="waits for default-scheduler elsewhere: nothing is scheduled here",
     )
-    assert elsewhere.judgement is not None
-    assert elsewhere.judgement.choice is not None
+    assert elsewhere.evaluation is not None
+    assert elsewhere.evaluation.choice is not None
 
 
 async def test_a_pod_that_waits_for_permit_is_told_for_whom_and_until_when() -> None:
@@ -212,7 +212,7 @@ def test_a_pod_that_is_being_deleted_says_so(harness: Harness, node_name: str, w
     told = explain(harness, "default/p")
     assert told.state is not None
     assert told.state.words == words
-    assert (told.judgement is not None) == bool(node_name), "it will not be tried any more"
+    assert (told.evaluation is not None) == bool(node_name), "it will not be tried any more"
 
 
 async def test_a_waiting_pod_that_is_being_deleted_says_so(harness: Harness) -> None:
@@ -232,8 +232,8 @@ def test_a_nominated_pod_says_so(harness: Harness) -> None:
     assert told.state is not None
     assert told.state.nominated_node == "n1"
     assert told.state.words == "not tried yet: it is next; nominated to n1"
-    assert told.judgement is not None
-    assert told.judgement.notes == ("n1 is nominated and fits: no other node is considered",)
+    assert told.evaluation is not None
+    assert told.evaluation.notes == ("n1 is nominated and fits: no other node is considered",)
 
 
 def test_extenders_are_not_asked_and_that_is_told() -> None:
@@ -246,19 +246,19 @@ def test_extenders_are_not_asked_and_that_is_told() -> None:
     )
     harness.put(node("n1"), pod("p"))
 
-    judged = explain(harness, "default/p").judgement
-    assert judged is not None
-    assert judged.notes == ("judged without the extenders, which have a say, too",)
+    evaluated = explain(harness, "default/p").evaluation
+    assert evaluated is not None
+    assert evaluated.notes == ("evaluated without the extenders, which have a say, too",)
 
 
-async def test_a_bound_pod_is_judged_as_if_it_had_no_node_yet(harness: Harness) -> None:
+async def test_a_bound_pod_is_evaluated_as_if_it_had_no_node_yet(harness: Harness) -> None:
     harness.put(node("n1", cpu=1), node("n2", cpu=1), pod("p", cpu=1, ports=[80]))
     await harness.until_idle()
     before = harness.cache.table.generation.tolist()
 
-    told = explain(harness, "default/p").judgement
+    told = explain(harness, "default/p").evaluation
     assert told is not None
-    assert told.notes == ("judged on the cluster as it is now, as if the pod had no node yet",)
+    assert told.notes == ("evaluated on the cluster as it is now, as if the pod had no node yet",)
     assert [each.node for each in told.nodes if each.fits] == ["n1", "n2"]
     assert harness.cache.table.generation.tolist() == before
     harness.cache.check_invariants()

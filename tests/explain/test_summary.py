@@ -36,8 +36,8 @@ async def test_an_unschedulable_pod(harness: Harness) -> None:
         "default/p is pending: 0/3 nodes are available: 2 Insufficient cpu,"
         f" 1 node(s) had untolerated taint(s); {MISS}"
     )
-    assert told.judgement is not None
-    assert told.judgement.message == (
+    assert told.evaluation is not None
+    assert told.evaluation.message == (
         "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
         " no new claims to deallocate,"
         " preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
@@ -74,10 +74,10 @@ async def test_members_of_a_gang_tell_who_blocks_it() -> None:
         " available: 1 Insufficient cpu; nearest is n1: request 1000m cpu less, or have a larger"
         " node"
     )
-    assert fits.judgement is not None
-    assert fits.judgement.gang == "gang pq"
-    assert fits.judgement.notes == (
-        "judged alone; it gets a node only together with 1 other pod of gang pq",
+    assert fits.evaluation is not None
+    assert fits.evaluation.gang == "gang pq"
+    assert fits.evaluation.notes == (
+        "evaluated alone; it gets a node only together with 1 other pod of gang pq",
     )
     assert [past.gang for past in fits.history] == ["gang pq"]
     lines = [line.split(maxsplit=2) for line in as_text(render(fits), width=200).splitlines()]
@@ -100,7 +100,7 @@ async def test_an_unschedulable_pod_that_would_fit_by_now(harness: Harness) -> N
     harness.cache.add_node(node("n4"))
 
     assert explain(harness, "default/p").summary.startswith(
-        "default/p is pending: nothing fitted when it was tried last, but now 1 of 4 nodes can take"
+        "default/p is pending: nothing fit when it was last tried, but now 1 of 4 nodes can take"
         " it; waits until"
     )
 
@@ -114,7 +114,7 @@ async def test_what_extenders_refused_is_not_said_to_fit(harness: Harness) -> No
         update={"where": Whereabouts.UNSCHEDULABLE, "words": "waits", "waits_for": ("Extender",)}
     )
 
-    assert summarize(Subject("default/p"), refused, told.judgement) == (
+    assert summarize(Subject("default/p"), refused, told.evaluation) == (
         "default/p is pending: 1 of 3 nodes can take it, but an extender said no when it was"
         " asked; waits"
     )
@@ -180,12 +180,12 @@ async def test_the_message_is_that_of_the_event_with_what_preemption_adds() -> N
 
     (event,) = (event.note for event in harness.cluster.events if event.pod == "default/p")
     assert " preemption: 0/2 nodes are available: " in event
-    told = explain(harness, "default/p").judgement
+    told = explain(harness, "default/p").evaluation
     assert told is not None
     assert told.message == event
 
     harness.put(node("n3", cpu=1, taints=[taint("a")]))
-    changed = explain(harness, "default/p").judgement
+    changed = explain(harness, "default/p").evaluation
     assert changed is not None
     assert "preemption" not in changed.message, "nobody has asked it about what is there now"
     assert changed.message.startswith("0/3 nodes are available: ")

@@ -2,8 +2,8 @@
 
 from berth.explain.explanation import (
     Choice,
+    Evaluation,
     Explanation,
-    Judgement,
     NearestMiss,
     NodeScore,
     NodeVerdict,
@@ -48,12 +48,12 @@ PENDING = Explanation(
         until="2001-09-09T01:51:40Z",
         woken_by={"NodeResourcesFit": ("Node/Add", "Pod/Delete")},
     ),
-    judgement=Judgement(
+    evaluation=Evaluation(
         message=MESSAGE,
         reasons={"Insufficient cpu": 3, "node(s) had untolerated taint(s)": 1},
         num_nodes=4,
         num_feasible=0,
-        notes=("judged as if it were not gated",),
+        notes=("evaluated as if it were not gated",),
         nearest_miss=NearestMiss(
             node="n1", changes=(), is_complete=True, words="n1: free 180m more cpu"
         ),
@@ -98,7 +98,7 @@ def test_a_pending_pod() -> None:
         "since         2001-09-09T01:46:40Z",
         "woken by      Node/Add, Pod/Delete (NodeResourcesFit)",
         "or else       tried again after 2001-09-09T01:51:40Z",
-        "note          judged as if it were not gated",
+        "note          evaluated as if it were not gated",
         f"fits nowhere  {MESSAGE}",
         "nearest miss  n1: free 180m more cpu",
         "",
@@ -108,11 +108,11 @@ def test_a_pending_pod() -> None:
         "n2    TaintToleration   taint dedicated=[gpu]:NoSchedule is not tolerated",
         "      Silent            not today",
         "                        with default/a, default/b, nominated to it",
-        "n3    not judged",
+        "n3    not evaluated",
         "and 1 more of 4 nodes",
         "",
-        "attempt  seconds ago  nodes that fitted  outcome",
-        f"2        12.3         0 of 4             {MESSAGE} Room is made on n1.",
+        "attempt  seconds ago  feasible nodes  outcome",
+        f"2        12.3         0 of 4          {MESSAGE} Room is made on n1.",
     ]
 
 
@@ -131,7 +131,7 @@ PLACED = Explanation(
     uid="u",
     profile="default-scheduler",
     state=PodState(where=Whereabouts.ACTIVE, words="not tried yet: it is next"),
-    judgement=Judgement(
+    evaluation=Evaluation(
         message="",
         reasons={},
         num_nodes=2,
@@ -172,9 +172,9 @@ def test_a_pod_that_will_have_a_node() -> None:
 
 
 def test_the_chosen_node_alone() -> None:
-    assert PLACED.judgement is not None
-    cut = PLACED.judgement.model_copy(update={"nodes": PLACED.judgement.nodes[:1]})
-    text = as_text(render(PLACED.model_copy(update={"judgement": cut})), width=160)
+    assert PLACED.evaluation is not None
+    cut = PLACED.evaluation.model_copy(update={"nodes": PLACED.evaluation.nodes[:1]})
+    text = as_text(render(PLACED.model_copy(update={"evaluation": cut})), width=160)
 
     assert text.splitlines()[5:] == [
         "raw > normalised x weight  n1",

@@ -68,7 +68,7 @@ async def test_nodes_come_back_as_they_were_sent(world: World) -> None:
         pytest.param(pod(cpu=5), node("new", cpu=4), False, id="and has its limits"),
     ],
 )  # fmt: skip
-async def test_a_node_is_judged_as_it_was_sent(
+async def test_a_node_is_evaluated_as_it_was_sent(
     world: World, asked: Any, sent: Node, left: bool
 ) -> None:
     said = await world.filter(asked, **whole(sent))

@@ -228,7 +228,7 @@ async def test_victims_as_whole_pods_are_told_by_their_uids(crowded: World) -> N
     assert said == {"NodeNameToMetaVictims": {"n2": meta("c")}}
 
 
-async def test_a_pod_that_follows_others_is_judged_node_by_node(crowded: World) -> None:
+async def test_a_pod_that_follows_others_is_evaluated_node_by_node(crowded: World) -> None:
     spreading = [spread_by(selector=selector({"app": "a"}))]
     crowded.harness.put(node("n1", cpu=2, zone="x"), node("n2", cpu=2, zone="y"))
     asked = pod("h", cpu=2, priority=9, labels={"app": "a"}, spread=spreading)

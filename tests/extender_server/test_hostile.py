@@ -86,7 +86,7 @@ async def test_what_cannot_be_read_is_refused(world: World, verb: str, body: byt
         ),
     ],
 )  # fmt: skip
-async def test_a_nonsensical_pod_is_judged(world: World, spec: dict[str, Any]) -> None:
+async def test_a_nonsensical_pod_is_evaluated(world: World, spec: dict[str, Any]) -> None:
     asked = {"Pod": {**POD, "spec": {**POD["spec"], **spec}}, "NodeNames": ["n1"]}
     for verb in ("filter", "prioritize"):
         assert await ask(world, verb, json.dumps(asked).encode()) == ""

@@ -59,7 +59,7 @@ def verdict(*rejections: tuple[Code, Mask]) -> PluginVerdict:
             Diagnosis(4, absent=Status.unschedulable("not now")),
             [0, 1, 2],
             [],
-            id="a pod that was refused before any node was judged",
+            id="a pod that was refused before any node was evaluated",
         ),
     ],
 )

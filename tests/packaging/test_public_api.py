@@ -26,7 +26,7 @@ PLUGIN: Final = """
     Scores Status Verdict WAIT default_normalize everywhere quantity
 """
 TESTING: Final = """
-    Judgement Object Placement PluginFailedError configuration explain manifests node pod
+    Evaluation Object Placement PluginFailedError configuration explain manifests node pod
     rejections run_filter run_score schedule scores
 """
 """A name that goes from these lists breaks plugins of others: only on purpose."""

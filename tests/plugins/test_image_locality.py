@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from berth.objects.pod import Container, ImageVolume, Pod, Volume
 from berth_plugins.image_locality import ImageLocality, image_names
 from tests.builders import container, node, pod
-from tests.plugins.judging import raw_scores, table
+from tests.plugins.evaluating import raw_scores, table
 
 MIB = 1024**2
 

@@ -23,7 +23,7 @@ from berth_plugins.node_affinity import (
     NodeAffinityArgs,
 )
 from tests.builders import node, node_affinity, pod, requirement, term
-from tests.plugins.judging import final_scores, raw_scores, rejected, table, verdicts
+from tests.plugins.evaluating import final_scores, raw_scores, rejected, table, verdicts
 
 SSD = term(requirement("disk", "In", "ssd"))
 FAST = term(requirement("disk", "In", "ssd", "nvme"))
@@ -148,7 +148,7 @@ def test_filter(a_pod: Pod, fits: set[str]) -> None:
     assert verdicts(NodeAffinity(), a_pod, nodes) == want
 
 
-def test_what_the_profile_adds_is_judged_first() -> None:
+def test_what_the_profile_adds_is_evaluated_first() -> None:
     plugin = with_added({REQUIRED: {"nodeSelectorTerms": [added_term("pool", "a")]}})
     nodes = table(
         node("both", labels={"pool": "a", "disk": "ssd"}),

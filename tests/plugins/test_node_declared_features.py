@@ -21,7 +21,7 @@ from berth_plugins.node_declared_features import (
     required_features,
 )
 from tests.builders import node, pod
-from tests.plugins.judging import rejected, table, verdicts
+from tests.plugins.evaluating import rejected, table, verdicts
 
 BOTH = (RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK)
 

@@ -18,7 +18,7 @@ from berth_plugins.node_resources_fit import (
     after_scale_down,
 )
 from tests.builders import node, pod
-from tests.plugins.judging import table, verdicts
+from tests.plugins.evaluating import table, verdicts
 
 GPU = "example.com/gpu"
 OTHER = "other.com/fpga"
@@ -97,7 +97,7 @@ def test_too_many_pods(pods: int, cpu: str | None, want: Status | None) -> None:
     assert verdicts(NodeResourcesFit(), pod(cpu=cpu), nodes) == {"n1": want}
 
 
-def test_each_node_is_judged_by_itself() -> None:
+def test_each_node_is_evaluated_by_itself() -> None:
     nodes = table(
         node("big", cpu="9"),
         node("busy", cpu="9"),
@@ -131,7 +131,7 @@ def test_ignored_resources(args: NodeResourcesFitArgs, fits: bool) -> None:
     assert verdicts(NodeResourcesFit(args), a_pod, table(node("n1"))) == {"n1": want}
 
 
-def test_two_profiles_judge_one_template_by_their_own_args() -> None:
+def test_two_profiles_evaluate_one_template_by_their_own_args() -> None:
     nodes, a_pod = table(node("n1")), PodInfo(pod(requests={GPU: 1}))
     lenient = NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=(GPU,)))
     assert verdicts(lenient, a_pod.pod, nodes) == {"n1": None}

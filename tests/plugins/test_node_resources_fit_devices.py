@@ -16,7 +16,7 @@ from berth_plugins.shared.device_classes import DeviceClassResolver
 from tests.builders import node, pod
 from tests.device_builders import device_class, listers
 from tests.harness import PluginCluster
-from tests.plugins.judging import table, verdicts
+from tests.plugins.evaluating import table, verdicts
 
 GPU = "example.com/gpu"
 ASKS = pod("p", cpu="1", requests={GPU: 2})

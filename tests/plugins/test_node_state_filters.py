@@ -13,7 +13,7 @@ from berth_plugins.node_name import WRONG_NODE, NodeName
 from berth_plugins.node_ports import PORTS_TAKEN, NodePorts, after_pod_deletion
 from berth_plugins.node_unschedulable import UNSCHEDULABLE, NodeUnschedulable
 from tests.builders import host_port, node, pod, sidecar, toleration
-from tests.plugins.judging import table, verdicts
+from tests.plugins.evaluating import table, verdicts
 
 CORDON = "node.kubernetes.io/unschedulable"
 

@@ -25,7 +25,7 @@ from berth_plugins.node_volume_limits import (
     NodeVolumeLimits,
 )
 from tests.builders import claim_volume, node, pod
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.volume_builders import (
     StorageObject,
     attachment,
@@ -44,17 +44,17 @@ def plugin(nodes: NodeTable, *objects: StorageObject) -> NodeVolumeLimits:
     return NodeVolumeLimits(None, Handle(nodes, listers=listers(*objects)))
 
 
-def judge(a_pod: Pod, nodes: NodeTable, *objects: StorageObject) -> dict[str, Status | None]:
+def evaluate(a_pod: Pod, nodes: NodeTable, *objects: StorageObject) -> dict[str, Status | None]:
     """Return what Filter says of each node."""
-    judging = plugin(nodes, *objects)
+    tested = plugin(nodes, *objects)
     state, info = CycleState(nodes.exists.copy()), PodInfo(a_pod)
-    assert judging.pre_filter(state, info, nodes) is None
-    verdict = judging.filter(state, info, nodes)
+    assert tested.pre_filter(state, info, nodes) is None
+    verdict = tested.filter(state, info, nodes)
     return {name: verdict.status_of(row) for name, row in nodes.row_of.items()}
 
 
 def on_n1(a_pod: Pod, *objects: StorageObject, pods: Sequence[Pod] = ()) -> Status | None:
-    return judge(a_pod, table(node("n1"), pods=pods), *objects)["n1"]
+    return evaluate(a_pod, table(node("n1"), pods=pods), *objects)["n1"]
 
 
 def bound(*names: str, driver: str = CSI) -> list[StorageObject]:
@@ -99,7 +99,7 @@ def test_pre_filter(a_pod: Pod, want: Status | None) -> None:
 )
 def test_limit(limit: int | None, want: Status | None) -> None:
     nodes = table(node("n1"), node("n2"), pods=[pod("o", node="n1", claims=["a", "b"])])
-    found = judge(pod(claims=["c"]), nodes, csi_node(limits={CSI: limit}), *bound("a", "b", "c"))
+    found = evaluate(pod(claims=["c"]), nodes, csi_node(limits={CSI: limit}), *bound("a", "b", "c"))
     assert found == {"n1": want, "n2": None}
 
 
@@ -249,11 +249,11 @@ def test_attachments(attached: list[VolumeAttachment], want: Status | None) -> N
 def test_attachments_come_and_go() -> None:
     known = listers(csi_node(limits={CSI: 1}), *bound("a", "b"))
     nodes = table(node("n1"))
-    judging = NodeVolumeLimits(None, Handle(nodes, listers=known))
+    tested = NodeVolumeLimits(None, Handle(nodes, listers=known))
     state = CycleState(nodes.exists.copy())
 
     def fits() -> bool:
-        return not judging.filter(state, PodInfo(pod(claims=["a"])), nodes)
+        return not tested.filter(state, PodInfo(pod(claims=["a"])), nodes)
 
     assert fits()
     there = attachment("x", node="n1", volume="b")
@@ -292,7 +292,7 @@ def test_what_is_wrong_with_the_pod(
     volumes: list[Volume], objects: list[StorageObject], want: Status
 ) -> None:
     nodes = table(node("n1"), node("n2"))
-    assert judge(pod(volumes=volumes), nodes, *objects) == {"n1": want, "n2": want}
+    assert evaluate(pod(volumes=volumes), nodes, *objects) == {"n1": want, "n2": want}
 
 
 def test_a_claim_made_for_the_pod_counts() -> None:

@@ -23,7 +23,7 @@ from berth_plugins.node_resources_fit import (
 )
 from berth_plugins.shared.resource_allocation import ResourceSpec
 from tests.builders import node, pod
-from tests.plugins.judging import raw_scores, table
+from tests.plugins.evaluating import raw_scores, table
 
 GPU = "example.com/gpu"
 SHAPE = ((10, 2), (30, 9), (67, 0), (90, 7))

@@ -15,7 +15,7 @@ from berth_plugins.taint_toleration import (
     after_toleration_change,
 )
 from tests.builders import node, pod, taint, toleration
-from tests.plugins.judging import final_scores, raw_scores, rejected, table, verdicts
+from tests.plugins.evaluating import final_scores, raw_scores, rejected, table, verdicts
 
 GPU = taint("gpu", "yes")
 SOFT = taint("gpu", "yes", effect="PreferNoSchedule")
@@ -96,7 +96,7 @@ def test_without_soft_taints_every_node_gets_all() -> None:
     assert final_scores(TaintToleration(), pod(), nodes) == {"a": 100, "b": 100}
 
 
-def test_taints_that_appear_later_are_judged_for_a_known_template() -> None:
+def test_taints_that_appear_later_are_evaluated_for_a_known_template() -> None:
     plugin, first, second = TaintToleration(), pod("a"), pod("b")
     nodes = table(node("n1"), node("n2", taints=[GPU]))
     kept = PodInfo(first)  # holds the template
@@ -107,7 +107,7 @@ def test_taints_that_appear_later_are_judged_for_a_known_template() -> None:
     assert PodInfo(second).template is kept.template
 
 
-def test_one_template_is_judged_on_two_clusters() -> None:
+def test_one_template_is_evaluated_on_two_clusters() -> None:
     plugin, a_pod = TaintToleration(), PodInfo(pod())
     one = table(node("n", taints=[GPU]))
     other = table(node("n", taints=[SOFT]), node("m", taints=[GPU]))

@@ -37,7 +37,7 @@ from berth_plugins.node_volume_limits import (
 from berth_plugins.volume_binding import plugin as volume_binding
 from berth_plugins.volume_binding.plugin import VolumeBinding
 from tests.builders import ZONE, pod
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.volume_builders import (
     attachment,
     claim,

@@ -38,7 +38,7 @@ from berth_plugins.volume_restrictions import (
     after_pod_deletion,
 )
 from tests.builders import node, pod
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.volume_builders import claim, listers
 
 
@@ -62,16 +62,16 @@ def plugin(nodes: NodeTable, *claims: PersistentVolumeClaim) -> VolumeRestrictio
     return VolumeRestrictions(None, Handle(nodes, listers=listers(*claims)))
 
 
-def judge(
+def evaluate(
     a_pod: Pod, nodes: NodeTable, *claims: PersistentVolumeClaim
 ) -> Status | dict[str, Status | None]:
     """Return what PreFilter says or, if it says nothing, what Filter says of each node."""
-    judging = plugin(nodes, *claims)
+    tested = plugin(nodes, *claims)
     state, info = CycleState(nodes.exists.copy()), PodInfo(a_pod)
-    refused = judging.pre_filter(state, info, nodes)
+    refused = tested.pre_filter(state, info, nodes)
     if refused is not None:
         return refused
-    verdict = judging.filter(state, info, nodes)
+    verdict = tested.filter(state, info, nodes)
     return {name: verdict.status_of(row) for name, row in nodes.row_of.items()}
 
 
@@ -100,7 +100,7 @@ def test_disks(mine: Volume, theirs: Volume, *, conflicts: bool) -> None:
     other = pod("other", node="n1", volumes=[theirs])
     nodes = table(node("n1"), node("n2"), pods=[pod("plain", node="n1"), other])
     want = {"n1": DISK_CONFLICT if conflicts else None, "n2": None}
-    assert judge(pod(volumes=[mine]), nodes) == want
+    assert evaluate(pod(volumes=[mine]), nodes) == want
 
     hint = QueueingHint.QUEUE if conflicts else QueueingHint.SKIP
     assert after_pod_deletion(pod(volumes=[mine]), other, None) is hint
@@ -151,27 +151,30 @@ IN_USE = {"n1": CLAIM_IN_USE, "n2": CLAIM_IN_USE}
 def test_claims(a_pod: Pod, others: Sequence[Pod], want: Any) -> None:
     nodes = table(node("n1"), node("n2"), pods=others)
     claims = (RWOP, claim("shared"), claim("p-v", modes=["ReadWriteOncePod"]))
-    assert judge(a_pod, nodes, *claims) == want
+    assert evaluate(a_pod, nodes, *claims) == want
 
 
 def test_taking_the_other_pod_away_frees_the_claim() -> None:
     """Namespaces are not compared here, as in kube-scheduler."""
     other = pod("o", node="n1", claims=["single"])
     nodes = table(node("n1"), node("n2"), pods=[other])
-    judging = plugin(nodes, RWOP)
+    tested = plugin(nodes, RWOP)
     state, info = CycleState(nodes.exists.copy()), PodInfo(pod(claims=["single"]))
-    assert judging.pre_filter(state, info, nodes) is None
+    assert tested.pre_filter(state, info, nodes) is None
     twin, part = state.clone(), nodes.take([nodes.row_of["n1"], nodes.row_of["n2"]])
     there = np.array([0])
     part.remove_pods(there, [PodInfo(other)])
 
-    judging.remove_pods(twin, info, there, PodBatch([PodInfo(other)]), part)
-    assert [judging.filter(twin, info, part).status_of(i) for i in range(2)] == [None, CLAIM_IN_USE]
-    assert judging.filter(state, info, nodes).status_of(nodes.row_of["n1"]) == CLAIM_IN_USE
+    tested.remove_pods(twin, info, there, PodBatch([PodInfo(other)]), part)
+    assert [tested.filter(twin, info, part).status_of(i) for i in range(2)] == [
+        None,
+        CLAIM_IN_USE,
+    ]
+    assert tested.filter(state, info, nodes).status_of(nodes.row_of["n1"]) == CLAIM_IN_USE
 
     namesake = PodInfo(pod("o", ns="x", node="n1", claims=["single"]))
-    judging.add_pods(twin, info, there, PodBatch([namesake]), part)
-    assert judging.filter(twin, info, part).status_of(0) == CLAIM_IN_USE
+    tested.add_pods(twin, info, there, PodBatch([namesake]), part)
+    assert tested.filter(twin, info, part).status_of(0) == CLAIM_IN_USE
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from berth_plugins.volume_zone import (
     after_volume_change,
 )
 from tests.builders import REGION, ZONE, claim_volume, node, pod
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.volume_builders import StorageObject, claim, listers, storage_class, volume
 
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -45,15 +45,15 @@ def plugin(nodes: NodeTable, *objects: StorageObject) -> VolumeZone:
     return VolumeZone(None, Handle(nodes, listers=listers(*objects)))
 
 
-def judge(a_pod: Pod, *objects: StorageObject) -> Status | set[str]:
+def evaluate(a_pod: Pod, *objects: StorageObject) -> Status | set[str]:
     """Return what PreFilter says or, if it says nothing, the nodes that Filter rejects."""
     nodes = table(*NODES)
-    judging = plugin(nodes, *objects)
+    tested = plugin(nodes, *objects)
     state, info = CycleState(nodes.exists.copy()), PodInfo(a_pod)
-    refused = judging.pre_filter(state, info, nodes)
+    refused = tested.pre_filter(state, info, nodes)
     if refused is not None:
         return refused
-    verdict = judging.filter(state, info, nodes)
+    verdict = tested.filter(state, info, nodes)
     statuses = {name: verdict.status_of(row) for name, row in nodes.row_of.items()}
     assert set(statuses.values()) <= {None, NO_ZONE}
     return {name for name, status in statuses.items() if status is not None}
@@ -76,7 +76,7 @@ def judge(a_pod: Pod, *objects: StorageObject) -> Status | set[str]:
 )
 def test_labels_of_the_volume(labels: dict[str, str], want: Any) -> None:
     objects = (claim("data", bound_to="pv"), volume("pv", labels=labels))
-    assert judge(pod(claims=["data"]), *objects) == want
+    assert evaluate(pod(claims=["data"]), *objects) == want
 
 
 def test_all_volumes_must_match() -> None:
@@ -86,7 +86,7 @@ def test_all_volumes_must_match() -> None:
         volume("v1", labels={ZONE: "a__b"}),
         volume("v2", labels={ZONE: "b__c"}),
     )
-    assert judge(pod(claims=["d1", "d2"]), *objects) == {"a", "beta-a"}
+    assert evaluate(pod(claims=["d1", "d2"]), *objects) == {"a", "beta-a"}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_all_volumes_must_match() -> None:
 def test_pre_filter(
     volumes: Sequence[Volume], objects: Sequence[StorageObject], want: Status
 ) -> None:
-    assert judge(pod(volumes=volumes), *objects) == want
+    assert evaluate(pod(volumes=volumes), *objects) == want
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def profile(*, follows: bool) -> Profile:
 
 
 def answers(nominated: dict[str, list[Pod]], *, follows: bool = False) -> dict[str, Status | None]:
-    """Judge ``NEW`` on four nodes of 2 CPU, the first of which is full."""
+    """Evaluate ``NEW`` on four nodes of 2 CPU, the first of which is full."""
     nodes = NodeTable()
     for i in range(4):
         nodes.add_node(node(f"n{i}", cpu=2))
@@ -85,8 +85,8 @@ def answers(nominated: dict[str, list[Pod]], *, follows: bool = False) -> dict[s
     state = CycleState()
     state.write(Counting.NAME, Counted())
     before = nodes.requested.copy()
-    judged = filters.overlay(state, NEW, nodes, range(4)).run_filters()
-    told = {nodes.name(row): judged.status_of(row) for row in range(4)}
+    evaluated = filters.overlay(state, NEW, nodes, range(4)).run_filters()
+    told = {nodes.name(row): evaluated.status_of(row) for row in range(4)}
     state.feasible, diagnosis = np.ones(4, bool), Diagnosis(4)
     filters.run_filters(state, NEW, nodes, diagnosis)
     assert told == {nodes.name(row): diagnosis.status_of(row) for row in range(4)}

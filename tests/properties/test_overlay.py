@@ -1,4 +1,4 @@
-"""Rows of an overlay that are judged together are judged as each would be alone."""
+"""Rows of an overlay that are evaluated together are evaluated as each would be alone."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -88,7 +88,7 @@ def steps(draw: st.DrawFn, crowd: Crowd) -> list[Step]:
     return drawn
 
 
-def judge(cycle: Cycle, steps: Sequence[Step], rows: Sequence[int]) -> list[dict[int, Any]]:
+def evaluate(cycle: Cycle, steps: Sequence[Step], rows: Sequence[int]) -> list[dict[int, Any]]:
     """Return after each step what is said of each of *rows*."""
     overlay = cycle.filters.overlay(cycle.state, cycle.pod, cycle.nodes, rows)
     number = {row: i for i, row in enumerate(rows)}
@@ -108,8 +108,8 @@ def check(crowd: Crowd, cycle: Cycle, steps: Sequence[Step]) -> None:
         return
     rows = range(len(crowd.nodes))
     before = (cycle.nodes.requested.tolist(), [list(pods) for pods in cycle.nodes.pods])
-    together = judge(cycle, steps, rows)
-    alone = [judge(cycle, steps, [row]) for row in rows]
+    together = evaluate(cycle, steps, rows)
+    alone = [evaluate(cycle, steps, [row]) for row in rows]
     for i, said in enumerate(together):
         assert said == {row: alone[row][i][row] for row in rows}
     assert before == (cycle.nodes.requested.tolist(), [list(pods) for pods in cycle.nodes.pods])
@@ -117,7 +117,9 @@ def check(crowd: Crowd, cycle: Cycle, steps: Sequence[Step]) -> None:
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(crowds(), st.data())
-def test_rows_judged_together_are_judged_as_if_alone(crowd: Crowd, data: st.DataObject) -> None:
+def test_rows_evaluated_together_are_evaluated_as_if_alone(
+    crowd: Crowd, data: st.DataObject
+) -> None:
     check(crowd, crowd.cycle(), data.draw(steps(crowd)))
 
 

@@ -192,7 +192,7 @@ async def test_nobody_waits_who_has_a_place(places: list[Place], pods: list[Want
 
 
 @given(clusters, wants)
-async def test_a_row_is_judged_alone_as_it_is_in_the_table(
+async def test_a_row_is_evaluated_alone_as_it_is_in_the_table(
     places: list[Place], pods: list[Want]
 ) -> None:
     *running, pending = pods

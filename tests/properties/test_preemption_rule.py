@@ -42,13 +42,13 @@ def fits(crowd: Crowd, node: str, running: Sequence[Pod]) -> Status | None:
     for others in (beside, []) if beside else ([],):
         there = [*running, *(bound(other, node) for other in others)]
         cycle = Crowd(crowd.nodes, there, crowd.pending).cycle()
-        status = judge(cycle, cycle.nodes.row_of[node])
+        status = evaluate(cycle, cycle.nodes.row_of[node])
         if status is not None:
             return status
     return None
 
 
-def judge(cycle: Cycle, row: int) -> Status | None:
+def evaluate(cycle: Cycle, row: int) -> Status | None:
     nodes, diagnosis = cycle.nodes, Diagnosis(len(cycle.nodes))
     cycle.state.feasible = nodes.exists.copy()
     outcome = cycle.profile.run_pre_filter(cycle.state, cycle.pod, nodes)

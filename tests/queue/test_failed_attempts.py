@@ -34,7 +34,7 @@ def big_enough(_pod: Pod, _old: Any, new: Any) -> QueueingHint:
         pytest.param(["Quota"], ["Fit"], ["small", "big"], "active", id="immediately wins"),
     ],
 )
-def test_events_during_the_attempt_are_judged_after_it(
+def test_events_during_the_attempt_are_evaluated_after_it(
     rejectors: Sequence[str], pending: Sequence[str], nodes: Sequence[str], want: str
 ) -> None:
     world = World(listens("Fit", NODE_ADD, big_enough), listens("Quota", NODE_ADD))

@@ -40,7 +40,7 @@ def broken(_pod: Pod, _old: Any, _new: Any) -> QueueingHint:
     raise ValueError("a bug in a plugin")
 
 
-def judge(
+def evaluate(
     hints: list[Registration],
     event: ClusterEvent,
     *,
@@ -138,7 +138,7 @@ def test_a_node_is_added(
     want: QueueingStrategy,
     called: list[tuple[str, str]],
 ) -> None:
-    got = judge(hints, NODE_ADD, unschedulable=set(unschedulable), pending=set(pending))
+    got = evaluate(hints, NODE_ADD, unschedulable=set(unschedulable), pending=set(pending))
 
     assert got == (want, called)
 
@@ -156,7 +156,7 @@ def test_the_wildcard_event_asks_no_hint(
 ) -> None:
     hints = [listens("A", ALL_EVENTS, no)]
 
-    assert judge(hints, event, unschedulable={"A"}, pending={"B"}, new=new) == (want, [])
+    assert evaluate(hints, event, unschedulable={"A"}, pending={"B"}, new=new) == (want, [])
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,10 @@ def test_the_wildcard_event_asks_no_hint(
     ],
 )
 def test_a_pattern_for_pods_covers_both_kinds(event: ClusterEvent, want: QueueingStrategy) -> None:
-    assert judge([listens("A", POD_ADD)], event, unschedulable={"A"}, pending=set()) == (want, [])
+    assert evaluate([listens("A", POD_ADD)], event, unschedulable={"A"}, pending=set()) == (
+        want,
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,7 +191,7 @@ def test_a_generic_update_needs_a_pattern_with_every_update_bit(
     hints = [listens("A", ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, pattern))]
     event = ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.UPDATE)
 
-    assert judge(hints, event, unschedulable={"A"}, pending=set()) == (want, [])
+    assert evaluate(hints, event, unschedulable={"A"}, pending=set()) == (want, [])
 
 
 @pytest.mark.parametrize(
@@ -207,4 +210,4 @@ def test_a_generic_update_needs_a_pattern_with_every_update_bit(
 def test_who_wants_new_nodes_gets_taint_updates(
     hints: list[Registration], want: QueueingStrategy, called: list[tuple[str, str]]
 ) -> None:
-    assert judge(hints, NODE_TAINT, unschedulable={"A"}, pending=set()) == (want, called)
+    assert evaluate(hints, NODE_TAINT, unschedulable={"A"}, pending=set()) == (want, called)

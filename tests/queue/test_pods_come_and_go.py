@@ -195,7 +195,7 @@ def test_hints_of_an_update_see_the_old_pod_and_the_new() -> None:
     assert world.places() == {"p": "unschedulable"}
 
 
-def test_an_update_in_flight_is_judged_after_the_attempt() -> None:
+def test_an_update_in_flight_is_evaluated_after_the_attempt() -> None:
     world = World(listens("Fit", POD_LABEL))
     world.add(pod("p"))
     queued = world.pop()

@@ -122,7 +122,7 @@ class Postponing(PreFilterPlugin):
 
 
 class Failing(FilterPlugin):
-    """Cannot judge one of the nodes."""
+    """Cannot evaluate one of the nodes."""
 
     NAME = "Failing"
 

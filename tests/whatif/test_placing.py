@@ -335,7 +335,7 @@ class EvenOnly(FilterPlugin):
         return Verdict.reject(Status.unschedulable("odd"), where=nodes.exists)
 
 
-def test_replicas_are_judged_one_by_one_where_a_plugin_may_tell_them_apart() -> None:
+def test_replicas_are_evaluated_one_by_one_where_a_plugin_may_tell_them_apart() -> None:
     enabled = {"multiPoint": {"enabled": [{"name": "EvenOnly"}]}}
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",

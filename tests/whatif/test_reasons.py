@@ -32,16 +32,16 @@ def test_the_same_as_of_a_running_scheduler(asked: Pod) -> None:
 
     told = explain_pod(reread(snapshot(*objects)), "default/p", IN_TREE, limit=None)
     live = explain(harness, "default/p")
-    assert (told.judgement, told.uid, told.profile) == (live.judgement, live.uid, live.profile)
+    assert (told.evaluation, told.uid, told.profile) == (live.evaluation, live.uid, live.profile)
     assert (told.state, told.history) == (None, ())
 
 
-def test_a_pod_that_has_a_node_is_judged_as_if_it_had_none() -> None:
+def test_a_pod_that_has_a_node_is_evaluated_as_if_it_had_none() -> None:
     taken = snapshot(*NODES, pod("p", cpu=2, node="n2"))
 
-    judged = explain_pod(taken, "default/p", IN_TREE, limit=0).judgement
-    assert judged is not None
-    assert (judged.notes, judged.num_feasible) == ((AS_IF_UNPLACED,), 1)
+    evaluated = explain_pod(taken, "default/p", IN_TREE, limit=0).evaluation
+    assert evaluated is not None
+    assert (evaluated.notes, evaluated.num_feasible) == ((AS_IF_UNPLACED,), 1)
 
 
 @pytest.mark.parametrize("key", ["default/q", "default/done"])

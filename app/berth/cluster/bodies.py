@@ -100,7 +100,7 @@ def decode_protobuf(content: bytes, schema: Schema) -> Object:
 
 
 class Bodies:
-    """Reads the objects of one request, judged as its ``fieldValidation`` wants."""
+    """Reads the objects of one request, evaluated as its ``fieldValidation`` wants."""
 
     def __init__(self, resource: ResourceType, validation: FieldValidation) -> None:
         self._resource = resource

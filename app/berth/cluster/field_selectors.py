@@ -35,7 +35,7 @@ class FieldSelector:
     """The fields that the requirements are about."""
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Judge the values of an object's selectable fields; an unset one is ""."""
+        """Evaluate the values of an object's selectable fields; an unset one is ""."""
         return all(
             (fields.get(requirement.field, "") == requirement.value) is requirement.equals
             for requirement in self.requirements

@@ -41,7 +41,7 @@ class Strategy:
     API defaulting), ``prepare`` (reset what this verb may not set: on create ``old`` is None and
     status is dropped; on update of the main resource the old status is put back by the server,
     so ``prepare`` handles only kind-specific things such as ``metadata.generation``), and
-    ``validate``. ``validate_status`` judges writes to the status subresource instead.
+    ``validate``. ``validate_status`` evaluates writes to the status subresource instead.
     """
 
     default: Callable[[Object], None] = no_default

@@ -48,11 +48,11 @@ class Admission(Protocol):
         ...
 
     def update(self, resource: ResourceType, obj: Object, store: Store) -> None:
-        """Judge what an object is about to become."""
+        """Evaluate what an object is about to become."""
         ...
 
     def delete(self, resource: ResourceType, name: str) -> None:
-        """Judge that an object is about to be deleted."""
+        """Evaluate that an object is about to be deleted."""
         ...
 
 

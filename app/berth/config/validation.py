@@ -184,7 +184,7 @@ def _extenders(extenders: tuple[Extender, ...]) -> Iterator[str]:
 
 
 def _extended_resource(path: str, name: str) -> Iterator[str]:
-    """Judge the name of an extended resource: qualified, and in a domain other than Kubernetes'."""
+    """Check the name of an extended resource: qualified, and in a domain other than Kubernetes'."""
     prefix, slash, rest = name.rpartition("/")
     if not _NAME.match(rest):
         detail = (

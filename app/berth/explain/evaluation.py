@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from berth.explain.choice import choose, scores_of
-from berth.explain.explanation import Choice, Judgement, NodeScore, NodeVerdict, Obstacle
+from berth.explain.explanation import Choice, Evaluation, NodeScore, NodeVerdict, Obstacle
 from berth.explain.obstacles import Obstacles
 from berth.framework.cycle_state import Gang
 from berth.framework.node_table import NodeTable
@@ -27,7 +27,7 @@ def evaluate(
     nominated: NominatedPods,
     limit: int | None,
     notes: Iterable[str] = (),
-) -> Judgement:
+) -> Evaluation:
     """Try *pod* on *nodes*, changing nothing, and report the *limit* best nodes; None: all.
 
     Of equally good nodes the one with the smallest name is taken for the chosen one. PostFilter is
@@ -45,7 +45,7 @@ def evaluate_in_steps(
     nominated: NominatedPods,
     limit: int | None,
     notes: Iterable[str] = (),
-) -> Steps[Judgement]:
+) -> Steps[Evaluation]:
     """Do the same in steps, one for each node that is reported.
 
     *nodes* must not change meanwhile.
@@ -74,14 +74,14 @@ def evaluate_in_steps(
         reported.append(_rejected(obstacles, nodes, row, held_against))
         yield
     findings = (yield from obstacles.sums()) if is_refused and not error else ()
-    return Judgement(
+    return Evaluation(
         message=message,
         reasons=dict(found.diagnosis.reasons()) if is_refused else {},
         num_nodes=len(nodes),
         num_feasible=num_feasible,
         gang=gang.name if gang else "",
         error=error,
-        num_unjudged=_num_not_evaluated(found, nodes) if error and not num_feasible else 0,
+        num_not_evaluated=_num_not_evaluated(found, nodes) if error and not num_feasible else 0,
         failed_plugin=outcome.status.plugin if isinstance(outcome, Failed) and error else "",
         findings=findings,
         notes=(*notes, *_notes(outcome, gang)),
@@ -151,6 +151,6 @@ def _notes(outcome: Outcome, gang: Gang | None) -> Iterator[str]:
     if gang is not None:
         others = len(set(gang.pods) - {outcome.pod.key})
         which = f"{others} other pod{'' if others == 1 else 's'} of {gang.name}"
-        yield f"judged alone; it gets a node only together with {which}"
+        yield f"evaluated alone; it gets a node only together with {which}"
     if isinstance(outcome, Placed) and outcome.found.is_nominated:
         yield f"{outcome.node_name} is nominated and fits: no other node is considered"

@@ -7,8 +7,8 @@ from berth.clock import Clock, rfc3339
 from berth.explain.choice import choose, node_score
 from berth.explain.evaluation import evaluate_in_steps
 from berth.explain.explanation import (
+    Evaluation,
     Explanation,
-    Judgement,
     PastDecision,
     Whereabouts,
     WorkloadExplanation,
@@ -31,8 +31,8 @@ GROUPS_EXPLAINED: Final = 5
 """Of a workload; replicas mostly have one signature, those with volumes of their own have none."""
 NODES_PER_TURN: Final = 20
 """A node takes a tenth of a millisecond or two."""
-AS_IF_UNGATED = "judged as if it were not gated"
-WITHOUT_EXTENDERS = "judged without the extenders, which have a say, too"
+AS_IF_UNGATED = "evaluated as if it were not gated"
+WITHOUT_EXTENDERS = "evaluated without the extenders, which have a say, too"
 
 
 class Explainer:
@@ -124,20 +124,20 @@ class Explainer:
         history = self.decisions(key, limit=HISTORY_SHOWN)
         profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
         will_be_tried = pod.metadata.deletion_timestamp is None or bool(state.node)
-        judgement = None
+        evaluation = None
         if profile and will_be_tried:
-            judgement = yield from self._evaluate(profile, pod, state.where, limit)
-            judgement = _with_preemption(judgement, pod, history)
+            evaluation = yield from self._evaluate(profile, pod, state.where, limit)
+            evaluation = _with_preemption(evaluation, pod, history)
         subject = Subject(key, age_of(pod, self._clock.now()), num_others, workload)
         return Explanation(
             pod=key,
             uid=pod.metadata.uid,
             profile=pod.spec.scheduler_name,
-            summary=summarize(subject, state, judgement, history),
+            summary=summarize(subject, state, evaluation, history),
             workload=workload,
             stands_for=num_others + 1,
             state=state,
-            judgement=judgement,
+            evaluation=evaluation,
             history=tuple(history),
         )
 
@@ -149,7 +149,7 @@ class Explainer:
 
     def _evaluate(
         self, profile: Profile, pod: Pod, where: Whereabouts, limit: int | None
-    ) -> Steps[Judgement]:
+    ) -> Steps[Evaluation]:
         cache, nominator = self._scheduler.cache, self._scheduler.queue.nominator
         nodes, notes = cache.table.detached(), []
         asked = PodInfo(pod)
@@ -198,11 +198,13 @@ class Explainer:
         )
 
 
-def _with_preemption(judgement: Judgement, pod: Pod, history: Sequence[PastDecision]) -> Judgement:
+def _with_preemption(
+    evaluation: Evaluation, pod: Pod, history: Sequence[PastDecision]
+) -> Evaluation:
     """Add what preemption said in the last attempt, if that found what is found now."""
     last = history[0] if history else None
-    base = judgement.message
-    if last is None or last.uid != pod.metadata.uid or not base or judgement.error:
-        return judgement
+    base = evaluation.message
+    if last is None or last.uid != pod.metadata.uid or not base or evaluation.error:
+        return evaluation
     is_same = last.message.startswith(f"{base} ") and not last.gang
-    return judgement.model_copy(update={"message": last.message}) if is_same else judgement
+    return evaluation.model_copy(update={"message": last.message}) if is_same else evaluation

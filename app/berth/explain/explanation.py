@@ -145,7 +145,7 @@ class NearestMiss(Told):
     """The same for people: "node-7: free 180m more cpu"."""
 
 
-class Judgement(Told):
+class Evaluation(Told):
     """What the scheduler would find if it tried the pod on the cluster as it is now."""
 
     message: str
@@ -156,10 +156,10 @@ class Judgement(Told):
     num_nodes: int
     num_feasible: int
     error: str = ""
-    """What went wrong if a plugin failed; nodes without obstacles have not been judged then."""
+    """What went wrong if a plugin failed; nodes without obstacles have not been evaluated then."""
     failed_plugin: str = ""
-    num_unjudged: int = 0
-    """How many nodes were not judged because a plugin failed."""
+    num_not_evaluated: int = 0
+    """How many nodes were not evaluated because a plugin failed."""
     findings: tuple[str, ...] = ()
     """What plugins say of all nodes together, such as how many devices there are and who holds
     them."""
@@ -223,7 +223,7 @@ class Explanation(Told):
     """How many pods of the workload are where this one is, for the same reason."""
     state: PodState | None = None
     """None for a recorded cluster, which has no queue."""
-    judgement: Judgement | None = None
+    evaluation: Evaluation | None = None
     """None when it is not up to this scheduler."""
     history: tuple[PastDecision, ...] = ()
     """The last recorded attempts, the newest first."""

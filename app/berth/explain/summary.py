@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from berth.duration import human_duration
-from berth.explain.explanation import Judgement, PastDecision, PodState, Whereabouts
+from berth.explain.explanation import Evaluation, PastDecision, PodState, Whereabouts
 from berth.extender.result import EXTENDER
 from berth.framework.explanation import counted, listed
 
@@ -49,7 +49,7 @@ class Subject(NamedTuple):
 def summarize(
     subject: Subject,
     state: PodState | None,
-    judgement: Judgement | None,
+    evaluation: Evaluation | None,
     history: Sequence[PastDecision] = (),
 ) -> str:
     """Put together what *state* says, what would be found now, and what was (newest first).
@@ -59,9 +59,9 @@ def summarize(
     pod needs.
     """
     if state is None:
-        return f"{subject.pod}: {_now(judgement)}" if judgement else subject.pod
+        return f"{subject.pod}: {_now(evaluation)}" if evaluation else subject.pod
     if state.where in _PENDING and state.where is not Whereabouts.FOREIGN:
-        return f"{subject.pending}: {_pending(state, judgement, history)}"
+        return f"{subject.pending}: {_pending(state, evaluation, history)}"
     if state.where is Whereabouts.FOREIGN:
         return f"{subject.pending}: {state.words}"
     words = state.words
@@ -72,33 +72,35 @@ def summarize(
     return f"{subject.pod} {words}" + (f": {choice.words}" if choice is not None else "")
 
 
-def _pending(state: PodState, judgement: Judgement | None, history: Sequence[PastDecision]) -> str:
-    if judgement is None:
+def _pending(
+    state: PodState, evaluation: Evaluation | None, history: Sequence[PastDecision]
+) -> str:
+    if evaluation is None:
         return state.words
-    if judgement.error:
-        return _failed(judgement)
+    if evaluation.error:
+        return _failed(evaluation)
     if history and history[0].gang and state.where is not Whereabouts.GATED:
         waits = f"waits for its gang: {history[0].message.removesuffix('.')}"
-        return f"{waits}; {_alone(judgement)}"
-    if state.nominated_node and judgement.choice is None:
-        return f"{_refusal(judgement)}; {_preempting(state)}"
+        return f"{waits}; {_alone(evaluation)}"
+    if state.nominated_node and evaluation.choice is None:
+        return f"{_refusal(evaluation)}; {_preempting(state)}"
     match state.where:
         case Whereabouts.UNSCHEDULABLE:
-            return _unschedulable(judgement, state)
-        case Whereabouts.BACKOFF if judgement.choice is None:
-            return _would_be(judgement)
+            return _unschedulable(evaluation, state)
+        case Whereabouts.BACKOFF if evaluation.choice is None:
+            return _would_be(evaluation)
         case Whereabouts.GATED if state.waits_for == ("SchedulingGates",):
-            return f"{state.words}; whoever has set a gate must remove it; {_now(judgement)}"
+            return f"{state.words}; whoever has set a gate must remove it; {_now(evaluation)}"
         case Whereabouts.ACTIVE | Whereabouts.BACKOFF | Whereabouts.GATED:
-            return f"{state.words}; {_now(judgement)}"
+            return f"{state.words}; {_now(evaluation)}"
     return state.words
 
 
-def _failed(judgement: Judgement) -> str:
-    nodes = f"{judgement.num_unjudged} of {counted(judgement.num_nodes, 'node')}"
-    text = f"a plugin failed: {judgement.error}"
-    if judgement.num_unjudged:
-        text += f"; {nodes} {'was' if judgement.num_unjudged == 1 else 'were'} not judged"
+def _failed(evaluation: Evaluation) -> str:
+    nodes = f"{evaluation.num_not_evaluated} of {counted(evaluation.num_nodes, 'node')}"
+    text = f"a plugin failed: {evaluation.error}"
+    if evaluation.num_not_evaluated:
+        text += f"; {nodes} {'was' if evaluation.num_not_evaluated == 1 else 'were'} not evaluated"
     return f"{text}; the scheduler's log has the trace, the pod is retried"
 
 
@@ -109,45 +111,45 @@ def _preempting(state: PodState) -> str:
     return f"it is nominated to {node}, where room was made for it"
 
 
-def _alone(judgement: Judgement) -> str:
-    if judgement.choice is None:
-        return f"alone it would fit nowhere now: {_refusal(judgement)}{_remedy(judgement)}"
-    return f"alone {judgement.num_feasible} of {judgement.num_nodes} nodes could take it now"
+def _alone(evaluation: Evaluation) -> str:
+    if evaluation.choice is None:
+        return f"alone it would fit nowhere now: {_refusal(evaluation)}{_remedy(evaluation)}"
+    return f"alone {evaluation.num_feasible} of {evaluation.num_nodes} nodes could take it now"
 
 
-def _unschedulable(judgement: Judgement, state: PodState) -> str:
-    if judgement.choice is None:
-        return _would_be(judgement)
-    fits = f"{judgement.num_feasible} of {counted(judgement.num_nodes, 'node')}"
+def _unschedulable(evaluation: Evaluation, state: PodState) -> str:
+    if evaluation.choice is None:
+        return _would_be(evaluation)
+    fits = f"{evaluation.num_feasible} of {counted(evaluation.num_nodes, 'node')}"
     if EXTENDER in state.waits_for:
         return f"{fits} can take it, but an extender said no when it was asked; {state.words}"
-    return f"nothing fitted when it was tried last, but now {fits} can take it; {state.words}"
+    return f"nothing fit when it was last tried, but now {fits} can take it; {state.words}"
 
 
-def _now(judgement: Judgement) -> str:
-    if judgement.error:
-        return _failed(judgement)
-    if judgement.choice is not None:
-        alone = f"if all of {judgement.gang} got nodes " if judgement.gang else ""
-        return f"now {alone}it would go to {judgement.choice.words}"
-    return f"now it would fit nowhere: {_would_be(judgement)}"
+def _now(evaluation: Evaluation) -> str:
+    if evaluation.error:
+        return _failed(evaluation)
+    if evaluation.choice is not None:
+        alone = f"if all of {evaluation.gang} got nodes " if evaluation.gang else ""
+        return f"now {alone}it would go to {evaluation.choice.words}"
+    return f"now it would fit nowhere: {_would_be(evaluation)}"
 
 
-def _would_be(judgement: Judgement) -> str:
-    return f"{_refusal(judgement)}{_remedy(judgement)}"
+def _would_be(evaluation: Evaluation) -> str:
+    return f"{_refusal(evaluation)}{_remedy(evaluation)}"
 
 
-def _refusal(judgement: Judgement) -> str:
+def _refusal(evaluation: Evaluation) -> str:
     """Count as the FailedScheduling message does, the main reason first."""
-    counts = sorted(judgement.reasons.items(), key=lambda item: (-item[1], item[0]))
-    head = f"0/{judgement.num_nodes} nodes are available: "
-    if not counts or judgement.message.startswith(head + counts[0][0]):
-        return judgement.message.removesuffix(".")  # a reason that no node has a part in
+    counts = sorted(evaluation.reasons.items(), key=lambda item: (-item[1], item[0]))
+    head = f"0/{evaluation.num_nodes} nodes are available: "
+    if not counts or evaluation.message.startswith(head + counts[0][0]):
+        return evaluation.message.removesuffix(".")  # a reason that no node has a part in
     return head + ", ".join(f"{count} {reason}" for reason, count in counts)
 
 
-def _remedy(judgement: Judgement) -> str:
-    found = [*judgement.findings[:FINDINGS_TOLD]]
-    if judgement.nearest_miss is not None:
-        found.append(f"nearest is {judgement.nearest_miss.words}")
+def _remedy(evaluation: Evaluation) -> str:
+    found = [*evaluation.findings[:FINDINGS_TOLD]]
+    if evaluation.nearest_miss is not None:
+        found.append(f"nearest is {evaluation.nearest_miss.words}")
     return "".join(f"; {each}" for each in found)

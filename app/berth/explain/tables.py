@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from berth.explain.explanation import (
     Choice,
+    Evaluation,
     Explanation,
-    Judgement,
     NodeScore,
     NodeVerdict,
     Obstacle,
@@ -23,11 +23,11 @@ def render(explanation: Explanation) -> Content:
 
 def _parts(explanation: Explanation) -> Iterator[Content]:
     yield Table.of_facts(_head(explanation))
-    judgement = explanation.judgement
-    if judgement is not None:
-        if judgement.choice is not None:
-            yield from _scores(judgement.choice, judgement.nodes)
-        yield from _nodes(judgement)
+    evaluation = explanation.evaluation
+    if evaluation is not None:
+        if evaluation.choice is not None:
+            yield from _scores(evaluation.choice, evaluation.nodes)
+        yield from _nodes(evaluation)
     if explanation.history:
         yield ""
         yield _history(explanation.history)
@@ -47,21 +47,21 @@ def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
     last = explanation.history[0] if explanation.history else None
     if last is not None and last.gang and not last.node:
         yield "waits for", last.message
-    judgement = explanation.judgement
-    if judgement is None:
+    evaluation = explanation.evaluation
+    if evaluation is None:
         return
-    for note in judgement.notes:
+    for note in evaluation.notes:
         yield "note", note
-    if judgement.error:
-        yield "failed", judgement.error
-    elif judgement.choice is not None:
-        yield "would go to", judgement.choice.words
+    if evaluation.error:
+        yield "failed", evaluation.error
+    elif evaluation.choice is not None:
+        yield "would go to", evaluation.choice.words
     else:
-        yield "fits nowhere", judgement.message
-    for finding in judgement.findings:
+        yield "fits nowhere", evaluation.message
+    for finding in evaluation.findings:
         yield "there is", finding
-    if judgement.nearest_miss is not None:
-        yield "nearest miss", judgement.nearest_miss.words
+    if evaluation.nearest_miss is not None:
+        yield "nearest miss", evaluation.nearest_miss.words
 
 
 def _scores(choice: Choice, nodes: Sequence[NodeVerdict]) -> Iterator[Content]:
@@ -91,11 +91,11 @@ def _score(score: PluginScore) -> str:
     return f"{score.raw} > {score.normalized} x {score.weight} = {score.weighted}"
 
 
-def _nodes(judgement: Judgement) -> Iterator[Content]:
-    if not judgement.nodes:
+def _nodes(evaluation: Evaluation) -> Iterator[Content]:
+    if not evaluation.nodes:
         return
     table = Table("node", "verdict", "why")
-    for verdict in judgement.nodes:
+    for verdict in evaluation.nodes:
         if verdict.fits:
             table.add_row(verdict.node, "fits", _total(verdict.score))
             continue
@@ -104,14 +104,14 @@ def _nodes(judgement: Judgement) -> Iterator[Content]:
             table.add_row(first, obstacle.plugin, _why(obstacle))
             first = ""
         if first:
-            table.add_row(first, "not judged", "")
+            table.add_row(first, "not evaluated", "")
         if verdict.beside:
             table.add_row("", "", f"with {', '.join(verdict.beside)}, nominated to it")
     yield ""
     yield table
-    left = judgement.num_nodes - len(judgement.nodes)
+    left = evaluation.num_nodes - len(evaluation.nodes)
     if left > 0:
-        yield f"and {left} more of {judgement.num_nodes} nodes"
+        yield f"and {left} more of {evaluation.num_nodes} nodes"
 
 
 def _total(score: NodeScore | None) -> str:
@@ -123,7 +123,7 @@ def _why(obstacle: Obstacle) -> str:
 
 
 def _history(history: Sequence[PastDecision]) -> Table:
-    table = Table("attempt", "seconds ago", "nodes that fitted", "outcome")
+    table = Table("attempt", "seconds ago", "feasible nodes", "outcome")
     for past in history:
         outcome = past.message if past.choice is None else past.choice.words
         if past.nominated_node:

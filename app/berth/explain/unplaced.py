@@ -8,7 +8,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.objects.pod import Pod
 
-AS_IF_UNPLACED: Final = "judged on the cluster as it is now, as if the pod had no node yet"
+AS_IF_UNPLACED: Final = "evaluated on the cluster as it is now, as if the pod had no node yet"
 
 
 def as_if_unplaced(pod: Pod, placed: PodInfo, nodes: NodeTable) -> PodInfo:

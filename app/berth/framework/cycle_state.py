@@ -49,7 +49,7 @@ class CycleState:
         self.skip_score: set[str] = set()
         """Plugins whose PreScore said Skip: their Score is not called."""
         self.feasible: NDArray[np.bool_] = np.empty(0, bool) if feasible is None else feasible
-        """One flag per table row: nobody has rejected it yet. Scalar adapters judge only these;
+        """One flag per table row: nobody has rejected it yet. Scalar adapters evaluate only these;
         at PreScore and Score it marks the nodes that passed all filters. Kept by the runtime."""
         self.pods_to_activate: dict[str, Pod] = {}
         """By ``namespace/name``, pods that plugins want to be tried at once should this pod find a
@@ -114,5 +114,5 @@ class CycleState:
         return found
 
     def at(self, row: int) -> "CycleState":
-        """Return what to judge *row* by: the state that it has to itself, if any, else this one."""
+        """Return the state that *row* has to itself, if any, else this one."""
         return self._of_rows.get(row, self)

@@ -29,15 +29,15 @@ class Diagnosis:
     verdicts: list[PluginVerdict] = field(default_factory=list)
     """In the order of the plugins; each row appears under the first plugin that rejected it."""
     statuses: dict[int, Status] = field(default_factory=dict)
-    """Rows judged one by one (nominated pods, extenders); these win over ``verdicts``."""
+    """Rows evaluated one by one (nominated pods, extenders); these win over ``verdicts``."""
     absent: Status | None = None
-    """What counts for nodes that were not judged, because PreFilter left them out."""
+    """What counts for nodes that were not evaluated, because PreFilter left them out."""
     pre_filter_message: str = ""
     unschedulable_plugins: set[str] = field(default_factory=set)
     pending_plugins: set[str] = field(default_factory=set)
 
     def status_of(self, row: int) -> Status | None:
-        """Return why the node in *row* was rejected; None if nobody judged it or it passed."""
+        """Return why the node in *row* was rejected; None if nobody evaluated it or it passed."""
         found = self.statuses.get(row)
         if found is not None:
             return found
@@ -70,7 +70,7 @@ class Diagnosis:
             self.statuses[int(rows[i])] = status
 
     def rows_with(self, code: Code, nodes: NodeTable) -> Mask:
-        """Return the nodes whose status has *code*, be it their own or that of unjudged ones."""
+        """Return the nodes whose status has *code*, their own or the absent one."""
         mask = nodes.no_rows()
         if self.absent is not None and self.absent.code is code:
             mask |= nodes.exists & ~self.rejected(nodes)

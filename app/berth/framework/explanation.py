@@ -76,7 +76,7 @@ class Explains(Plugin):
         """Tell everything that the filter holds against *row*, which it has rejected.
 
         Called when somebody asks, never in a scheduling attempt, with the *state* that PreFilter
-        of the same question has written. As in Filter, the table that is given is judged.
+        of the same question has written. As in Filter, the table that is given is evaluated.
         """
 
 

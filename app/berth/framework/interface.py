@@ -145,10 +145,9 @@ class FilterPlugin(Plugin):
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
         """Say which rows of *nodes* cannot take *pod*, and why.
 
-        Judge the table that is given, never the cache: preemption passes some rows without some of
-        their pods. Rows that are dead or not in ``state.feasible`` may be rejected or not; nobody
-        looks.
-        Legal codes: UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING, ERROR.
+        Evaluate the table that is given, never the cache: preemption passes some rows without some
+        of their pods. Rows that are dead or not in ``state.feasible`` may be rejected or not;
+        nobody looks. Legal codes: UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING, ERROR.
         """
 
 

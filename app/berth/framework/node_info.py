@@ -1,4 +1,4 @@
-"""One row of a table as an object, for plugins that judge nodes one by one."""
+"""One row of a table as an object, for plugins that evaluate nodes one by one."""
 
 from collections.abc import Collection, Mapping
 

@@ -34,8 +34,8 @@ class Overlay:
     """Some rows of a table on which pods are added and removed in thought.
 
     Each row is an independent hypothesis about its own node: whatever happens on the other rows, in
-    its eyes the rest of the cluster is as it is. So many rows are judged together, and each as if
-    it were alone. Nothing but the overlay is changed. Valid within the attempt.
+    its eyes the rest of the cluster is as it is. So many rows are evaluated together, and each as
+    if it were alone. Nothing but the overlay is changed. Valid within the attempt.
     """
 
     def __init__(

@@ -147,5 +147,5 @@ def _is_quantity(wanted: Any) -> bool:
 
 
 def _holds_quantities(wanted: Any) -> bool:
-    """Whether *wanted* is a map of quantities: what contains one judges it, and it is one value."""
+    """Whether *wanted* is a map of quantities, which its container checks as one value."""
     return get_origin(wanted) is dict and _is_quantity(get_args(wanted)[1])

@@ -20,13 +20,13 @@ def reasons(
     asked = question(scenario, registry)
     if isinstance(asked, str):
         return asked
-    judgement = evaluate(
+    evaluation = evaluate(
         asked.profile, asked.pod, asked.nodes, nominated=asked.nominated, limit=limit
     )
     return Explanation(
         pod=asked.pod.key,
         uid=asked.pod.uid,
         profile=asked.profile.name,
-        summary=summarize(Subject(asked.pod.key), None, judgement),
-        judgement=judgement,
+        summary=summarize(Subject(asked.pod.key), None, evaluation),
+        evaluation=evaluation,
     )

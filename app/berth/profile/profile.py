@@ -188,7 +188,7 @@ class Profile:
     def run_filters(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, diagnosis: Diagnosis
     ) -> None:
-        """Judge the rows in ``state.feasible``, leaving there those that pass.
+        """Evaluate the rows in ``state.feasible``, leaving there those that pass.
 
         Each row is charged in *diagnosis* to the first plugin, in order, that rejects it.
         """

@@ -16,7 +16,7 @@ from berth.whatif.world import World, unplaced
 
 CONTROL_PLANE: Final = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
-MOST_JUDGED: Final = 40_000_000
+MOST_EVALUATED: Final = 40_000_000
 """Nodes that may be looked at, for all pods that are tried together: 8,000 pods on 5,000 nodes."""
 
 Begin = Callable[[], tuple[World, Placing]]
@@ -73,7 +73,7 @@ class _Search:
         self._world = world
         self._placing = placing
         self._movable = Movable(world.cluster.listers, placing.profiles)
-        self._most = min(MOST_JUDGED // max(len(world.cluster.cache.table), 1), MOST_PODS)
+        self._most = min(MOST_EVALUATED // max(len(world.cluster.cache.table), 1), MOST_PODS)
         self._left = self._most
 
     async def run(self, choice: NodeChoice) -> list[str]:

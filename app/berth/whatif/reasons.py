@@ -16,8 +16,8 @@ def explain_pod(
 ) -> Explanation:
     """Tell about the pod ``namespace/name`` of *snapshot*, and the *limit* best nodes.
 
-    Nothing is judged for a pod of another scheduler. Raises SnapshotError if there is no such pod,
-    or it has finished, and ConfigError when the configuration cannot be used.
+    Nothing is evaluated for a pod of another scheduler. Raises SnapshotError if there is no such
+    pod, or it has finished, and ConfigError when the configuration cannot be used.
     """
     cluster = snapshot.scenario()
     pod = cluster.pods.get(key)
@@ -32,15 +32,15 @@ def explain_pod(
         notes.append(AS_IF_UNPLACED)
         nodes = nodes.detached()
         asked = as_if_unplaced(pod, placed, nodes)
-    judgement = None
+    evaluation = None
     if profile is not None:
-        judgement = evaluate(
+        evaluation = evaluate(
             profile, asked, nodes, nominated=cluster.nominated, limit=limit, notes=notes
         )
     return Explanation(
         pod=key,
         uid=asked.uid,
         profile=pod.spec.scheduler_name,
-        summary=summarize(Subject(key), None, judgement),
-        judgement=judgement,
+        summary=summarize(Subject(key), None, evaluation),
+        evaluation=evaluation,
     )

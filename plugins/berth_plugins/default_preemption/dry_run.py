@@ -1,8 +1,8 @@
 """Whose eviction would let a pod in, on many nodes at once (spec §6.3, §6.4).
 
-Decision (2026-11): nodes are asked about together, in one overlay, which judges each as if it were
-alone. The k-th pods of all nodes are reprieved in one step, so an attempt takes as many steps as
-there are lesser pods on one node, however many nodes there are.
+Decision (2026-11): nodes are asked about together, in one overlay, which evaluates each as if it
+were alone. The k-th pods of all nodes are reprieved in one step, so an attempt takes as many steps
+as there are lesser pods on one node, however many nodes there are.
 """
 
 from collections.abc import Iterator

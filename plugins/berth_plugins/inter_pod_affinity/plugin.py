@@ -218,11 +218,11 @@ class InterPodAffinity(
             where = required.existing_anti_affinity.rows_with_any(nodes)
             unmet.append((EXISTING_ANTI_AFFINITY, where))
         rejections: list[Rejection] = []
-        judged = nodes.no_rows()
+        evaluated = nodes.no_rows()
         for status, where in unmet:  # a node is told the first reason only
             (reason,) = status.reasons
-            rejections.append(Rejection(reason, status.code, where & ~judged))
-            judged |= where
+            rejections.append(Rejection(reason, status.code, where & ~evaluated))
+            evaluated |= where
         return Verdict(tuple(rejections))
 
     def explain(

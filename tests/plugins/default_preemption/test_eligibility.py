@@ -102,7 +102,7 @@ def test_eligibility(preemptor: Pod, other: Pod, status: Status, why: str | None
         pytest.param(FULL, LEAVING, id="PreFilter refused the pod for now"),
     ],
 )
-def test_a_nominated_node_that_was_not_judged(absent: Status, why: str | None) -> None:
+def test_a_nominated_node_that_was_not_evaluated(absent: Status, why: str | None) -> None:
     nodes = NodeTable()
     nodes.add_pod(nodes.add_node(node("n1")), PodInfo(low()))
     preemptor = PodInfo(pod(priority=5, nominated="n1"))

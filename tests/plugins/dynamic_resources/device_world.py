@@ -16,7 +16,7 @@ from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod
 from tests.builders import node
 from tests.device_builders import device, device_class, resource_slice
 from tests.harness import PluginCluster
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 
 SLICES = (
     resource_slice("s1", device("a"), device("b"), node="n1"),

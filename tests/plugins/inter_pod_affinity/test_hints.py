@@ -15,7 +15,7 @@ from tests.builders import (
     pod_term,
     selector,
 )
-from tests.plugins.inter_pod_affinity.affinity_judging import plugin
+from tests.plugins.inter_pod_affinity.affinity_evaluating import plugin
 
 WEB, DB, BOTH = {"app": "web"}, {"tier": "db"}, {"app": "web", "tier": "db"}
 LIKES_BOTH = pod_affinity(required=[pod_term(WEB), pod_term(DB)])

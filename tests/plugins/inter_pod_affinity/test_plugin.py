@@ -31,8 +31,8 @@ from tests.builders import (
     pod_term,
     selector,
 )
-from tests.plugins.inter_pod_affinity.affinity_judging import plugin, raw_scores, verdicts
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
+from tests.plugins.inter_pod_affinity.affinity_evaluating import plugin, raw_scores, verdicts
 
 NODES = (node("a1", zone="a"), node("a2", zone="a"), node("b1", zone="b"), node("nowhere"))
 WEB = {"app": "web"}
@@ -224,14 +224,14 @@ def test_namespaces_of_running_pods_terms(ns: str, want: set[str]) -> None:
 
 def test_namespaces_are_listed_anew_when_they_change() -> None:
     known = Lister([namespace("y")])
-    judge = InterPodAffinity(None, Handle(NodeTable(), listers=Listers(namespaces=known)))
+    affinity = InterPodAffinity(None, Handle(NodeTable(), listers=Listers(namespaces=known)))
     wants_x = pod(affinity=pod_anti_affinity(required=[pod_term(WEB, namespace_selector=TEAM_X)]))
     nodes = table(*NODES, pods=[pod("y", ns="y", labels=WEB, node="b1")])
-    assert verdicts(judge, wants_x, nodes) == everywhere(None)
+    assert verdicts(affinity, wants_x, nodes) == everywhere(None)
 
     known.on_add(namespace("y", labels={"team": "x"}))
 
-    assert verdicts(judge, wants_x, nodes) == everywhere(None) | {"b1": ANTI_AFFINITY}
+    assert verdicts(affinity, wants_x, nodes) == everywhere(None) | {"b1": ANTI_AFFINITY}
 
 
 def test_a_term_that_cannot_be_parsed() -> None:

@@ -24,8 +24,8 @@ from tests.builders import (
     pod_term,
     selector,
 )
-from tests.plugins.inter_pod_affinity.affinity_judging import Rule, plugin, raw_scores, verdicts
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
+from tests.plugins.inter_pod_affinity.affinity_evaluating import Rule, plugin, raw_scores, verdicts
 
 NAMESPACES = {"a": {"team": "x"}, "b": {"team": "y"}, "c": {}}
 
@@ -138,20 +138,23 @@ def test_what_if_some_pods_came_and_went(
     """Of every row by itself; other questions start from what was found at first."""
     nodes, running = cluster
     whole, new_info = table(*nodes, pods=running), PodInfo(new)
-    judge, state = plugin(namespaces=NAMESPACES), CycleState(whole.exists.copy())
-    if judge.pre_filter(state, new_info, whole) is SKIP:
+    affinity, state = plugin(namespaces=NAMESPACES), CycleState(whole.exists.copy())
+    if affinity.pre_filter(state, new_info, whole) is SKIP:
         return
     part, twin = whole.take([whole.row_of[one.name] for one in nodes]), state.clone()
     changes = [_changes(one, running, data) for one in nodes]
     for which, change, tell in (
-        (0, part.remove_pods, judge.remove_pods),
-        (1, part.add_pods, judge.add_pods),
+        (0, part.remove_pods, affinity.remove_pods),
+        (1, part.add_pods, affinity.add_pods),
     ):
         rows = np.array([i for i, of_row in enumerate(changes) for _ in of_row[which]], np.intp)
         pods = PodBatch([PodInfo(other) for of_row in changes for other in of_row[which]])
         change(rows, pods)
         tell(twin, new_info, rows, pods, part)
-    verdict, unchanged = judge.filter(twin, new_info, part), judge.filter(state, new_info, whole)
+    verdict, unchanged = (
+        affinity.filter(twin, new_info, part),
+        affinity.filter(state, new_info, whole),
+    )
     for i, one in enumerate(nodes):
         gone, come = changes[i]
         left = [other for other in running if other not in gone] + come

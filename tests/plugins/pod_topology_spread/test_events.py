@@ -18,7 +18,7 @@ from tests.builders import (
     taint,
     toleration,
 )
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.plugins.pod_topology_spread.spreading import plugin
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP

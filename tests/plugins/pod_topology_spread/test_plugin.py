@@ -34,7 +34,7 @@ from tests.builders import (
     term,
     toleration,
 )
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.plugins.pod_topology_spread.spreading import final_scores, plugin, verdicts
 
 WEB = selector({"app": "web"})

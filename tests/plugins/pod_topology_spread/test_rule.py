@@ -32,7 +32,7 @@ from tests.builders import (
     taint,
     toleration,
 )
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.plugins.pod_topology_spread.spreading import final_scores, plugin, verdicts
 
 RACK = "example.com/rack"
@@ -91,7 +91,7 @@ def rule_filter(world: World) -> dict[str, Status | None]:
                     domain = a_node.labels[constraint.topology_key]
                     count[domain] = count.get(domain, 0) + pods_on(world, a_node, constraint)
 
-    def judged(a_node: Node) -> Status | None:
+    def evaluated(a_node: Node) -> Status | None:
         for constraint, count in zip(hard, counts, strict=True):
             domain = a_node.labels.get(constraint.topology_key)
             if domain is None:
@@ -104,7 +104,7 @@ def rule_filter(world: World) -> dict[str, Status | None]:
                 return SKEWED
         return None
 
-    return {a_node.name: judged(a_node) for a_node in world.nodes}
+    return {a_node.name: evaluated(a_node) for a_node in world.nodes}
 
 
 def rule_scores(
@@ -238,7 +238,7 @@ def test_filter_follows_pods_that_come_and_go(world: World, rng: Random) -> None
 
 
 @given(worlds(constraints(soft=False)))
-def test_a_row_is_judged_alike_in_a_table_of_its_own(world: World) -> None:
+def test_a_row_is_evaluated_alike_in_a_table_of_its_own(world: World) -> None:
     nodes = table(*world.nodes, pods=world.pods)
     spreading, state = plugin(nodes), CycleState(nodes.exists.copy())
     info = PodInfo(world.waiting)

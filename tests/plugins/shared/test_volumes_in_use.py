@@ -18,7 +18,7 @@ from berth.objects.pod import (
 from berth_plugins.shared.volume_claims import claim_volumes
 from berth_plugins.shared.volumes_in_use import Disk, disk_of, volumes_in_use
 from tests.builders import claim_volume, node, pod
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 
 VOLUMES = [
     Volume("empty"),

@@ -24,7 +24,7 @@ from berth_plugins.volume_binding.plugin import POD_VOLUMES, VolumeBinding, Volu
 from berth_plugins.volume_binding.pod_volumes import bound_to, provisioned_for
 from tests.builders import HOSTNAME, node, pod
 from tests.harness import PluginCluster
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.volume_builders import (
     StorageObject,
     add,

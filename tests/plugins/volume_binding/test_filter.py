@@ -22,7 +22,7 @@ from berth_plugins.volume_binding.binder import (
 )
 from berth_plugins.volume_binding.plugin import VolumeBinding, VolumeBindingArgs
 from tests.builders import HOSTNAME, ZONE, node, pod, requirement, selector, term
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.volume_builders import (
     StorageObject,
     claim,
@@ -40,7 +40,7 @@ LOCAL = storage_class("local")
 DYNAMIC = storage_class("dyn", provisioner="csi.example.com")
 
 
-def judge(a_pod: Pod, *objects: StorageObject) -> Any:
+def evaluate(a_pod: Pod, *objects: StorageObject) -> Any:
     """Return what PreFilter says or, if it says nothing, what Filter says of each node."""
     nodes = table(*NODES)
     plugin = VolumeBinding(None, Handle(nodes, listers=listers(*objects)))
@@ -117,7 +117,7 @@ def judge(a_pod: Pod, *objects: StorageObject) -> Any:
     ],
 )
 def test_pre_filter(a_pod: Pod, objects: Sequence[StorageObject], want: Status) -> None:
-    assert judge(a_pod, *objects) == want
+    assert evaluate(a_pod, *objects) == want
 
 
 def reasons(*parts: Status) -> Status:
@@ -147,7 +147,7 @@ BOUND = claim("data", bound_to="pv")
             [BOUND, claim("new")],
             [LOCAL, volume(hosts=["n1"], claim=BOUND)],
             [BIND_CONFLICT, reasons(NODE_CONFLICT, BIND_CONFLICT)],
-            id="all claims are judged",
+            id="all claims are evaluated",
         ),
         pytest.param(
             [claim("one"), claim("two")],
@@ -190,7 +190,7 @@ BOUND = claim("data", bound_to="pv")
             [claim("new", storage_class="dyn", selected="n2"), claim("b", bound_to="pv")],
             [DYNAMIC, volume(hosts=["n2"])],
             [reasons(NODE_CONFLICT, BIND_CONFLICT), None],
-            id="bound claims are judged first",
+            id="bound claims are evaluated first",
         ),
         pytest.param(
             [claim("small"), claim("new", storage_class="dyn", size="9Gi")],
@@ -216,7 +216,7 @@ def test_filter(
     claims: Sequence[StorageObject], objects: Sequence[StorageObject], want: list[Status | None]
 ) -> None:
     a_pod = pod(claims=[c.metadata.name for c in claims])
-    assert judge(a_pod, *claims, *objects) == {"n1": want[0], "n2": want[1]}
+    assert evaluate(a_pod, *claims, *objects) == {"n1": want[0], "n2": want[1]}
 
 
 def test_a_class_that_is_gone_since_the_pod_was_looked_at() -> None:

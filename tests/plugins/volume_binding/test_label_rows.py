@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from berth.objects.selectors import Operator, Requirement
 from berth_plugins.volume_binding.label_rows import rows_meeting, rows_with_label
 from tests.builders import node
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 
 KEYS = ["rack", "size"]
 VALUES = ["1", "2", "3"]

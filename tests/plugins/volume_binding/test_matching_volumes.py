@@ -17,7 +17,7 @@ from berth_plugins.volume_binding.matching_volumes import VolumeMatching
 from berth_plugins.volume_binding.node_affinity import node_affinity_of
 from berth_plugins.volume_binding.pod_volumes import bound_to
 from tests.builders import HOSTNAME, ZONE, node, requirement, selector, term
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.volume_builders import claim, listers, reference, volume
 
 NODES = [node("n1", zone="a"), node("n2", zone="a"), node("n3", zone="b")]

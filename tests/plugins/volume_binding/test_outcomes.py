@@ -14,7 +14,7 @@ from berth.objects.meta import LabelSelectorRequirement
 from berth_plugins.volume_binding.plugin import VolumeBinding
 from tests.builders import node, pod, selector
 from tests.harness import PluginCluster
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.volume_builders import StorageObject, add, claim, listers, storage_class, volume
 
 LOCAL = storage_class("local")
@@ -102,7 +102,7 @@ async def stages_told(
             nothing,
             nothing,
             ["predicate"],
-            id="the claim cannot be judged",
+            id="the claim cannot be evaluated",
         ),
         pytest.param([LOCAL, claim("c")], nothing, nothing, [], id="no volume is there"),
         pytest.param(
@@ -110,7 +110,7 @@ async def stages_told(
             claim_changes,
             nothing,
             ["assume"],
-            id="the claim changes while nodes are judged",
+            id="the claim changes while nodes are evaluated",
         ),
         pytest.param(
             [LOCAL, claim("c"), volume()],

@@ -8,7 +8,7 @@ from berth.objects.meta import LabelSelectorRequirement
 from berth.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from berth_plugins.volume_binding.volume_provisions import VolumeProvisions
 from tests.builders import HOSTNAME, ZONE, expression, node, selector
-from tests.plugins.judging import table
+from tests.plugins.evaluating import table
 from tests.volume_builders import (
     StorageObject,
     claim,
@@ -25,7 +25,7 @@ WANTED = claim(storage_class="dyn", size="5Gi")
 N1 = selector({HOSTNAME: "n1"})
 
 
-def judged(wanted: PersistentVolumeClaim, *objects: StorageObject) -> dict[str, str] | str:
+def evaluated(wanted: PersistentVolumeClaim, *objects: StorageObject) -> dict[str, str] | str:
     """Return what is against a new volume, per node where there is anything, or the error."""
     nodes = table(*NODES)
     found = VolumeProvisions(listers(*objects)).check(wanted, nodes)
@@ -65,7 +65,7 @@ def judged(wanted: PersistentVolumeClaim, *objects: StorageObject) -> dict[str, 
 def test_by_class(
     wanted: PersistentVolumeClaim, classes: list[StorageClass], want: dict[str, str] | str
 ) -> None:
-    assert judged(wanted, *classes) == want
+    assert evaluated(wanted, *classes) == want
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_by_allowed_topologies(
     topologies: list[dict[str, list[str]]], want: dict[str, str]
 ) -> None:
     allowed = storage_class("dyn", provisioner="csi.example.com", topologies=topologies)
-    assert judged(WANTED, allowed) == want
+    assert evaluated(WANTED, allowed) == want
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_by_allowed_topologies(
     ],
 )
 def test_by_capacity(reports: list[CSIStorageCapacity], want: list[str]) -> None:
-    assert judged(WANTED, DYNAMIC, csi_driver(), *reports) == dict.fromkeys(want, "too small")
+    assert evaluated(WANTED, DYNAMIC, csi_driver(), *reports) == dict.fromkeys(want, "too small")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_by_capacity(reports: list[CSIStorageCapacity], want: list[str]) -> None
 def test_capacity_does_not_matter(
     wanted: PersistentVolumeClaim, drivers: Sequence[StorageObject]
 ) -> None:
-    assert judged(wanted, DYNAMIC, *drivers) == {}
+    assert evaluated(wanted, DYNAMIC, *drivers) == {}
 
 
 def test_reports_come_and_go() -> None:

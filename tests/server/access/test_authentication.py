@@ -191,34 +191,34 @@ async def test_a_stranger_with_the_name_of_an_authority() -> None:
 )
 async def test_proxies_have_names(name: str, want: User | None) -> None:
     shown = certificate(name, by="proxies")
-    judge = authenticator(believed=settings("front", "back"))
+    asked = authenticator(believed=settings("front", "back"))
     if want is None:
         with pytest.raises(UnauthenticatedError):
-            await judge.authenticate(PROXIED, certificate=shown)
+            await asked.authenticate(PROXIED, certificate=shown)
     else:
-        assert await judge.authenticate(PROXIED, certificate=shown) == want
+        assert await asked.authenticate(PROXIED, certificate=shown) == want
 
 
 async def test_certificates_mean_nothing_without_authorities() -> None:
-    judge = authenticator(believed=ClientAuthorities())
-    assert await judge.authenticate(PROXIED, certificate=certificate("ann")) == ANONYMOUS
+    asked = authenticator(believed=ClientAuthorities())
+    assert await asked.authenticate(PROXIED, certificate=certificate("ann")) == ANONYMOUS
 
 
 @pytest.mark.parametrize("days", [-1.1, 1.1])
 async def test_a_connection_outlives_its_certificate(days: float) -> None:
-    judge = authenticator(clock=FakeClock(NOW + days * 86_400))
+    asked = authenticator(clock=FakeClock(NOW + days * 86_400))
     with pytest.raises(UnauthenticatedError, match="expired"):
-        await judge.authenticate((), certificate=certificate("ann"))
+        await asked.authenticate((), certificate=certificate("ann"))
 
 
 @pytest.mark.parametrize("token", ["good", "bad"])
 async def test_tokens_are_remembered_for_a_while(token: str) -> None:
     api, clock = FakeApi(reviewer), FakeClock(NOW)
-    judge = authenticator(api, clock=clock)
+    asked = authenticator(api, clock=clock)
 
     async def ask() -> None:
         try:
-            assert await judge.authenticate(bearer(token), certificate=None) == JOE
+            assert await asked.authenticate(bearer(token), certificate=None) == JOE
         except UnauthenticatedError:
             assert token == "bad"
 
@@ -229,7 +229,7 @@ async def test_tokens_are_remembered_for_a_while(token: str) -> None:
     clock.advance(0.1)
     await ask()
     assert len(api.requests) == 2
-    assert "good" not in repr(vars(judge._tokens))
+    assert "good" not in repr(vars(asked._tokens))
 
 
 async def test_a_token_that_could_not_be_reviewed_is_asked_about_again() -> None:
@@ -238,8 +238,8 @@ async def test_a_token_that_could_not_be_reviewed_is_asked_about_again() -> None
         b"<html>",
         reviewer(Request("POST", TOKEN_REVIEWS, {"spec": {"token": "good"}})),
     ]
-    judge = authenticator(FakeApi(lambda _request: answers.pop(0)))
+    asked = authenticator(FakeApi(lambda _request: answers.pop(0)))
     for _ in range(2):
         with pytest.raises(NotReviewedError, match="could not be reviewed"):
-            await judge.authenticate(bearer("good"), certificate=None)
-    assert await judge.authenticate(bearer("good"), certificate=None) == JOE
+            await asked.authenticate(bearer("good"), certificate=None)
+    assert await asked.authenticate(bearer("good"), certificate=None) == JOE

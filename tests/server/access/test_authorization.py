@@ -83,25 +83,25 @@ def test_a_star_elsewhere(path: str) -> None:
 )
 async def test_answers_are_remembered_for_a_while(path: str, seconds: float) -> None:
     api, clock = FakeApi(reviewer), FakeClock()
-    judge = authorizer(api, clock)
+    tested = authorizer(api, clock)
     for advance, asked in ((0.0, 1), (seconds - 0.1, 1), (0.1, 2)):
         clock.advance(advance)
-        assert await judge.allows(JANE, path=path, verb="get") == (path == "/metrics")
+        assert await tested.allows(JANE, path=path, verb="get") == (path == "/metrics")
         assert len(api.requests) == asked
 
 
 async def test_users_of_one_name_are_told_apart() -> None:
-    judge = authorizer(FakeApi(reviewer))
-    assert await judge.allows(JANE, path="/metrics", verb="get")
+    asked = authorizer(FakeApi(reviewer))
+    assert await asked.allows(JANE, path="/metrics", verb="get")
     for other in (User(username="jane", uid="2"), User(username="joe", groups=("dev",))):
-        assert await judge.allows(other, path="/metrics", verb="get") == (other.username == "jane")
+        assert await asked.allows(other, path="/metrics", verb="get") == (other.username == "jane")
 
 
 async def test_very_long_questions_are_not_kept() -> None:
     api = FakeApi(reviewer)
-    judge = authorizer(api)
+    asked = authorizer(api)
     for _ in range(2):
-        assert not await judge.allows(JANE, path="/" + "a" * 10_000, verb="get")
+        assert not await asked.allows(JANE, path="/" + "a" * 10_000, verb="get")
     assert len(api.requests) == 2
 
 

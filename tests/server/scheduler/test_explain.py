@@ -60,10 +60,10 @@ async def test_an_explanation_comes_through_whole(
 
 
 async def test_json_is_in_camel_case(client: httpx.AsyncClient) -> None:
-    judged = (await client.get("/explain/pods/default/big?nodes=1")).json()["judgement"]
+    evaluated = (await client.get("/explain/pods/default/big?nodes=1")).json()["evaluation"]
 
-    assert judged["numNodes"] == 2
-    assert judged["nearestMiss"] == {
+    assert evaluated["numNodes"] == 2
+    assert evaluated["nearestMiss"] == {
         "node": "n1",
         "isComplete": True,
         "words": "n1: request 12000m cpu less, or have a larger node",
@@ -105,7 +105,7 @@ async def test_many_nodes_keep_nobody_waiting(harness: Harness, client: httpx.As
         answer = await client.get("/explain/pods/default/big?nodes=all")
     took = time.thread_time() - before
 
-    assert len(answer.json()["judgement"]["nodes"]) == 1_602
+    assert len(answer.json()["evaluation"]["nodes"]) == 1_602
     assert turns.longest < took / 2
 
 
@@ -121,7 +121,7 @@ async def test_an_answer_is_true_of_its_beginning(
         harness.put(node(f"more-{number % 100}", cpu=32, taints=[taint(f"t{number}")]))
         harness.put(pod(f"p{number}", cpu=1, node="n1"))
     told = Explanation.model_validate_json((await asked).content)
-    assert told.judgement == want.judgement
+    assert told.evaluation == want.evaluation
 
 
 def replica(name: str, *, template: str = "5d9c", cpu: int = 16, ns: str = "default") -> Pod:
@@ -155,7 +155,7 @@ async def test_one_pod_stands_for_those_alike(harness: Harness, client: httpx.As
         " 2 Insufficient cpu; nearest is n1: request 13000m cpu less, or have a larger node"
     )
     assert told.pods[1].summary.startswith("default/web-new is pending: 0/2 nodes are available")
-    assert [len(each.judgement.nodes) for each in told.pods if each.judgement] == [1, 1]
+    assert [len(each.evaluation.nodes) for each in told.pods if each.evaluation] == [1, 1]
 
 
 async def test_pods_that_are_not_alike_are_told_of_up_to_a_limit(

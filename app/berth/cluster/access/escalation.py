@@ -18,13 +18,13 @@ from berth.cluster.strategies.rbac import GROUP
 
 
 class Escalation:
-    """Judges writes. Bodies that cannot be read pass: validation refuses them afterwards."""
+    """Evaluates writes. Bodies that cannot be read pass: validation refuses them afterwards."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
     def concerns(self, resource: ResourceType, user: User) -> bool:
-        """Tell whether a write needs to be judged at all."""
+        """Tell whether a write needs to be evaluated at all."""
         return resource.group == GROUP and not user.is_master
 
     def check(self, resource: ResourceType, namespace: str, obj: Object, user: User) -> None:

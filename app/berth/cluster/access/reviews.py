@@ -193,7 +193,7 @@ def _check_lifetime(seconds: int) -> list[FieldError]:
 
 
 def _check_audiences(audiences: Sequence[str]) -> list[FieldError]:
-    """Judge how much a token would have us remember."""
+    """Evaluate how much a token would have us remember."""
     if sum(len(each) for each in audiences) <= MOST_AUDIENCES_TEXT:
         return []
     return [field_errors.too_long("spec.audiences", MOST_AUDIENCES_TEXT)]

@@ -140,7 +140,7 @@ class PodLifecycles:
                 tracked.state = State.REJECTED if tracked.rejection else State.STARTING
 
     def _meet(self, pod: KubeletPod, node: HollowNode) -> Tracked:
-        """Return a pod that was not known, judged."""
+        """Return a pod that was not known, evaluated."""
         if pod.is_terminated:
             return Tracked(pod, node, State.ENDED)
         requests = pod_requests(pod, use_status=False, pod_level=True)

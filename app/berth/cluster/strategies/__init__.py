@@ -7,5 +7,5 @@ is :mod:`berth.cluster.admission`). Neighbours: ``berth.cluster.kinds.builtin`` 
 
 Bodies fit the schema of their kind when they come here: that is checked once, when they are read
 (:mod:`berth.cluster.bodies`). Each kind declares its shape, a struct of the fields that its rules
-read; ``validate`` judges a body through it.
+read; ``validate`` evaluates a body through it.
 """

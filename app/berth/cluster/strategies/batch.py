@@ -53,7 +53,7 @@ def check_job(obj: Object) -> list[FieldError]:
 
 
 def check_job_spec(spec: Object, path: str) -> list[FieldError]:
-    """Judge the numbers, and that the pods may end."""
+    """Evaluate the numbers, and that the pods may end."""
     errors = []
     for field in ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds"):
         value = spec.get(field)

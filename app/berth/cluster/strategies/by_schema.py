@@ -10,7 +10,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas.types import Field, ListOf, MapOf, Schema, Type, object_of
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject
-from berth.cluster.strategies.shape import judged
+from berth.cluster.strategies.shape import validated
 from berth.field_errors import FieldError
 
 Default = Callable[[Object], None]
@@ -44,7 +44,7 @@ def of_schema(
 ) -> Strategy:
     """Return the strategy of a kind.
 
-    *default* fills in what the schema does not say, *check* judges the object after that, and
+    *default* fills in what the schema does not say, *check* evaluates the object after that, and
     *check_update* what becomes of it. With *generation* the server counts the changes of what is
     wanted; with *status* a new object has one, empty.
     """
@@ -65,10 +65,10 @@ def of_schema(
         before = old.metadata if old else None
         return metadata.validate(new.metadata, before, namespaced=namespaced, name=name)
 
-    judge_metadata = judged(AnyObject, validate_metadata)
+    _validate_metadata = validated(AnyObject, validate_metadata)
 
     def validate(new: Object, old: Object | None) -> list[FieldError]:
-        errors = [*judge_metadata(new, old), *unsupported(schema, new), *check(new)]
+        errors = [*_validate_metadata(new, old), *unsupported(schema, new), *check(new)]
         return errors if old is None else [*errors, *check_update(new, old)]
 
     return Strategy(

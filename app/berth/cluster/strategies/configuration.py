@@ -9,7 +9,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, plain
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged
+from berth.cluster.strategies.shape import Shape, validated
 from berth.field_errors import FieldError
 
 SIZE_LIMIT = 1024 * 1024
@@ -49,7 +49,7 @@ def _default_secret(obj: Object) -> None:
         obj["data"] = {**obj.get("data", {}), **encoded}
 
 
-def _judge_config_map(new: ConfigMap, old: ConfigMap | None) -> list[FieldError]:
+def _validate_config_map(new: ConfigMap, old: ConfigMap | None) -> list[FieldError]:
     errors = metadata.validate(new.metadata, old.metadata if old else None)
     data, binary = new.data or {}, new.binary_data or {}
     for path, part in (("data", data), ("binaryData", binary)):
@@ -60,7 +60,7 @@ def _judge_config_map(new: ConfigMap, old: ConfigMap | None) -> list[FieldError]
         for key in data
         if key in binary
     ]
-    errors += _judge_bytes(binary, "binaryData")
+    errors += _validate_bytes(binary, "binaryData")
     if sum(len(text.encode()) for text in data.values()) + _size(binary) > SIZE_LIMIT:
         errors.append(field_errors.too_long("", SIZE_LIMIT))
     if old is not None and old.immutable:
@@ -74,12 +74,12 @@ def _judge_config_map(new: ConfigMap, old: ConfigMap | None) -> list[FieldError]
     return errors
 
 
-def _judge_secret(new: Secret, old: Secret | None) -> list[FieldError]:
+def _validate_secret(new: Secret, old: Secret | None) -> list[FieldError]:
     errors = metadata.validate(new.metadata, old.metadata if old else None)
     data = new.data or {}
     for key in data:
         errors += [field_errors.invalid(f"data[{key}]", key, text) for text in _key(key)]
-    errors += _judge_bytes(data, "data")
+    errors += _validate_bytes(data, "data")
     if _size(data) > SIZE_LIMIT:
         errors.append(field_errors.too_long("data", SIZE_LIMIT))
     if old is None:
@@ -114,7 +114,7 @@ def _key(key: str) -> list[str]:
     return []
 
 
-def _judge_bytes(data: dict[str, str], path: str) -> list[FieldError]:
+def _validate_bytes(data: dict[str, str], path: str) -> list[FieldError]:
     errors = []
     for key, text in data.items():
         try:
@@ -129,6 +129,8 @@ def _size(data: dict[str, str]) -> int:
     return sum(len(text) * 3 // 4 - text[-2:].count("=") for text in data.values())
 
 
-CONFIG_MAP = Strategy(default=_default_config_map, validate=judged(ConfigMap, _judge_config_map))
-SECRET = Strategy(default=_default_secret, validate=judged(Secret, _judge_secret))
+CONFIG_MAP = Strategy(
+    default=_default_config_map, validate=validated(ConfigMap, _validate_config_map)
+)
+SECRET = Strategy(default=_default_secret, validate=validated(Secret, _validate_secret))
 SERVICE_ACCOUNT = plain.without_spec(namespaced=True)

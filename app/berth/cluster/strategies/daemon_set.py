@@ -4,7 +4,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, section
+from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 from berth.objects import pod_defaults
@@ -50,6 +50,6 @@ STATUS_COUNTS = (
 DAEMON_SET = Strategy(
     default=default,
     prepare=prepare,
-    validate=judged(DaemonSet, validate),
+    validate=validated(DaemonSet, validate),
     initial_status=lambda _obj: dict.fromkeys(STATUS_COUNTS, 0),
 )

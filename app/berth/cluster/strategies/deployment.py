@@ -6,7 +6,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Int32, Shape, judged, section
+from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 
@@ -140,7 +140,7 @@ def _leading_number(amount: int | str | None) -> int:
 DEPLOYMENT = Strategy(
     default=default,
     prepare=prepare,
-    validate=judged(Deployment, validate),
-    validate_status=judged(workload.Status, workload.validate_status),
+    validate=validated(Deployment, validate),
+    validate_status=validated(workload.Status, workload.validate_status),
     initial_status=lambda _obj: {},
 )

@@ -5,7 +5,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Int32, Shape, judged
+from berth.cluster.strategies.shape import Int32, Shape, validated
 from berth.field_errors import FieldError
 
 NOTE_LIMIT = 1024
@@ -82,4 +82,4 @@ def _validate_new_style(event: Event) -> list[FieldError]:
     return errors
 
 
-EVENT = Strategy(default=default, validate=judged(Event, validate))
+EVENT = Strategy(default=default, validate=validated(Event, validate))

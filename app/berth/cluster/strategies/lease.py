@@ -7,7 +7,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Int32, Shape, judged
+from berth.cluster.strategies.shape import Int32, Shape, validated
 from berth.field_errors import FieldError
 
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -48,4 +48,4 @@ def validate(new: Lease, old: Lease | None) -> list[FieldError]:
     return errors
 
 
-LEASE = Strategy(default=default, validate=judged(Lease, validate))
+LEASE = Strategy(default=default, validate=validated(Lease, validate))

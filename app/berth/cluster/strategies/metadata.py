@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
-from berth.cluster.strategies.shape import Int64, Shape, judged
+from berth.cluster.strategies.shape import Int64, Shape, validated
 from berth.field_errors import FieldError
 
 ANNOTATIONS_LIMIT = 256 * 1024
@@ -50,7 +50,7 @@ def validate(
     namespaced: bool = True,
     name: syntax.Rule = syntax.dns1123_subdomain,
 ) -> list[FieldError]:
-    """Judge ``metadata`` on a create (*old* is None) or an update; *name* judges the name."""
+    """Evaluate ``metadata`` on a create (*old* is None) or an update; *name* evaluates the name."""
     new = new or NO_METADATA
     errors = _validate_name(new, name)
     if namespaced and not new.namespace:
@@ -74,17 +74,17 @@ def validate(
 
 
 def validate_status_write(new: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
-    """Judge the metadata of a write to the status; the name stays, so it needs no rule."""
+    """Evaluate the metadata of a write to the status; the name stays, so it needs no rule."""
 
     def check(after: AnyObject, before: AnyObject | None) -> list[FieldError]:
         was = before.metadata if before else None
         return validate(after.metadata, was, namespaced=namespaced, name=lambda _name: [])
 
-    return judged(AnyObject, check)(new, old)
+    return validated(AnyObject, check)(new, old)
 
 
 def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    """Judge the labels of an object, a template, or a selector's ``matchLabels``."""
+    """Evaluate the labels of an object, a template, or a selector's ``matchLabels``."""
     errors = []
     for key, value in (labels or {}).items():
         errors += [field_errors.invalid(path, key, text) for text in syntax.qualified_name(key)]
@@ -93,7 +93,7 @@ def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldEr
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    """Judge annotations: qualified keys (case does not matter), not too much text in total."""
+    """Evaluate annotations: qualified keys (case does not matter), not too much text in total."""
     errors = []
     total = 0
     for key, value in (annotations or {}).items():

@@ -4,7 +4,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, section
+from berth.cluster.strategies.shape import Shape, section, validated
 from berth.field_errors import FieldError
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -54,7 +54,7 @@ def validate(new: Namespace, old: Namespace | None) -> list[FieldError]:
 NAMESPACE = Strategy(
     default=default,
     prepare=prepare,
-    validate=judged(Namespace, validate),
+    validate=validated(Namespace, validate),
     initial_status=lambda _obj: {"phase": "Active"},
     deleting=deleting,
 )

@@ -8,7 +8,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, quantities
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod import Condition, validate_conditions
-from berth.cluster.strategies.shape import Int64, Shape, judged, section
+from berth.cluster.strategies.shape import Int64, Shape, section, validated
 from berth.cluster.strategies.taints import Taint, validate_taints
 from berth.field_errors import FieldError
 from berth.objects.quantity import Quantities
@@ -77,7 +77,7 @@ def _validate_status(status: NodeStatus | None) -> list[FieldError]:
 
 NODE = Strategy(
     default=default,
-    validate=judged(Node, validate),
-    validate_status=judged(NodeWithStatus, validate_status),
+    validate=validated(Node, validate),
+    validate_status=validated(NodeWithStatus, validate_status),
     keeps_status_on_create=True,
 )

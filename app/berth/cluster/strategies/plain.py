@@ -8,7 +8,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject, ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, section
+from berth.cluster.strategies.shape import Shape, section, validated
 from berth.field_errors import FieldError
 
 Default = Callable[[Object], None]
@@ -43,7 +43,7 @@ def of_spec(
     generation: bool = False,
     name: syntax.Rule = syntax.dns1123_subdomain,
 ) -> Strategy:
-    """Return the strategy of a kind with a spec, which *default* fills in and *check* judges.
+    """Return the strategy of a kind with a spec, which *default* fills in and *check* evaluates.
 
     *status* is that of a new object. With *generation* the server counts the changes of the spec.
     """
@@ -69,7 +69,7 @@ def of_spec(
     return Strategy(
         default=default_all,
         prepare=prepare,
-        validate=judged(WithSpec, validate),
+        validate=validated(WithSpec, validate),
         initial_status=lambda _obj: None if status is None else {**status},
     )
 
@@ -86,7 +86,7 @@ def without_spec(
         drop_nulls_under(obj, *list(obj))
         fill(obj)
 
-    judge_metadata = judged(
+    _validate_metadata = validated(
         AnyObject,
         lambda new, old: metadata.validate(
             new.metadata, old.metadata if old else None, namespaced=namespaced
@@ -95,7 +95,7 @@ def without_spec(
 
     def validate(new: Object, old: Object | None) -> list[FieldError]:
         missing = [field_errors.required(field) for field in required if not new.get(field)]
-        return judge_metadata(new, old) + missing
+        return _validate_metadata(new, old) + missing
 
     return Strategy(default=default_all, validate=validate)
 

@@ -7,7 +7,7 @@ from berth.cluster.strategies import metadata, pod_spec
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.pod_update import validate_spec_update
-from berth.cluster.strategies.shape import Int64, Shape, judged, section
+from berth.cluster.strategies.shape import Int64, Shape, section, validated
 from berth.field_errors import FieldError
 from berth.objects import pod_defaults
 
@@ -99,7 +99,7 @@ def _validate_pod(new: Pod, old: Pod | None) -> list[FieldError]:
     return errors + pod_spec.validate(new.spec or NO_SPEC, "spec")
 
 
-_validate = judged(Pod, _validate_pod)
+_validate = validated(Pod, _validate_pod)
 
 
 def validate(new: Object, old: Object | None) -> list[FieldError]:
@@ -118,7 +118,7 @@ def _validate_pod_status(new: PodWithStatus, _old: PodWithStatus | None) -> list
 
 
 def validate_conditions(conditions: list[Condition]) -> list[FieldError]:
-    """Judge the conditions of a pod or node: each says which it is, and no two the same."""
+    """Evaluate the conditions of a pod or node: each says which it is, and no two the same."""
     errors = []
     seen = set()
     for index, condition in enumerate(conditions):
@@ -135,7 +135,7 @@ POD = Strategy(
     default=default,
     prepare=prepare,
     validate=validate,
-    validate_status=judged(PodWithStatus, _validate_pod_status),
+    validate_status=validated(PodWithStatus, _validate_pod_status),
     initial_status=initial_status,
     graceful_seconds=graceful_seconds,
     kept_by_status=("ownerReferences",),

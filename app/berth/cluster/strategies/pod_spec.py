@@ -97,7 +97,7 @@ NO_SPEC = PodSpec()
 def validate(
     spec: PodSpec, path: str, *, claimed_volumes: Collection[str] = ()
 ) -> list[FieldError]:
-    """Judge a pod spec after defaulting; *path* is ``spec`` or ``spec.template.spec``.
+    """Evaluate a pod spec after defaulting; *path* is ``spec`` or ``spec.template.spec``.
 
     *claimed_volumes* are those that a template leaves to be added to each pod.
     """
@@ -136,7 +136,7 @@ def _unknown(path: str, value: str | None, supported: Sequence[str]) -> FieldErr
 def _validate_named(
     entries: Sequence[NamedEntry | Container], path: str, rule: syntax.Rule
 ) -> list[FieldError]:
-    """Judge the names of *entries*: given, well spelled, different."""
+    """Evaluate the names of *entries*: given, well spelled, different."""
     errors = []
     seen = set()
     for index, entry in enumerate(entries):

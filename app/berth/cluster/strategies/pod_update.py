@@ -16,7 +16,7 @@ ONLY_ADDITIONS = "only additions are allowed (no mutations or deletions)"
 
 
 def validate_spec_update(new: Object, old: Object) -> list[FieldError]:
-    """Judge a change of spec; both fit their shape and *new* is valid by itself."""
+    """Evaluate a change of spec; both fit their shape and *new* is valid by itself."""
     errors = _containers(new, old) + _deadline(new, old) + _tolerations(new, old)
     errors += _gates(new, old)
     # While gated, a pod may still narrow down where it wants to be.
@@ -30,7 +30,7 @@ def validate_spec_update(new: Object, old: Object) -> list[FieldError]:
 
 def _frozen(spec: Object, *, gated: bool) -> Object:
     """What of *spec* must stay as it is."""
-    frozen = {k: v for k, v in spec.items() if k not in _JUDGED_APART}
+    frozen = {k: v for k, v in spec.items() if k not in _VALIDATED_APART}
     for field in ("containers", "initContainers"):
         frozen[field] = [
             {k: v for k, v in container.items() if k != "image"}
@@ -43,7 +43,7 @@ def _frozen(spec: Object, *, gated: bool) -> Object:
     return frozen
 
 
-_JUDGED_APART = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
+_VALIDATED_APART = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
 
 
 def _containers(new: Object, old: Object) -> list[FieldError]:

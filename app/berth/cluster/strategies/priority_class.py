@@ -6,7 +6,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import PREEMPTION_POLICIES
-from berth.cluster.strategies.shape import Int32, Shape, judged
+from berth.cluster.strategies.shape import Int32, Shape, validated
 from berth.field_errors import FieldError
 from berth.objects.pod_defaults import SYSTEM_PRIORITIES
 
@@ -85,5 +85,5 @@ def _validate_value(new: PriorityClass) -> list[FieldError]:
 
 
 PRIORITY_CLASS = Strategy(
-    default=default, prepare=prepare, validate=judged(PriorityClass, validate)
+    default=default, prepare=prepare, validate=validated(PriorityClass, validate)
 )

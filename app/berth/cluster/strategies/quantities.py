@@ -28,7 +28,7 @@ def is_extended(name: str) -> bool:
 
 
 def validate_quantity(quantity: Quantity, path: str) -> list[FieldError]:
-    """Judge one amount: readable and not negative."""
+    """Evaluate one amount: readable and not negative."""
     try:
         nanos = parse(quantity)
     except ValueError:
@@ -39,7 +39,7 @@ def validate_quantity(quantity: Quantity, path: str) -> list[FieldError]:
 
 
 def validate_capacity(amounts: Quantities | None, path: str) -> list[FieldError]:
-    """Judge a node's capacity or allocatable."""
+    """Evaluate a node's capacity or allocatable."""
     errors = []
     for name, quantity in (amounts or {}).items():
         here = f"{path}.{name}"
@@ -49,7 +49,7 @@ def validate_capacity(amounts: Quantities | None, path: str) -> list[FieldError]
 
 
 def validate_requirements(resources: ResourceRequirements | None, path: str) -> list[FieldError]:
-    """Judge a container's or a pod's ``resources``: each list, then requests against limits."""
+    """Evaluate a container's or a pod's ``resources``: each list, then requests against limits."""
     if resources is None:
         return []
     limits, requests = resources.limits or {}, resources.requests or {}

@@ -10,7 +10,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, selectors, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import Shape, judged, section
+from berth.cluster.strategies.shape import Shape, section, validated
 from berth.field_errors import FieldError
 
 GROUP = "rbac.authorization.k8s.io"
@@ -71,10 +71,10 @@ def _default_binding(obj: Object) -> None:
             subject["apiGroup"] = GROUP
 
 
-def _judge_role(new: Role, old: Role | None, *, namespaced: bool) -> list[FieldError]:
-    errors = _judge_metadata(new, old, namespaced=namespaced)
+def _validate_role(new: Role, old: Role | None, *, namespaced: bool) -> list[FieldError]:
+    errors = _validate_metadata(new, old, namespaced=namespaced)
     for index, rule in enumerate(new.rules or []):
-        errors += _judge_rule(rule, f"rules[{index}]", namespaced=namespaced)
+        errors += _validate_rule(rule, f"rules[{index}]", namespaced=namespaced)
     if new.aggregation_rule is None or namespaced:
         return errors
     path = "aggregationRule.clusterRoleSelectors"
@@ -87,7 +87,7 @@ def _judge_role(new: Role, old: Role | None, *, namespaced: bool) -> list[FieldE
     return errors
 
 
-def _judge_rule(rule: PolicyRule, path: str, *, namespaced: bool) -> list[FieldError]:
+def _validate_rule(rule: PolicyRule, path: str, *, namespaced: bool) -> list[FieldError]:
     errors = []
     if not rule.verbs:
         why = "verbs must contain at least one value"
@@ -111,8 +111,8 @@ def _judge_rule(rule: PolicyRule, path: str, *, namespaced: bool) -> list[FieldE
     return errors
 
 
-def _judge_binding(new: Binding, old: Binding | None, *, namespaced: bool) -> list[FieldError]:
-    errors = _judge_metadata(new, old, namespaced=namespaced)
+def _validate_binding(new: Binding, old: Binding | None, *, namespaced: bool) -> list[FieldError]:
+    errors = _validate_metadata(new, old, namespaced=namespaced)
     reference = new.role_ref or RoleRef()
     if reference.api_group != GROUP:
         group = reference.api_group or ""
@@ -128,13 +128,13 @@ def _judge_binding(new: Binding, old: Binding | None, *, namespaced: bool) -> li
             for text in syntax.path_segment(reference.name)
         ]
     for index, subject in enumerate(new.subjects or []):
-        errors += _judge_subject(subject, f"subjects[{index}]", namespaced=namespaced)
+        errors += _validate_subject(subject, f"subjects[{index}]", namespaced=namespaced)
     if old is not None and new.role_ref != old.role_ref:
         errors.append(field_errors.invalid("roleRef", reference, "cannot change roleRef"))
     return errors
 
 
-def _judge_subject(subject: Subject, path: str, *, namespaced: bool) -> list[FieldError]:
+def _validate_subject(subject: Subject, path: str, *, namespaced: bool) -> list[FieldError]:
     errors = [] if subject.name else [field_errors.required(f"{path}.name")]
     group = subject.api_group or ""
     match subject.kind:
@@ -157,7 +157,7 @@ def _judge_subject(subject: Subject, path: str, *, namespaced: bool) -> list[Fie
     return errors
 
 
-def _judge_metadata(
+def _validate_metadata(
     new: Role | Binding, old: Role | Binding | None, *, namespaced: bool
 ) -> list[FieldError]:
     return metadata.validate(
@@ -168,13 +168,17 @@ def _judge_metadata(
     )
 
 
-ROLE = Strategy(default=_default_role, validate=judged(Role, partial(_judge_role, namespaced=True)))
+ROLE = Strategy(
+    default=_default_role, validate=validated(Role, partial(_validate_role, namespaced=True))
+)
 CLUSTER_ROLE = Strategy(
-    default=_default_role, validate=judged(Role, partial(_judge_role, namespaced=False))
+    default=_default_role, validate=validated(Role, partial(_validate_role, namespaced=False))
 )
 ROLE_BINDING = Strategy(
-    default=_default_binding, validate=judged(Binding, partial(_judge_binding, namespaced=True))
+    default=_default_binding,
+    validate=validated(Binding, partial(_validate_binding, namespaced=True)),
 )
 CLUSTER_ROLE_BINDING = Strategy(
-    default=_default_binding, validate=judged(Binding, partial(_judge_binding, namespaced=False))
+    default=_default_binding,
+    validate=validated(Binding, partial(_validate_binding, namespaced=False)),
 )

@@ -4,7 +4,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged
+from berth.cluster.strategies.shape import Shape, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 
@@ -34,7 +34,7 @@ def validate(new: ReplicaSet, old: ReplicaSet | None) -> list[FieldError]:
 REPLICA_SET = Strategy(
     default=default,
     prepare=prepare,
-    validate=judged(ReplicaSet, validate),
-    validate_status=judged(workload.Status, workload.validate_status),
+    validate=validated(ReplicaSet, validate),
+    validate_status=validated(workload.Status, workload.validate_status),
     initial_status=lambda _obj: {"replicas": 0},
 )

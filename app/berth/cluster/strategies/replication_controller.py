@@ -5,7 +5,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
-from berth.cluster.strategies.shape import Int32, Shape, judged, section
+from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.cluster.strategies.workload import PodTemplate, WorkloadSpec
 from berth.field_errors import FieldError
 
@@ -55,7 +55,7 @@ def validate(new: ReplicationController, old: ReplicationController | None) -> l
 REPLICATION_CONTROLLER = Strategy(
     default=default,
     prepare=prepare,
-    validate=judged(ReplicationController, validate),
-    validate_status=judged(workload.Status, workload.validate_status),
+    validate=validated(ReplicationController, validate),
+    validate_status=validated(workload.Status, workload.validate_status),
     initial_status=lambda _obj: {"replicas": 0},
 )

@@ -28,7 +28,7 @@ class LabelSelector(Shape, frozen=True):
 
 
 def validate(selector: LabelSelector | None, path: str) -> list[FieldError]:
-    """Judge a selector; a missing one is fine here."""
+    """Evaluate a selector; a missing one is fine here."""
     if selector is None:
         return []
     errors = metadata.validate_labels(selector.match_labels, f"{path}.matchLabels")
@@ -71,7 +71,7 @@ def _validate_requirement(requirement: Requirement, path: str) -> list[FieldErro
 
 
 def validate_values(requirement: Requirement, path: str) -> list[FieldError]:
-    """Judge whether there are as many values as the operator wants."""
+    """Evaluate whether there are as many values as the operator wants."""
     values = requirement.values or []
     match requirement.operator:
         case "In" | "NotIn" if not values:

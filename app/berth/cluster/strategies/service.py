@@ -10,7 +10,7 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.pod_spec import PROTOCOLS
-from berth.cluster.strategies.shape import Int32, Shape, judged, section
+from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.field_errors import FieldError
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -159,6 +159,6 @@ def _validate_ports(ports: list[ServicePort]) -> list[FieldError]:
 SERVICE = Strategy(
     default=default,
     prepare=prepare,
-    validate=judged(Service, validate),
+    validate=validated(Service, validate),
     initial_status=lambda _obj: {"loadBalancer": {}},
 )

@@ -28,10 +28,12 @@ S = TypeVar("S", bound=Shape)
 Check = Callable[[S, S | None], list[FieldError]]
 
 
-def judged(shape: type[S], check: Check[S]) -> Callable[[Object, Object | None], list[FieldError]]:
+def validated(
+    shape: type[S], check: Check[S]
+) -> Callable[[Object, Object | None], list[FieldError]]:
     """Return a ``validate`` hook: *check* on the bodies as structs, or the misfit as its one error.
 
-    An old body that does not fit (it was stored by an earlier version) is judged as absent.
+    An old body that does not fit (it was stored by an earlier version) is evaluated as absent.
     """
 
     def validate(new: Object, old: Object | None) -> list[FieldError]:

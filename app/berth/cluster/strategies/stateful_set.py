@@ -4,7 +4,7 @@ from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.shape import Shape, judged, section
+from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 
@@ -52,7 +52,7 @@ def validate(new: StatefulSet, old: StatefulSet | None) -> list[FieldError]:
 STATEFUL_SET = Strategy(
     default=default,
     prepare=prepare,
-    validate=judged(StatefulSet, validate),
-    validate_status=judged(workload.Status, workload.validate_status),
+    validate=validated(StatefulSet, validate),
+    validate_status=validated(workload.Status, workload.validate_status),
     initial_status=lambda _obj: {"replicas": 0},
 )

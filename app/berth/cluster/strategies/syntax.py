@@ -70,7 +70,7 @@ _name_part = _rule(
 
 
 def qualified_name(value: str) -> list[str]:
-    """Judge a label or annotation key, a taint key, an extended resource: ``[prefix/]name``."""
+    """Evaluate a label or annotation key, a taint key, an extended resource: ``[prefix/]name``."""
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         return [
@@ -90,14 +90,14 @@ def qualified_name(value: str) -> list[str]:
 
 
 def path_segment(value: str) -> list[str]:
-    """Judge a name that only has to fit into a URL: ``system:node``."""
+    """Evaluate a name that only has to fit into a URL: ``system:node``."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{each}'" for each in ("/", "%") if each in value]
 
 
 def port_name(value: str) -> list[str]:
-    """Judge a container port's name (an IANA service name)."""
+    """Evaluate a container port's name (an IANA service name)."""
     complaints = []
     if len(value) > 15:
         complaints.append("must be no more than 15 characters")

@@ -45,7 +45,7 @@ def validate_taints(taints: list[Taint], path: str) -> list[FieldError]:
 
 
 def validate_tolerations(tolerations: list[Toleration], path: str) -> list[FieldError]:
-    """Judge tolerations; ``Lt`` and ``Gt`` belong to a feature that is off by default in 1.36."""
+    """Check tolerations; ``Lt`` and ``Gt`` belong to a feature that is off by default in 1.36."""
     errors = []
     for index, toleration in enumerate(tolerations):
         errors += _validate_toleration(toleration, f"{path}[{index}]")

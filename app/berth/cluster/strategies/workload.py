@@ -54,7 +54,7 @@ def default(obj: Object) -> None:
 def validate_spec(
     new: SpecT, old: SpecT | None, *, kind: str, claimed_volumes: Collection[str] = ()
 ) -> list[FieldError]:
-    """Judge the shared part of ``spec``; *kind* is how messages name the workload.
+    """Evaluate the shared part of ``spec``; *kind* is how messages name the workload.
 
     *claimed_volumes* are those that the workload adds to each pod.
     """

@@ -130,11 +130,11 @@ class _Queue:
 
 async def _encoded(found: Explanation) -> bytes:
     """Return the JSON of *found*, whose nodes may be many: others get a turn between them."""
-    if found.judgement is None:
+    if found.evaluation is None:
         return found.model_dump_json(by_alias=True).encode()
     pieces = []
-    async for some in in_turns(found.judgement.nodes, piece=NODES_ENCODED):
+    async for some in in_turns(found.evaluation.nodes, piece=NODES_ENCODED):
         pieces += [verdict.model_dump_json(by_alias=True).encode() for verdict in some]
-    shown = found.model_dump(mode="json", by_alias=True, exclude={"judgement": {"nodes"}})
-    shown["judgement"]["nodes"] = msgspec.Raw(b"[" + b",".join(pieces) + b"]")
+    shown = found.model_dump(mode="json", by_alias=True, exclude={"evaluation": {"nodes"}})
+    shown["evaluation"]["nodes"] = msgspec.Raw(b"[" + b",".join(pieces) + b"]")
     return msgspec.json.encode(shown)

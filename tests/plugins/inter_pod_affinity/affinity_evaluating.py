@@ -58,7 +58,7 @@ def raw_scores(affinity: InterPodAffinity, pod: Pod, nodes: NodeTable) -> dict[s
 
 @dataclass
 class Rule:
-    """Spec §5.11 over plain objects. Shares nothing with the plugin but what is under judgement."""
+    """Spec §5.11 over plain objects. Shares nothing with the plugin under test."""
 
     pod: Pod
     nodes: Sequence[Node]
