@@ -1,7 +1,9 @@
 """More clients than a server wants, on real sockets: counted, not timed."""
 
 import asyncio
+import gc
 import resource
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -236,15 +238,14 @@ def test_a_handshake_ends_in_time(loop: str, monkeypatch: pytest.MonkeyPatch) ->
 async def test_no_file_descriptors_are_left(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    loop = asyncio.get_running_loop()
-    accept = loop.sock_accept
+    accept = socket.socket.accept
 
-    async def sock_accept(listener: Any) -> Any:
+    def accept_if_there_is_room(listener: socket.socket) -> Any:
         if berth.counts.open and not berth.counts.displaced:
             raise OSError(24, "Too many open files")
-        return await accept(listener)
+        return accept(listener)
 
-    monkeypatch.setattr(loop, "sock_accept", sock_accept)
+    monkeypatch.setattr(socket.socket, "accept", accept_if_there_is_room)
     monkeypatch.setattr(http_server, "ACCEPT_PAUSE", 0.0)
     async with world() as berth:
         idle, _ = await berth.connect()
@@ -254,6 +255,26 @@ async def test_no_file_descriptors_are_left(
         assert counts.displaced == 1
         assert counts.failed_accepts >= 1
     assert "HTTP connections cannot be accepted" in caplog.text
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_that_comes_as_the_server_stops_is_closed(
+    turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, shut_down = socket.socket(), http_server._Server.shutdown
+
+    async def connected_first(server: Any, sockets: list[socket.socket]) -> None:
+        client.connect((LOOPBACK, berth.server.port))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await shut_down(server, sockets)
+
+    monkeypatch.setattr(http_server._Server, "shutdown", connected_first)
+    async with world() as berth:
+        pass
+    with client, suppress(ConnectionResetError):
+        assert client.recv(1) == b""
+    gc.collect()  # a socket that nobody closed would warn, which fails the test
 
 
 async def test_connections_under_way_end_with_the_server() -> None:

@@ -162,6 +162,8 @@ class _Server(uvicorn.Server):
         self._limit = limit
         self._accepting: list[asyncio.Task[None]] = []
         self._greeting: set[asyncio.Task[None]] = set()
+        self._not_greeted: set[socket.socket] = set()
+        """What was accepted, until the task that greets it has taken its first step."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -190,14 +192,18 @@ class _Server(uvicorn.Server):
         for task in greeting:
             task.cancel()
         await asyncio.gather(*greeting, return_exceptions=True)
+        for accepted in self._not_greeted:
+            accepted.close()
         await super().shutdown(sockets)
 
     async def _accept(self, listener: socket.socket) -> None:
         """Let connections in, for ever."""
-        loop = asyncio.get_running_loop()
         while True:
             try:
-                accepted, _ = await loop.sock_accept(listener)
+                accepted, _ = listener.accept()
+            except BlockingIOError:
+                await _readable(listener)
+                continue
             except ConnectionAbortedError:  # it has gone already
                 continue
             except OSError as exc:
@@ -211,12 +217,14 @@ class _Server(uvicorn.Server):
             if seat is None:
                 accepted.close()
                 continue
-            task = loop.create_task(self._greet(accepted, seat), name="http handshake")
+            self._not_greeted.add(accepted)
+            task = asyncio.create_task(self._greet(accepted, seat), name="http handshake")
             self._greeting.add(task)
             task.add_done_callback(self._greeting.discard)
 
     async def _greet(self, accepted: socket.socket, seat: Seat) -> None:
         """Make a connection of what was accepted, over TLS if that is wanted."""
+        self._not_greeted.discard(accepted)
         task = asyncio.current_task()
         assert task is not None
         seat.hang_up = task.cancel
@@ -237,6 +245,20 @@ class _Server(uvicorn.Server):
         except BaseException:
             seat.leave()
             raise
+
+
+async def _readable(listener: socket.socket) -> None:
+    """Wait until a connection can be accepted.
+
+    Unlike ``loop.sock_accept``, which loses what it has accepted if it is cancelled at that moment.
+    """
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(listener, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(listener)
 
 
 class Protocol(HttpToolsProtocol):

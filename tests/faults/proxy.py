@@ -98,6 +98,8 @@ class Proxy:
     async def stop(self) -> None:
         if self._server is not None:
             self._server.close()
+        for _ in range(3):  # asyncio makes a connection of what it accepted last
+            await asyncio.sleep(0)
         self.reset_all()
         for task in self._tasks:
             task.cancel()
