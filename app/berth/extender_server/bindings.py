@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from berth.cache.cache import Cache, CacheError
+from berth.cache.cache import Cache
 from berth.client.api import Api
 from berth.client.errors import ApiError
 from berth.client.writes import pods
@@ -14,13 +14,13 @@ from berth.clock import Clock
 from berth.extender_server.candidate_nodes import named
 from berth.extender_server.evaluation import filter_nodes
 from berth.extender_server.wire import ExtenderBindingArgs
-from berth.framework.events import ASSIGNED_POD_DELETE
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import ObjectMeta
 from berth.objects.pod import Pod
 from berth.profile.nominated_pods import NominatedPods
 from berth.profile.profile import Profile
 from berth.queue.scheduling_queue import SchedulingQueue
+from berth.scheduler.reservation import forget, wake_for_room_of
 
 log = logging.getLogger(__name__)
 
@@ -214,10 +214,5 @@ class Bindings:
         if self._assumed.get(pod.uid) is not assumed:
             return  # it has been given back
         del self._assumed[pod.uid]
-        try:
-            self._cache.forget_pod(pod)
-        except CacheError as exc:  # a watch knows better
-            log.warning("room is not given back", extra={"pod": pod.key, "error": str(exc)})
-            return
-        left = pod.pod.assigned_to(pod.node_name)
-        self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, old=left)
+        if forget(pod, self._cache):
+            wake_for_room_of(pod, self._queue)

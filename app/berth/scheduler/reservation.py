@@ -42,7 +42,7 @@ def assume(pod: PodInfo, cache: Cache, undo: ExitStack) -> Status | None:
         cache.assume_pod(pod)
     except CacheError as exc:
         return Status.error(str(exc))
-    undo.callback(_forget, pod, cache)
+    undo.callback(forget, pod, cache)
     return None
 
 
@@ -50,6 +50,19 @@ def reserve(pod: PodInfo, profile: Profile, state: CycleState, undo: ExitStack) 
     """Run Reserve for an assumed pod; *undo* unreserves, even where Reserve has failed."""
     undo.callback(profile.run_unreserve, state, pod, pod.node_name)
     return profile.run_reserve(state, pod, pod.node_name)
+
+
+def forget(pod: PodInfo, cache: Cache) -> bool:
+    """Give the room of an assumed pod back, unless the watch said meanwhile that it is bound.
+
+    That happens when a binding succeeds and says it did not. Returns whether the room is free.
+    """
+    try:
+        cache.forget_pod(pod)
+    except CacheError as exc:
+        log.warning("could not forget an assumed pod", extra={"pod": pod.key, "error": str(exc)})
+        return False
+    return True
 
 
 def wake_for_room_of(pod: PodInfo, queue: SchedulingQueue, *, but_not: str = "") -> None:
@@ -62,14 +75,3 @@ def wake_for_room_of(pod: PodInfo, queue: SchedulingQueue, *, but_not: str = "")
         old=pod.pod.assigned_to(pod.node_name),
         pre_check=(lambda waiting: waiting.metadata.uid != but_not) if but_not else None,
     )
-
-
-def _forget(pod: PodInfo, cache: Cache) -> None:
-    """Give the room of an assumed pod back, unless the watch said meanwhile that it is bound.
-
-    That happens when a binding succeeds and says it did not.
-    """
-    try:
-        cache.forget_pod(pod)
-    except CacheError as exc:
-        log.warning("could not forget an assumed pod", extra={"pod": pod.key, "error": str(exc)})
