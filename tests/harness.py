@@ -29,7 +29,7 @@ from berth.objects.meta import Condition
 from berth.objects.pod import Pod
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.profile.build import Registry, args_models
-from berth.queue.scheduling_queue import LEFTOVERS_PERIOD
+from berth.queue.flushers import LEFTOVERS_PERIOD
 from berth_plugins.registry import IN_TREE
 from tests.fake_claims import FakeClaims
 

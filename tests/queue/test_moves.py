@@ -14,6 +14,7 @@ from berth.framework.events import (
     QueueingHint,
 )
 from berth.objects.pod import Pod
+from berth.queue.flushers import run_flushers
 from berth.queue.sub_queues import SubQueue
 from tests.builders import pod
 from tests.queue.world import PROFILE, World, listens
@@ -117,7 +118,7 @@ async def advance(clock: FakeClock, seconds: float) -> None:
 async def test_the_flushers_run_at_whole_seconds() -> None:
     world = World()
     world.clock.advance(0.25)
-    flushers = asyncio.create_task(world.queue.run_flushers(), name="flushers")
+    flushers = asyncio.create_task(run_flushers(world.queue, world.clock), name="flushers")
     await turn()
     world.reject(pod("failed"))
     places = []
@@ -133,7 +134,7 @@ async def test_the_flushers_run_at_whole_seconds() -> None:
 async def test_the_flushers_look_for_leftovers_every_thirty_seconds() -> None:
     world = World()
     world.reject(pod("p"), "Fit")
-    flushers = asyncio.create_task(world.queue.run_flushers(), name="flushers")
+    flushers = asyncio.create_task(run_flushers(world.queue, world.clock), name="flushers")
     await turn()
     moved_at = None
     while moved_at is None:

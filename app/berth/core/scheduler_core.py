@@ -30,6 +30,7 @@ from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
 from berth.profile.build import Registry
 from berth.profile.profile import Profile
+from berth.queue.flushers import run_flushers
 from berth.queue.heap import SortKey
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Binding, Bindings
@@ -209,7 +210,7 @@ class SchedulerCore:
         """Take pods from the queue and do what is decided, for ever; the parts side by side."""
         async with asyncio.TaskGroup() as tasks:
             for name, run in (
-                ("queue flushers", self.queue.run_flushers),
+                ("queue flushers", partial(run_flushers, self.queue, self.outside.clock)),
                 ("preemptions", partial(self.preemptions.run, self.queue)),
                 ("background work", self.outside.api.background.run),
                 ("failure reports", self.failure_reporter.run),

@@ -41,8 +41,8 @@ from berth.objects.pod import Pod
 from berth.profile.build import Registry
 from berth.profile.profile import Profile
 from berth.profile.waiting_pod import WaitingPod
+from berth.queue.flushers import LEFTOVERS_PERIOD
 from berth.queue.heap import SortKey
-from berth.queue.scheduling_queue import LEFTOVERS_PERIOD
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.binding import Binding
 from berth.scheduler.decisions import DecisionRecord

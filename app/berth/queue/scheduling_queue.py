@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from math import floor
 from typing import Any, Final
 
 from berth.clock import Clock
@@ -30,9 +29,6 @@ from berth.queue.known_signatures import KnownFailure, KnownSignatures
 from berth.queue.nominator import Nominator, PodLookup
 from berth.queue.sub_queues import ACTIVE, BACKOFF, UNSCHEDULABLE, SubQueue, SubQueues
 from berth.queue.unschedulable import SignatureGroup, UnschedulablePods
-
-LEFTOVERS_PERIOD: Final = 30.0
-"""Seconds between two flushes of pods that waited too long (spec §3.7)."""
 
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
@@ -362,17 +358,6 @@ class SchedulingQueue:
             self._try_move(queued, hints, old=None, new=None)
         if overdue:
             self._in_flight.record(hints, old=None, new=None)
-
-    async def run_flushers(self) -> None:
-        """Flush forever: backoff at every whole second, leftovers every 30 seconds."""
-        leftovers_due = self._clock.monotonic() + LEFTOVERS_PERIOD
-        while True:
-            now = self._clock.now()
-            await self._clock.sleep(floor(now) + 1 - now)
-            self.flush_backoff_completed()
-            if self._clock.monotonic() >= leftovers_due:
-                leftovers_due += LEFTOVERS_PERIOD
-                self.flush_unschedulable_pods_leftover()
 
     def close(self) -> None:
         """Return no more pods, and release callers that wait for one."""

@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-from pydantic import field_validator
 
-from berth.duration import Duration
 from berth.framework.cycle_state import CycleState
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.events import (
@@ -22,7 +20,6 @@ from berth.framework.interface import (
     EnqueueExtensions,
     FilterPlugin,
     FilterRunner,
-    PluginArgs,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
@@ -42,6 +39,7 @@ from berth.objects.devices import ResourceClaim
 from berth.objects.pod import Pod
 from berth.objects.selectors import compile_node_selector
 from berth_plugins.dynamic_resources.allocator import InvalidPoolsError, SearchTimeoutError
+from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
 from berth_plugins.dynamic_resources.binding import ClaimBinding
 from berth_plugins.dynamic_resources.binding_conditions import is_lost
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
@@ -84,33 +82,6 @@ MAX_ALTERNATIVES: Final = 8
 
 _HOLDERS: Final = f"{KEY}.holders"
 """Where who has which device stands in the state of a question."""
-
-
-class DynamicResourcesArgs(PluginArgs):
-    """How long to search on one node, and to wait for devices to get ready.
-
-    Beside it all searches of one attempt have a second together, see
-    :data:`~berth_plugins.dynamic_resources.node_search.MAX_TIME`.
-    """
-
-    filter_timeout: Duration = Duration.of(10)
-    """Maximum time to search for devices on one node; 0 disables the limit."""
-    binding_timeout: Duration = Duration.of(600)
-    """Maximum time to wait for the binding conditions of devices."""
-
-    @field_validator("filter_timeout")
-    @classmethod
-    def _check_filter_timeout(cls, timeout: Duration) -> Duration:
-        if timeout.nanoseconds < 0:
-            raise ValueError(f"filterTimeout: Invalid value: {timeout}: must be zero or positive")
-        return timeout
-
-    @field_validator("binding_timeout")
-    @classmethod
-    def _check_binding_timeout(cls, timeout: Duration) -> Duration:
-        if timeout < Duration.of(1):
-            raise ValueError(f"bindingTimeout: Invalid value: {timeout}: must be at least 1 second")
-        return timeout
 
 
 class DynamicResources(

@@ -11,7 +11,8 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.objects.pod import Pod
-from berth_plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesArgs
+from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
+from berth_plugins.dynamic_resources.plugin import DynamicResources
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod
 from tests.builders import node
 from tests.device_builders import device, device_class, resource_slice

@@ -12,7 +12,8 @@ from berth.objects.devices import (
     ResourceClaim,
 )
 from berth.objects.pod import Pod
-from berth_plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesArgs
+from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
+from berth_plugins.dynamic_resources.plugin import DynamicResources
 from tests.builders import node, pod
 from tests.device_builders import (
     allocation,
