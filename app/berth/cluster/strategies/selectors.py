@@ -6,7 +6,6 @@ from berth import field_errors
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.shape import Shape
 from berth.field_errors import FieldError
-from berth.objects import selectors
 
 
 class Requirement(Shape, frozen=True):
@@ -41,13 +40,25 @@ def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
     """Whether a valid *selector* selects *labels*."""
     wanted = (selector.match_labels or {}).items()
     return all(labels.get(key) == value for key, value in wanted) and all(
-        selectors.Requirement(
-            key := requirement.key or "",
-            selectors.Operator(requirement.operator or ""),
-            tuple(requirement.values or ()),
-        ).matches(labels.get(key))
-        for requirement in selector.match_expressions or []
+        _meets(requirement, labels) for requirement in selector.match_expressions or []
     )
+
+
+def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    """Match as :class:`berth.objects.selectors.Requirement` does, without making one.
+
+    A budget may have thousands of requirements, which every change of a pod is matched against.
+    """
+    value = labels.get(requirement.key or "")
+    match requirement.operator:
+        case "In":
+            return value is not None and value in (requirement.values or [])
+        case "NotIn":
+            return value is None or value not in (requirement.values or [])
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None
 
 
 def _validate_requirement(requirement: Requirement, path: str) -> list[FieldError]:
