@@ -299,16 +299,6 @@ class ResourceClaim(KubeStruct, frozen=True, gc=False):
         return any(consumer.uid == pod_uid for consumer in self.status.reserved_for)
 
 
-class ResourceClaimTemplateSpec(KubeStruct, frozen=True, gc=False):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: ResourceClaimSpec = ResourceClaimSpec()
-
-
-class ResourceClaimTemplate(KubeStruct, frozen=True, gc=False):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
-
-
 # What is written back.
 
 _decode_claim = decoder(ResourceClaim)
