@@ -9,12 +9,12 @@ import httpx
 import msgspec
 
 from berth.clock import FakeClock
+from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds import builtin as kinds
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import VERBS, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
-from berth.cluster.server import ApiServer
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
 from berth.field_errors import FieldError
 
 NOW = 1_700_000_000.0

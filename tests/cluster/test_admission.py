@@ -5,7 +5,12 @@ import random
 import pytest
 
 from berth.clock import FakeClock
-from berth.cluster.admission import (
+from berth.cluster.bootstrap import bootstrap
+from berth.cluster.errors import StatusError
+from berth.cluster.options import DeleteOptions
+from berth.cluster.resources import Object
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission import (
     DEFAULT_CLASS,
     NAMESPACES,
     PODS,
@@ -14,14 +19,9 @@ from berth.cluster.admission import (
     VOLUME_CLAIMS,
     Admission,
 )
-from berth.cluster.bootstrap import bootstrap
-from berth.cluster.deletion import Deletions
-from berth.cluster.errors import StatusError
-from berth.cluster.identities import Identities
-from berth.cluster.options import DeleteOptions
-from berth.cluster.resources import Object
-from berth.cluster.store import Store
-from berth.cluster.writes import Writes
+from berth.cluster.writes.deletion import Deletions
+from berth.cluster.writes.identities import Identities
+from berth.cluster.writes.pipeline import Writes
 from tests.cluster.bodies import pod
 
 NOT_READY = {

@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from berth.clock import FakeClock
-from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
+from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES, STORED
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.types import ANYTHING, Field, ListOf, MapOf, Scalar, Schema, Type
-from berth.cluster.server import ApiServer
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission import Admission
 from tests.cluster.serving import NOW
 
 CREATED = [each for each in STORED if "create" in each.verbs]

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.cluster.negotiation import as_json
-from berth.cluster.requests import BODY_LIMIT
+from berth.cluster.http.negotiation import as_json
+from berth.cluster.http.requests import BODY_LIMIT
 from tests.cluster.serving import Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"

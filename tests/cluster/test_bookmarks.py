@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from berth.clock import FakeClock
-from berth.cluster.negotiation import Representation
-from berth.cluster.reads import selection
-from berth.cluster.rendering import Renderer
-from berth.cluster.store import Store
-from berth.cluster.watches import BOOKMARK_SECONDS, Watch, WatchOptions
+from berth.cluster.http.negotiation import Representation
+from berth.cluster.http.reads import selection
+from berth.cluster.http.rendering import Renderer
+from berth.cluster.http.watches import BOOKMARK_SECONDS, Watch, WatchOptions
+from berth.cluster.storage.store import Store
 from tests.cluster import serving as kinds
 from tests.cluster.serving import pod
 

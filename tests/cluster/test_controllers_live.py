@@ -13,16 +13,16 @@ from berth.client.connect import connect
 from berth.client.errors import NotFoundError
 from berth.clock import RealClock
 from berth.cluster.actions import MERGE, STRATEGIC_MERGE
-from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.controllers.run import Controllers
+from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.pod_lifecycles import Timings
 from berth.cluster.resources import Object
-from berth.cluster.server import ApiServer
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission import Admission
 from tests.cluster.bodies import workload
 
 pytestmark = pytest.mark.wall

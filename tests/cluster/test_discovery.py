@@ -7,8 +7,8 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from berth.cluster import discovery
-from berth.cluster.discovery import AGGREGATED, wants_aggregated
+from berth.cluster.http import discovery
+from berth.cluster.http.discovery import AGGREGATED, wants_aggregated
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import VERBS
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from berth.cluster.field_selectors import FieldRequirement, parse_field_selector
+from berth.cluster.http.field_selectors import FieldRequirement, parse_field_selector
 
 NAME = "metadata.name"
 

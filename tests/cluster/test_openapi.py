@@ -7,8 +7,8 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from berth.cluster import openapi
-from berth.cluster.bodies import PATCH_TYPES
+from berth.cluster.http import openapi
+from berth.cluster.http.bodies import PATCH_TYPES
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import by_path
 from berth.cluster.resources import Object, ResourceType

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.patch import (
+from berth.cluster.writes.patch import (
     MAX_COPIED,
     PatchError,
     PatchMismatchError,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.negotiation import Representation, representation
+from berth.cluster.http.negotiation import Representation, representation
 from berth.cluster.schemas import builtin, protobuf
 from berth.cluster.schemas.types import Schema
 from tests.cluster.serving import PODS as POD_KIND

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from berth.clock import FakeClock
-from berth.cluster.requests import BODY_LIMIT
+from berth.cluster.http.requests import BODY_LIMIT
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"

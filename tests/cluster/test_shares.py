@@ -7,10 +7,10 @@ import pytest
 
 from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, User
-from berth.cluster.chunks import CHUNK_BYTES, CHUNK_PIECES, chunks
-from berth.cluster.requests import BODY_LIMIT
+from berth.cluster.http.chunks import CHUNK_BYTES, CHUNK_PIECES, chunks
+from berth.cluster.http.requests import BODY_LIMIT
 from berth.cluster.shares import NOTICED, REMEMBERED, Shares
-from berth.cluster.store import FullError, Store, TooLargeError
+from berth.cluster.storage.store import FullError, Store, TooLargeError
 from tests.cluster.serving import Serving, pod
 from tests.loop_turns import watched_loop
 

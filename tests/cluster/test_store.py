@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.resources import Object
-from berth.cluster.store import (
+from berth.cluster.storage.store import (
     AlreadyExistsError,
     ChangeType,
     ConflictError,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cluster.patch import PatchError, PatchMismatchError
 from berth.cluster.schemas import builtin
-from berth.cluster.strategic_merge import strategic_merge
+from berth.cluster.writes.patch import PatchError, PatchMismatchError
+from berth.cluster.writes.strategic_merge import strategic_merge
 
 POD, NODE = (builtin.schema(f"io.k8s.api.core.v1.{kind}") for kind in ("Pod", "Node"))
 DEPLOYMENT = builtin.schema("io.k8s.api.apps.v1.Deployment")

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.cluster.http.tables import age, as_table
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.tables import age, as_table
 from berth.duration import human_duration
 
 CREATED = "2026-11-20T13:06:10Z"

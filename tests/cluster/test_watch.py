@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cluster.reads import selection
-from berth.cluster.store import Store
-from berth.cluster.watches import type_for
+from berth.cluster.http.reads import selection
+from berth.cluster.http.watches import type_for
+from berth.cluster.storage.store import Store
 from tests.cluster import serving as kinds
 from tests.cluster.serving import Serving, pod
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from berth.cluster import discovery
+from berth.cluster.http import discovery
+from berth.cluster.http.tables import as_table
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import Object
-from berth.cluster.tables import as_table
 from tests.cluster.recording import Exchange, exchanges, full_objects
 
 AGES = {"Age", "Last Seen", "First Seen"}

@@ -16,12 +16,12 @@ import httpx
 import pytest
 
 from berth.clock import FakeClock
-from berth.cluster.admission import Admission
+from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
-from berth.cluster.server import ApiServer
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission import Admission
 from tests.cluster.recording import Exchange, Target, exchanges, full_objects
 
 NOW = 1795180200.0

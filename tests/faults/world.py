@@ -18,12 +18,12 @@ from berth.client.connect import connect
 from berth.client.connections import Connections
 from berth.client.rate_limit import TokenBucket
 from berth.clock import Clock, RealClock
-from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
+from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
-from berth.cluster.server import ApiServer
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission import Admission
 from berth.config.load import default_configuration
 from berth.embedded.verify import verify
 from berth.objects.meta import ListHead

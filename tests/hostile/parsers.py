@@ -11,15 +11,15 @@ import msgspec
 
 from berth import log, redaction
 from berth.cel import semver
-from berth.cluster import patch
 from berth.cluster.errors import StatusError
-from berth.cluster.field_selectors import parse_field_selector
+from berth.cluster.http.field_selectors import parse_field_selector
+from berth.cluster.http.negotiation import media_type, representation
+from berth.cluster.http.paths import Paths
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
-from berth.cluster.negotiation import media_type, representation
 from berth.cluster.options import flag
-from berth.cluster.paths import Paths
 from berth.cluster.strategies import quantities, syntax
+from berth.cluster.writes import patch
 from berth.config import decode
 from berth.config.errors import ConfigError
 from berth.config.feature_gates import effective_gates

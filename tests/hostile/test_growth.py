@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from berth.cluster import negotiation
+from berth.cluster.http import negotiation
 from berth.objects.quantity import parse
 from berth.objects.selectors import parse_int64
 from tests.hostile.counting import work

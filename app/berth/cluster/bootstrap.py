@@ -3,19 +3,19 @@
 from typing import Any, Protocol
 
 from berth.cluster.access import policy
-from berth.cluster.admission import NAMESPACES, PRIORITY_CLASSES
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.priority_class import SYSTEM_CLASSES
 from berth.cluster.strategies.service import KUBERNETES_IP
+from berth.cluster.writes.admission import NAMESPACES, PRIORITY_CLASSES
 
 RBAC = "rbac.authorization.k8s.io"
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 class Creator(Protocol):
-    """What is needed of :class:`berth.cluster.writes.Writes`."""
+    """What is needed of :class:`berth.cluster.writes.pipeline.Writes`."""
 
     def create(self, resource: ResourceType, namespace: str, body: Any) -> object: ...
 

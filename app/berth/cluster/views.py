@@ -10,7 +10,7 @@ from functools import cache
 import msgspec
 
 from berth.cluster.resources import Object, ResourceType, same
-from berth.cluster.store import Stored
+from berth.cluster.storage.store import Stored
 
 
 def as_object(resource: ResourceType, stored: Stored) -> Object:

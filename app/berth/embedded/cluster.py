@@ -26,14 +26,14 @@ from berth.cluster.access.users import (
     SCHEDULER,
     User,
 )
-from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.controllers.run import Controllers
+from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.node_template import NodeTemplate
-from berth.cluster.server import ApiServer
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission import Admission
 from berth.files import write_file
 from berth.kubeconfig import write_kubeconfig
 from berth.manifests import ManifestError

@@ -11,13 +11,13 @@ from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Decision
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN, AUTHENTICATED, User
-from berth.cluster.admission import Admission
 from berth.cluster.bootstrap import bootstrap
+from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
-from berth.cluster.server import ApiServer
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission import Admission
 
 NOW = 1_700_000_000.0
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

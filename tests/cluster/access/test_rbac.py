@@ -18,7 +18,7 @@ from berth.cluster.access.rbac import (
 )
 from berth.cluster.access.rules import Rule, on, on_paths
 from berth.cluster.access.users import ADMIN, ANONYMOUS, User, service_account
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
 from tests.cluster.access.test_rules import RULES, WANTED
 
 ALICE = User("alice", ("devs",))

@@ -18,7 +18,7 @@ from berth.cluster.access.tokens import (
     service_account_of,
 )
 from berth.cluster.access.users import AUTHENTICATED, User
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
 
 ALICE = User("alice")
 CLOCK_START = 1000.0

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from berth.cluster.http.tables import as_table
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.cluster.tables import as_table
 from berth.cluster.times import seconds_of
 
 AT = "2026-11-22T09:00:00Z"

@@ -18,8 +18,8 @@ from berth.cluster.access.users import (
     User,
     split_service_account,
 )
-from berth.cluster.requests import read_query
-from berth.cluster.store import Store
+from berth.cluster.http.requests import read_query
+from berth.cluster.storage.store import Store
 
 USER: Final = "user"
 """Where the scope of a request has its :class:`User`."""

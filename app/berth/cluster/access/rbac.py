@@ -12,7 +12,7 @@ import msgspec
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rules import ALL, Rule
 from berth.cluster.access.users import User, service_account_user
-from berth.cluster.store import Store
+from berth.cluster.storage.store import Store
 from berth.cluster.strategies.rbac import GROUP
 from berth.cluster.strategies.selectors import LabelSelector, matches
 

@@ -13,7 +13,7 @@ from berth.cluster.access.users import User
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
-from berth.cluster.store import Store, Stored
+from berth.cluster.storage.store import Store, Stored
 from berth.field_errors import FieldError
 
 AUTHENTICATION: Final = "authentication.k8s.io"

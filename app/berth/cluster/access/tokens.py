@@ -11,7 +11,7 @@ from typing import Final
 
 from berth.clock import Clock
 from berth.cluster.access.users import AUTHENTICATED, User, service_account, split_service_account
-from berth.cluster.store import NotFoundError, Store
+from berth.cluster.storage.store import NotFoundError, Store
 from berth.errors import UserError
 
 API_AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"

@@ -20,8 +20,8 @@ from berth.cluster.actions import Action, Delete, Get, Patch, Propagation
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, ObjectView, OwnerReference, metadata_of
-from berth.cluster.deletion import FOREGROUND, ORPHAN
 from berth.cluster.resources import ResourceType
+from berth.cluster.writes.deletion import FOREGROUND, ORPHAN
 
 BURST: Final = 500
 """Dependents dealt with in one plan; the rest follows in the next."""

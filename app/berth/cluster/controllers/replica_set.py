@@ -11,11 +11,11 @@ from berth.cluster.controllers.claims import claim, owner_reference, selector_of
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, WorkloadView, metadata_of
-from berth.cluster.identities import MAX_NAME, SUFFIX_ALPHABET, SUFFIX_LENGTH
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.selectors import matches
 from berth.cluster.times import seconds_of
+from berth.cluster.writes.identities import MAX_NAME, SUFFIX_ALPHABET, SUFFIX_LENGTH
 
 BURST: Final = 500
 """Pods created or deleted in one plan, as upstream's; the rest follows in the next."""

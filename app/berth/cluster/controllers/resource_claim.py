@@ -18,7 +18,7 @@ from berth.cluster.controllers.views import (
     ResourceView,
     metadata_of,
 )
-from berth.cluster.identities import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from berth.cluster.writes.identities import SUFFIX_ALPHABET, SUFFIX_LENGTH
 
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 """Annotation of a claim: which entry of its pod's ``resourceClaims`` it was made for."""

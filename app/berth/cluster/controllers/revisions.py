@@ -10,9 +10,9 @@ from berth.cluster.controllers.claims import owner_reference
 from berth.cluster.controllers.replica_set import replica_set_path
 from berth.cluster.controllers.rollout import Limits
 from berth.cluster.controllers.views import WorkloadView
-from berth.cluster.identities import SUFFIX_ALPHABET
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.cluster.writes.identities import SUFFIX_ALPHABET
 
 DEPLOYMENTS: Final = find("apps", "v1", "deployments")
 

@@ -5,11 +5,11 @@ from functools import cache
 from typing import Any
 
 from berth import field_errors
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas.types import Field, ListOf, MapOf, Schema, Type, object_of
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import validated
 from berth.field_errors import FieldError
 

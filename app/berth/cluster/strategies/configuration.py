@@ -5,10 +5,10 @@ import re
 from base64 import b64decode, b64encode
 
 from berth import field_errors
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, plain
 from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, validated
 from berth.field_errors import FieldError
 

@@ -1,9 +1,9 @@
 """DaemonSets: a pod on every node."""
 
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError

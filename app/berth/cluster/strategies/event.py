@@ -1,10 +1,10 @@
 """Events, in the form of core/v1; :mod:`berth.cluster.events_view` translates for the other API."""
 
 from berth import field_errors
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Int32, Shape, validated
 from berth.field_errors import FieldError
 

@@ -1,9 +1,9 @@
 """Namespaces: they hold a finalizer until the namespace controller has emptied them."""
 
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.field_errors import FieldError
 

@@ -3,10 +3,10 @@
 import msgspec
 
 from berth import field_errors
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, quantities
 from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.pod import Condition, validate_conditions
 from berth.cluster.strategies.shape import Int64, Shape, section, validated
 from berth.cluster.strategies.taints import Taint, validate_taints

@@ -1,10 +1,10 @@
 """Pods: born Pending, and once created all but carved in stone."""
 
 from berth import field_errors
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, pod_spec
 from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.pod_update import validate_spec_update
 from berth.cluster.strategies.shape import Int64, Shape, section, validated

@@ -1,9 +1,9 @@
 """ReplicaSets: so many pods of one template."""
 
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError

@@ -1,9 +1,9 @@
 """ReplicationControllers: what ReplicaSets were before label selectors."""
 
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.cluster.strategies.workload import PodTemplate, WorkloadSpec

@@ -5,10 +5,10 @@ from zlib import crc32
 import msgspec
 
 from berth import field_errors
-from berth.cluster.nulls import drop_nulls_under
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
+from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.pod_spec import PROTOCOLS
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.field_errors import FieldError

@@ -14,10 +14,11 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from berth.cluster import errors, negotiation
+from berth.cluster import errors
 from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
-from berth.cluster.negotiation import JSON
+from berth.cluster.http import negotiation
+from berth.cluster.http.negotiation import JSON
 from berth.cluster.schemas import builtin, protobuf
 
 BODY_LIMIT = 3 * 1024 * 1024

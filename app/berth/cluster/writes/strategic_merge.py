@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.cluster.patch import ECHOED, Json, PatchError, PatchMismatchError
 from berth.cluster.schemas.types import ListOf, MapOf, Schema, Type
+from berth.cluster.writes.patch import ECHOED, Json, PatchError, PatchMismatchError
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"

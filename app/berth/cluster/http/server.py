@@ -13,23 +13,24 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.clock import Clock
-from berth.cluster import discovery, errors, openapi
+from berth.cluster import errors
 from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.gate import Gate
 from berth.cluster.access.rbac import Authorizer, Observer
 from berth.cluster.access.reviews import Reviews
 from berth.cluster.access.tokens import Tokens
-from berth.cluster.deletion import Deletions
-from berth.cluster.endpoints import Endpoints
 from berth.cluster.errors import StatusError
-from berth.cluster.identities import Identities
+from berth.cluster.http import discovery, openapi
+from berth.cluster.http.endpoints import Endpoints
+from berth.cluster.http.negotiation import JSON
+from berth.cluster.http.paths import Paths, is_below_version
+from berth.cluster.http.requests import refusal
 from berth.cluster.kinds.registry import Registry
-from berth.cluster.negotiation import JSON
-from berth.cluster.paths import Paths, is_below_version
-from berth.cluster.requests import refusal
 from berth.cluster.resources import Object
-from berth.cluster.store import Store
-from berth.cluster.writes import Admission, Writes
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.deletion import Deletions
+from berth.cluster.writes.identities import Identities
+from berth.cluster.writes.pipeline import Admission, Writes
 from berth.http_server import HttpServer
 from berth.same_machine import SameMachine
 from berth.tasks import forever

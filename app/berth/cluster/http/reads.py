@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from berth.cluster import errors, views
-from berth.cluster.field_selectors import FieldSelector, parse_field_selector
+from berth.cluster.http.field_selectors import FieldSelector, parse_field_selector
 from berth.cluster.options import Query, number, whole_number
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.store import ExpiredError, Key, Store, Stored
+from berth.cluster.storage.store import ExpiredError, Key, Store, Stored
 from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 

@@ -6,13 +6,13 @@ import msgspec
 
 from berth.clock import Clock
 from berth.cluster import views
-from berth.cluster.negotiation import JSON, Representation, encoded
-from berth.cluster.reads import Portion
+from berth.cluster.http.negotiation import JSON, Representation, encoded
+from berth.cluster.http.reads import Portion
+from berth.cluster.http.tables import as_table, row
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import protobuf
 from berth.cluster.schemas.types import Schema
-from berth.cluster.store import Stored
-from berth.cluster.tables import as_table, row
+from berth.cluster.storage.store import Stored
 
 META_VERSION = "meta.k8s.io/v1"
 PARTIAL: Object = {"kind": "PartialObjectMetadata", "apiVersion": META_VERSION}

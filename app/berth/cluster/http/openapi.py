@@ -3,7 +3,7 @@
 One document per group and version (``/openapi/v3``), and all in one in the older form
 (``/openapi/v2``), which is derived from the same. kubectl reads from them which fields there are,
 how lists merge, and that the server validates fields itself. JSON, but for an empty document in
-protobuf (see :mod:`berth.cluster.swagger`); else 406.
+protobuf (see :mod:`berth.cluster.http.swagger`); else 406.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +14,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from berth.cluster import errors, swagger
-from berth.cluster.bodies import PATCH_TYPES
-from berth.cluster.discovery import cacheable, content_hash
+from berth.cluster import errors
+from berth.cluster.http import swagger
+from berth.cluster.http.bodies import PATCH_TYPES
+from berth.cluster.http.discovery import cacheable, content_hash
 from berth.cluster.kinds.registry import by_path
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
@@ -265,7 +266,7 @@ def _route(
 
     It is good for ever to those who ask for it by its hash, as the index says.
 
-    *protobuf* is for those who take :data:`berth.cluster.swagger.PROTOBUF_TYPES` only.
+    *protobuf* is for those who take :data:`berth.cluster.http.swagger.PROTOBUF_TYPES` only.
     """
 
     async def answer(request: Request) -> Response:

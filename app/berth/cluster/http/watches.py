@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from berth.clock import Clock
 from berth.cluster import errors
-from berth.cluster.chunks import CHUNK_PIECES, chunks, taking_turns
+from berth.cluster.http.chunks import CHUNK_PIECES, chunks, taking_turns
+from berth.cluster.http.reads import Selection, version_of
+from berth.cluster.http.rendering import Renderer
 from berth.cluster.options import Query, flag, number
-from berth.cluster.reads import Selection, version_of
-from berth.cluster.rendering import Renderer
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
-from berth.cluster.store import Change, ChangeType, Cursor, ExpiredError, Store, Stored
+from berth.cluster.storage.store import Change, ChangeType, Cursor, ExpiredError, Store, Stored
 
 BATCH = CHUNK_PIECES
 """Changes taken at a time."""

@@ -9,12 +9,12 @@ from typing import Protocol
 
 from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
-from berth.cluster.deletion import Deletions, has_ended
-from berth.cluster.identities import Identities
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.store import AlreadyExistsError, NotFoundError, Store, Stored
+from berth.cluster.storage.store import AlreadyExistsError, NotFoundError, Store, Stored
 from berth.cluster.strategies import metadata as metadata_rules
+from berth.cluster.writes.deletion import Deletions, has_ended
+from berth.cluster.writes.identities import Identities
 from berth.field_errors import FieldError
 
 GENERATE_ATTEMPTS = 8

@@ -10,7 +10,7 @@ from typing import Any
 from berth.cluster.errors import forbidden, not_found
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.store import NotFoundError, Store
+from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.strategies.shape import section
 from berth.field_errors import FieldError
 

@@ -1,7 +1,7 @@
 """JSON patch (RFC 6902) and JSON merge patch (RFC 7386), on plain JSON values.
 
-Strategic merge patch is :mod:`berth.cluster.strategic_merge`. All of them leave their arguments
-alone and may share parts of them in what they return.
+Strategic merge patch is :mod:`berth.cluster.writes.strategic_merge`. All of them leave their
+arguments alone and may share parts of them in what they return.
 """
 
 import copy

@@ -31,8 +31,8 @@ def _field(number: int, content: bytes) -> bytes:
 def from_v3(document: Object) -> Object:
     """Return what *document* says, as Swagger 2.0 says it.
 
-    Knows what :mod:`berth.cluster.openapi` writes: references stand alone or in an ``allOf`` of
-    one.
+    Knows what :mod:`berth.cluster.http.openapi` writes: references stand alone or in an ``allOf``
+    of one.
     """
     return {
         "swagger": "2.0",

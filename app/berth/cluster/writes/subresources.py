@@ -8,7 +8,7 @@ from berth.cluster.columns.cells import labels_text, selector_text
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
-from berth.cluster.store import NotFoundError, Store, Stored
+from berth.cluster.storage.store import NotFoundError, Store, Stored
 from berth.field_errors import FieldError
 
 TOPOLOGY_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")

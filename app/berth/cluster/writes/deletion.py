@@ -9,7 +9,7 @@ from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.store import Store, Stored
+from berth.cluster.storage.store import Store, Stored
 from berth.cluster.times import seconds_of
 
 LAST_SECOND = 253_402_300_799

@@ -9,10 +9,15 @@ from typing import Any
 
 import msgspec
 
-from berth.cluster import errors, negotiation, views
-from berth.cluster.nulls import NULL_TIMES, drop_nulls
+from berth.cluster import errors, views
+from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
-from berth.cluster.patch import (
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import checks, protobuf
+from berth.cluster.schemas.types import Schema
+from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
+from berth.cluster.warnings import quoted
+from berth.cluster.writes.patch import (
     Json,
     PatchError,
     PatchMismatchError,
@@ -20,11 +25,7 @@ from berth.cluster.patch import (
     json_patch,
     merge_patch,
 )
-from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import checks, protobuf
-from berth.cluster.schemas.types import Schema
-from berth.cluster.strategic_merge import strategic_merge
-from berth.cluster.warnings import quoted
+from berth.cluster.writes.strategic_merge import strategic_merge
 from berth.field_errors import FieldError
 
 JSON_PATCH = "application/json-patch+json"

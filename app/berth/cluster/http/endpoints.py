@@ -12,33 +12,27 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.clock import Clock
-from berth.cluster import (
-    errors,
-    negotiation,
-    options,
-    reads,
-    subresources,
-    views,
-    warnings,
-)
+from berth.cluster import errors, options, views, warnings
 from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.reviews import TOKEN_REQUESTS, Reviews
-from berth.cluster.bodies import Bodies, read_patch, read_plain
-from berth.cluster.chunks import chunks, taking_turns
 from berth.cluster.errors import StatusError
+from berth.cluster.http import negotiation, reads
+from berth.cluster.http.bodies import Bodies, read_patch, read_plain
+from berth.cluster.http.chunks import chunks, taking_turns
+from berth.cluster.http.negotiation import JSON
+from berth.cluster.http.paths import Paths, Target
+from berth.cluster.http.rendering import Renderer
+from berth.cluster.http.requests import Answer, Request, refusal
+from berth.cluster.http.watches import Watch, watch_options
 from berth.cluster.kinds.builtin import find
-from berth.cluster.negotiation import JSON
 from berth.cluster.options import DeleteOptions
-from berth.cluster.paths import Paths, Target
-from berth.cluster.rendering import Renderer
-from berth.cluster.requests import Answer, Request, refusal
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Schema
 from berth.cluster.shares import Shares
-from berth.cluster.store import FullError, Store, Stored, TooLargeError
-from berth.cluster.watches import Watch, watch_options
-from berth.cluster.writes import Change, Writes
+from berth.cluster.storage.store import FullError, Store, Stored, TooLargeError
+from berth.cluster.writes import subresources
+from berth.cluster.writes.pipeline import Change, Writes
 
 log = logging.getLogger(__name__)
 
