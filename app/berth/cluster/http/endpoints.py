@@ -30,6 +30,7 @@ from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Schema
 from berth.cluster.shares import Shares
+from berth.cluster.storage.journal import JournalError
 from berth.cluster.storage.store import FullError, Store, Stored, TooLargeError
 from berth.cluster.writes import subresources
 from berth.cluster.writes.pipeline import Change, Writes
@@ -96,8 +97,15 @@ class Endpoints:
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer any request: an ASGI application."""
         answer = await self._answer(scope, receive)
-        if answer is not None:
-            await answer(scope, receive, send)
+        if answer is None:
+            return
+        # Also what was only read: nobody may learn of a write that a crash takes back.
+        if self._store.durable_version != self._store.version:
+            try:
+                await self._store.durable()
+            except JournalError as exc:
+                answer = refusal(errors.internal(str(exc)))
+        await answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp | None:
         """Return the answer: a refusal is a Status, and so is a bug. None: nobody waits for it."""

@@ -125,7 +125,8 @@ class Watch:
                 )
                 return
             if len(changes) < BATCH:
-                self._told = self._store.version  # now: more is written while the chunk is sent
+                # Now: more is written while the chunk is sent.
+                self._told = max(self._told, self._store.durable_version)
             for chunk in chunks(self._said(changes)):
                 yield chunk
             if len(changes) == BATCH:
