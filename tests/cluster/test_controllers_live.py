@@ -22,7 +22,6 @@ from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.pod_lifecycles import Timings
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
 from tests.cluster.bodies import workload
 
 pytestmark = pytest.mark.wall
@@ -81,8 +80,8 @@ class Cluster:
 @pytest.fixture
 async def cluster() -> AsyncIterator[Cluster]:
     clock, rng = RealClock(), random.Random(5)
-    server = ApiServer(Registry(RESOURCES), Store(), admission=Admission(), clock=clock, rng=rng)
-    bootstrap(server.writes)
+    server = ApiServer(Registry(RESOURCES), Store(), clock=clock, rng=rng)
+    await bootstrap(server.writes)
     port = await server.start("127.0.0.1", 0)
     client = await connect(kubeconfig=None, master=f"http://127.0.0.1:{port}", qps=1e6, burst=10**6)
     kubelets = HollowKubelets(

@@ -33,7 +33,6 @@ from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
 from berth.files import write_file
 from berth.kubeconfig import write_kubeconfig
 from berth.manifests import ManifestError
@@ -76,7 +75,6 @@ class EmbeddedCluster:
         self._server = ApiServer(
             Registry(RESOURCES),
             Store(),
-            admission=Admission(),
             clock=clock,
             rng=rng,
             tokens=None if insecure else self._tokens,
@@ -87,7 +85,7 @@ class EmbeddedCluster:
 
     async def start(self, port: int) -> None:
         """Create what every cluster has and listen; OSError when *port* cannot be had."""
-        bootstrap(self._server.writes)
+        await bootstrap(self._server.writes)
         pair = self.certificate
         tls = None if pair is None else server_context(pair)
         port = await self._server.start(self._host, port, tls=tls)

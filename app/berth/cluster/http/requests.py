@@ -52,6 +52,7 @@ class Request:
         "path",
         "query",
         "user",
+        "user_agent",
     )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
@@ -62,12 +63,14 @@ class Request:
         self.path: str = scope["path"]
         self.user: User = scope["user"]
         self.query = read_query(scope["query_string"])
-        self.accept = self.content_type = ""
+        self.accept = self.content_type = self.user_agent = ""
         for name, value in scope["headers"]:
             if name == b"accept":
                 self.accept = value.decode("latin-1")
             elif name == b"content-type":
                 self.content_type = value.decode("latin-1")
+            elif name == b"user-agent":
+                self.user_agent = value.decode("latin-1")
             elif name == b"content-length" and value.isdigit():
                 self._length = int(value) if len(value) <= LENGTH_DIGITS else BODY_LIMIT + 1
 

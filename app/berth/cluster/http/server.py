@@ -14,13 +14,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.clock import Clock
 from berth.cluster import errors
-from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.gate import Gate
 from berth.cluster.access.rbac import Authorizer, Observer
 from berth.cluster.access.reviews import Reviews
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.errors import StatusError
 from berth.cluster.http import discovery, openapi
+from berth.cluster.http.call import Services
 from berth.cluster.http.endpoints import Endpoints
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.paths import Paths, is_below_version
@@ -28,9 +28,13 @@ from berth.cluster.http.requests import refusal
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
 from berth.cluster.writes.deletion import Deletions
 from berth.cluster.writes.identities import Identities
-from berth.cluster.writes.pipeline import Admission, Writes
+from berth.cluster.writes.pipeline import Writes
+from berth.cluster.writes.subresources.action import Action
+from berth.cluster.writes.subresources.binding import Binding
+from berth.cluster.writes.subresources.token import Token
 from berth.http_server import HttpServer
 from berth.same_machine import SameMachine
 from berth.tasks import forever
@@ -66,9 +70,9 @@ class ApiServer:
         registry: Registry,
         store: Store,
         *,
-        admission: Admission,
         clock: Clock,
         rng: random.Random,
+        admission: MakeAdmission = standard_admission,
         tokens: Tokens | None = None,
         observer: Observer | None = None,
     ) -> None:
@@ -76,26 +80,28 @@ class ApiServer:
 
         *observer* is told of every decision about a request.
         """
+        known = Tokens(clock=clock) if tokens is None else tokens
+        authorizer = Authorizer(store, observer=observer)
         self.writes = Writes(
             store,
             Deletions(store, clock=clock),
-            admission=admission,
+            admission=admission(store, authorizer),
             clock=clock,
             identities=Identities(rng),
         )
         self._store = store
         self._clock = clock
-        known = Tokens(clock=clock) if tokens is None else tokens
-        authorizer = Authorizer(store, observer=observer)
         self._gate = Gate(known, authorizer, store, is_open=tokens is None)
-        self._endpoints = Endpoints(
-            Paths(registry),
+        reviews = Reviews(known, authorizer, store, clock=clock)
+        actions: tuple[Action, ...] = (Binding(store, clock=clock), Token(store, reviews))
+        services = Services(
             store,
             self.writes,
-            reviews=Reviews(known, authorizer, store, clock=clock),
-            escalation=Escalation(authorizer),
+            actions={each.name: each for each in actions},
+            reviews=reviews,
             clock=clock,
         )
+        self._endpoints = Endpoints(Paths(registry), services)
         self._pages = _Pages(registry)
         self._server: HttpServer | None = None
         self._ticking: asyncio.Task[None] | None = None
