@@ -43,8 +43,8 @@ def world() -> World:
     return World()
 
 
-def secret(data: Object | None = None, *, type_: str = TYPE, **annotations: str) -> SecretView:
-    named = {ACCOUNT_NAME: "robot", **annotations}
+def secret(data: Object | None = None, *, type_: str = TYPE, account: str = "") -> SecretView:
+    named = {ACCOUNT_NAME: "robot", ACCOUNT_UID: account}
     metadata = {"name": "s", "namespace": "web", "uid": "u-s", "annotations": named}
     body = {"metadata": metadata, "type": type_, "data": data or {}}
     return decode_secret(msgspec.json.encode(body))
@@ -61,7 +61,7 @@ def test_a_secret_of_an_account_is_filled(world: World) -> None:
     data = {key: b64decode(value).decode() for key, value in action.body["data"].items()}
     assert world.key.verify(data.pop("token"))["kubernetes.io/serviceaccount/secret.name"] == "s"
     assert data == {"ca.crt": "PEM", "namespace": "web"}
-    world.secrets.on_update(secret(), secret(action.body["data"], **{ACCOUNT_UID: "u-robot"}))
+    world.secrets.on_update(secret(), secret(action.body["data"], account="u-robot"))
     assert world.controller.plan(KEY).actions == []
 
 
@@ -84,7 +84,7 @@ def test_an_account_that_is_newer_than_we_know(world: World) -> None:
 
 def test_the_secret_of_an_earlier_account_is_deleted(world: World) -> None:
     world.accounts.on_add(ROBOT)
-    world.secrets.on_add(secret(**{ACCOUNT_UID: "u-before"}))
+    world.secrets.on_add(secret(account="u-before"))
     assert world.controller.plan(KEY).actions == [Delete(PATH, "u-s")]
 
 
