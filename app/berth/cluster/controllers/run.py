@@ -10,6 +10,7 @@ import msgspec
 
 from berth.client.api import Api
 from berth.clock import Clock
+from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers.cluster_role_aggregation import (
     ClusterRoleAggregationController,
     ClusterRoleView,
@@ -26,6 +27,10 @@ from berth.cluster.controllers.replica_set import ReplicaSetController
 from berth.cluster.controllers.resource_claim import ResourceClaimController
 from berth.cluster.controllers.root_ca import RootCAController, decode_config_map
 from berth.cluster.controllers.service_account import ServiceAccountController
+from berth.cluster.controllers.service_account_token import (
+    ServiceAccountTokenController,
+    decode_secret,
+)
 from berth.cluster.controllers.stateful_set import StatefulSetController
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import (
@@ -71,9 +76,18 @@ class Controllers:
     """
 
     def __init__(
-        self, client: Api, *, clock: Clock, rng: random.Random, certificate: str = ""
+        self,
+        client: Api,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        certificate: str = "",
+        signing_key: SigningKey | None = None,
     ) -> None:
-        """*certificate* is what clients are to trust, in PEM; empty: there is none to publish."""
+        """*certificate* is what clients are to trust, in PEM; empty: there is none to publish.
+
+        *signing_key* is that of the API server for service account tokens; None: Secrets get none.
+        """
         self._client = client
         self._clock = clock
         self._rng = rng
@@ -131,6 +145,14 @@ class Controllers:
         if certificate:
             root_ca = RootCAController(namespaces, tables["configmaps"], certificate=certificate)
             self._loops.append(self._loop(root_ca))
+        if signing_key is not None:
+            token_controller = ServiceAccountTokenController(
+                tables["secrets"],
+                tables["serviceaccounts"],
+                key=signing_key,
+                certificate=certificate,
+            )
+            self._loops.append(self._loop(token_controller))
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -172,6 +194,7 @@ _decode_workload = msgspec.json.Decoder(WorkloadView).decode
 _DECODERS: Final[Mapping[str, Callable[[bytes], ObjectView]]] = {
     "configmaps": decode_config_map,
     "replicationcontrollers": decode_replication_controller,
+    "secrets": decode_secret,
 }
 
 

@@ -1,7 +1,8 @@
 """``serviceaccounts/token``: tokens of a service account."""
 
 from berth.cluster import errors
-from berth.cluster.access.reviews import TOKEN_REQUESTS, Reviews
+from berth.cluster.access import token_requests
+from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.writes.context import WriteContext
@@ -12,11 +13,11 @@ class Token:
     """Issues tokens."""
 
     name = "token"
-    kind = TOKEN_REQUESTS
+    kind = token_requests.RESOURCE
 
-    def __init__(self, store: Store, reviews: Reviews) -> None:
+    def __init__(self, store: Store, requests: TokenRequests) -> None:
         self._store = store
-        self._reviews = reviews
+        self._requests = requests
 
     async def act(
         self,
@@ -30,4 +31,4 @@ class Token:
             account = self._store.get(resource.storage_key, namespace, name)
         except NotFoundError:
             raise errors.not_found(resource, name) from None
-        return Outcome(self._reviews.issue(account, body), TOKEN_REQUESTS.schema)
+        return Outcome(self._requests.answer(account, body), self.kind.schema)
