@@ -73,8 +73,9 @@ class EmbeddedCluster:
         self._tokens = Tokens(clock=clock) if tokens is None else tokens
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
+        self._registry = Registry(RESOURCES)
         self._server = ApiServer(
-            Registry(RESOURCES),
+            self._registry,
             Store(),
             admission=Admission(),
             clock=clock,
@@ -118,6 +119,7 @@ class EmbeddedCluster:
         pair = self.certificate
         controllers = Controllers(
             client,
+            self._registry,
             clock=self._clock,
             rng=self._rng,
             certificate="" if pair is None else pair.certificate.decode(),
