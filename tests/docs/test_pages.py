@@ -14,7 +14,7 @@ from berth import cli
 from tests.docs.pages import DOCS, ROOT, Page, blocks, pages
 
 FLAG = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)")
-GROUPS = {"bench": ("engine", "throughput", "extender"), "plugin": ("new", "list")}
+GROUPS = {"bench": ("engine", "throughput", "extender", "cluster"), "plugin": ("new", "list")}
 """Commands that have commands."""
 IN_THE_TREE = ("app/", "compose/", "examples/", "helm/", "plugins/", "tests/")
 OTHERS = {

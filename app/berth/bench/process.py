@@ -31,10 +31,18 @@ class Measured:
         """
         return sum(_cpu_ticks(pid) for pid in _family(self._process.pid)) / TICKS_PER_SECOND
 
+    def memory(self) -> int:
+        """Bytes that are resident, of the process itself."""
+        return self._status("VmRSS")
+
     def peak_memory(self) -> int:
         """Most bytes that were ever resident, of the process itself."""
+        return self._status("VmHWM")
+
+    def _status(self, field: str) -> int:
+        """Return a size of proc_pid_status(5), in bytes; 0 when the process is gone."""
         for line in _read(self._process.pid, "status").splitlines():
-            if line.startswith("VmHWM:"):
+            if line.startswith(f"{field}:"):
                 return int(line.split()[1]) * 1024
         return 0
 

@@ -180,7 +180,7 @@ async def _fill(client: ApiClient, workload: str, settings: Settings) -> None:
         body = msgspec.json.encode({"metadata": {"name": NAMESPACE}})
         await client.request("POST", "/api/v1/namespaces", body=body)
     await create_nodes(client, settings.nodes)
-    await _at_once(
+    await at_once(
         partial(client.request, "POST", PODS_PATH, body=msgspec.json.encode(pod))
         for pod in _pods(workload, settings)
     )
@@ -188,7 +188,7 @@ async def _fill(client: ApiClient, workload: str, settings: Settings) -> None:
 
 async def create_nodes(client: ApiClient, count: int) -> None:
     """Create nodes that are ready, without kubelets."""
-    await _at_once(partial(_create_node, client, node) for node in _nodes(count))
+    await at_once(partial(_create_node, client, node) for node in _nodes(count))
 
 
 async def _create_node(client: ApiClient, node: dict[str, Any]) -> None:
@@ -225,7 +225,7 @@ def _pod(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {"app": "app-0"}}, "spec": spec}
 
 
-async def _at_once(requests: Iterable[Callable[[], Awaitable[object]]]) -> None:
+async def at_once(requests: Iterable[Callable[[], Awaitable[object]]]) -> None:
     """Make all requests, a few at a time; the first error is raised."""
     waiting = iter(requests)
 

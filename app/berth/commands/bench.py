@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from berth import log
-from berth.bench import crowded, engine, extender, preemption, throughput
+from berth.bench import cluster, crowded, engine, extender, preemption, throughput
 from berth.bench.process import BenchError
 from berth.clock import RealClock
 from berth.memory import keep_heap
@@ -44,6 +44,12 @@ def main(argv: Sequence[str]) -> int:
     asked.add_argument("--nodes", type=positive, default=5_000)
     asked.add_argument("--repetitions", type=positive, default=300)
     asked.set_defaults(measure=_extender)
+    defaults = cluster.Settings()
+    large = kinds.add_parser("cluster", allow_abbrev=False, help="measure a large `berth up`")
+    large.add_argument("--nodes", type=positive, default=defaults.nodes)
+    large.add_argument("--pods", type=positive, default=defaults.pods)
+    large.add_argument("--watchers", type=positive, default=defaults.watchers)
+    large.set_defaults(measure=_cluster)
     given = parser.parse_args(argv)
     log.setup(logging.ERROR)
     try:
@@ -117,6 +123,18 @@ def _extender(given: argparse.Namespace) -> int:
                 f"{stall.what:<24} {stall.size / 1e6:8.1f} {stall.took:8.0f}"
                 f" {stall.longest_wait:24.0f}"
             )
+        return 0
+
+    return in_loop(measuring())
+
+
+def _cluster(given: argparse.Namespace) -> int:
+    settings = cluster.Settings(given.nodes, given.pods, given.watchers)
+
+    async def measuring() -> int:
+        say(f"{engine.machine()}; {settings.nodes} nodes, {settings.pods} pods")
+        async for row in cluster.measure(settings, clock=RealClock()):
+            say(f"{row.what:<48} {row.value}")
         return 0
 
     return in_loop(measuring())

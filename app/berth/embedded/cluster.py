@@ -17,6 +17,7 @@ from berth.client.api_client import ApiClient
 from berth.client.connect import Endpoint, client_of
 from berth.clock import Clock
 from berth.cluster.access.rbac import Observer
+from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import (
     ADMIN,
@@ -70,10 +71,11 @@ class EmbeddedCluster:
         self._clock = clock
         self._rng = rng
         self._host = host
-        self._tokens = Tokens(clock=clock) if tokens is None else tokens
+        self._tokens = Tokens() if tokens is None else tokens
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
         self._registry = Registry(RESOURCES)
+        self._signing_key = SigningKey(new_signing_key())
         self._server = ApiServer(
             self._registry,
             Store(),
@@ -81,6 +83,7 @@ class EmbeddedCluster:
             clock=clock,
             rng=rng,
             tokens=None if insecure else self._tokens,
+            signing_key=self._signing_key,
             observer=observer,
         )
         self.url = ""
@@ -123,6 +126,7 @@ class EmbeddedCluster:
             clock=self._clock,
             rng=self._rng,
             certificate="" if pair is None else pair.certificate.decode(),
+            signing_key=self._signing_key,
         )
         try:
             async with asyncio.TaskGroup() as tasks:

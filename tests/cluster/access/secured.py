@@ -9,6 +9,7 @@ import msgspec
 from berth.clock import FakeClock
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Decision
+from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN, AUTHENTICATED, User
 from berth.cluster.bootstrap import bootstrap
@@ -32,7 +33,8 @@ class Secured:
     def __init__(self) -> None:
         self.clock = FakeClock(NOW)
         self.store = Store()
-        self.tokens = Tokens(clock=self.clock)
+        self.tokens = Tokens()
+        self.key = SigningKey(new_signing_key())
         self.decisions: list[tuple[str, Attributes, Decision]] = []
         server = ApiServer(
             Registry(RESOURCES),
@@ -41,6 +43,7 @@ class Secured:
             clock=self.clock,
             rng=random.Random(1),
             tokens=self.tokens,
+            signing_key=self.key,
             observer=self._observe,
         )
         bootstrap(server.writes)

@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass
 
 from berth.clock import Clock
+from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers.informers import SharedInformers, T
 from berth.cluster.controllers.table import Table
 from berth.cluster.kinds.registry import Registry
@@ -20,6 +21,8 @@ class ControllerContext:
     rng: random.Random
     certificate: str
     """What clients are to trust, in PEM; empty: there is none to publish."""
+    signing_key: SigningKey | None
+    """That of the API server for service account tokens; None: Secrets get none."""
 
     def table(self, storage_key: str, view: type[T]) -> Table[T]:
         """Return the objects of a kind, such as ``deployments.apps``, read as *view*."""

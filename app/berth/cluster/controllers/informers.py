@@ -133,11 +133,11 @@ class SharedInformers:
                 listener()
 
     def _reflector(self, kind: Kind) -> Reflector[Any]:
-        view = self._views.get(kind.resource.storage_key)
+        view = self._views.get(kind.resource.storage_key, ObjectView)
         return Reflector(
-            self._metadata_client if view is None else self._client,
+            self._metadata_client if view is ObjectView else self._client,
             kind.resource.collection_path(),
-            decode=(view or ObjectView).decoder(),
+            decode=view.decoder(),
             handler=kind.table,
             clock=self._clock,
             rng=self._rng,

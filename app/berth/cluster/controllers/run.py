@@ -7,6 +7,7 @@ from typing import Final
 
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
+from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
     cluster_role_aggregation,
     deployment,
@@ -19,6 +20,7 @@ from berth.cluster.controllers import (
     resource_claim,
     root_ca,
     service_account,
+    service_account_token,
     stateful_set,
 )
 from berth.cluster.controllers.context import ControllerContext
@@ -43,6 +45,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     garbage_collector.new_controller,
     namespace.new_controller,
     service_account.new_controller,
+    service_account_token.new_controller,
     root_ca.new_controller,
     cluster_role_aggregation.new_controller,
 )
@@ -63,12 +66,16 @@ class Controllers:
         clock: Clock,
         rng: random.Random,
         certificate: str = "",
+        signing_key: SigningKey | None = None,
     ) -> None:
-        """*certificate* is what clients are to trust, in PEM; empty: there is none to publish."""
+        """*certificate* is what clients are to trust, in PEM; empty: there is none to publish.
+
+        *signing_key* is that of the API server for service account tokens; None: Secrets get none.
+        """
         self._informers = SharedInformers(
             client, client.accepting(METADATA_ONLY), registry, clock=clock, rng=rng
         )
-        context = ControllerContext(self._informers, registry, clock, rng, certificate)
+        context = ControllerContext(self._informers, registry, clock, rng, certificate, signing_key)
         slots = asyncio.Semaphore(CONCURRENCY)
         made = [new_controller(context) for new_controller in CONTROLLERS]
         self._loops = [

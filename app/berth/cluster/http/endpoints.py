@@ -13,8 +13,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.clock import Clock
 from berth.cluster import errors, options, views, warnings
+from berth.cluster.access import token_requests
 from berth.cluster.access.escalation import Escalation
-from berth.cluster.access.reviews import TOKEN_REQUESTS, Reviews
+from berth.cluster.access.reviews import Reviews
+from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation, reads
 from berth.cluster.http.bodies import Bodies, read_patch, read_plain
@@ -51,6 +53,7 @@ class Endpoints:
         writes: Writes,
         *,
         reviews: Reviews,
+        tokens: TokenRequests,
         escalation: Escalation,
         clock: Clock,
     ) -> None:
@@ -58,6 +61,7 @@ class Endpoints:
         self._store = store
         self._writes = writes
         self._reviews = reviews
+        self._tokens = tokens
         self._escalation = escalation
         self._clock = clock
         self._is_open = True
@@ -301,10 +305,11 @@ class Endpoints:
 
     async def _issue_token(self, request: Request, target: Target) -> Answer:
         account = self._writes.get(target.resource, target.namespace, target.name)
-        bodies = Bodies(TOKEN_REQUESTS, options.field_validation(request.query))
+        resource = token_requests.RESOURCE
+        bodies = Bodies(resource, options.field_validation(request.query))
         asked = bodies.read(await request.body(), request.content_type)
-        answered = self._reviews.issue(account, asked)
-        return _warned(self._other(request, target, answered, TOKEN_REQUESTS.schema, 201), bodies)
+        answered = self._tokens.answer(account, asked)
+        return _warned(self._other(request, target, answered, resource.schema, 201), bodies)
 
     async def _review(self, request: Request, target: Target) -> Answer:
         if target.resource.namespaced and not target.namespace:

@@ -14,13 +14,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.clock import Clock
 from berth.cluster import errors
+from berth.cluster.access.authentication import TokenAuthenticator
 from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.gate import Gate
 from berth.cluster.access.rbac import Authorizer, Observer
 from berth.cluster.access.reviews import Reviews
+from berth.cluster.access.service_account_tokens import ServiceAccountTokens
+from berth.cluster.access.signing_key import SigningKey, new_signing_key
+from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.errors import StatusError
-from berth.cluster.http import discovery, openapi
+from berth.cluster.http import discovery, openapi, openid
 from berth.cluster.http.endpoints import Endpoints
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.paths import Paths, is_below_version
@@ -70,33 +74,39 @@ class ApiServer:
         clock: Clock,
         rng: random.Random,
         tokens: Tokens | None = None,
+        signing_key: SigningKey | None = None,
         observer: Observer | None = None,
     ) -> None:
         """*tokens* say who is who; None: nobody is asked, and everybody may do everything.
 
-        *observer* is told of every decision about a request.
+        *signing_key* signs the tokens of service accounts; None: a new one. *observer* is told of
+        every decision about a request.
         """
+        identities = Identities(rng)
         self.writes = Writes(
             store,
             Deletions(store, clock=clock),
             admission=admission,
             clock=clock,
-            identities=Identities(rng),
+            identities=identities,
         )
         self._store = store
         self._clock = clock
-        known = Tokens(clock=clock) if tokens is None else tokens
+        key = signing_key or SigningKey(new_signing_key())
+        accounts = ServiceAccountTokens(key, store, clock=clock)
+        authenticator = TokenAuthenticator(tokens or Tokens(), accounts)
         authorizer = Authorizer(store, observer=observer)
-        self._gate = Gate(known, authorizer, store, is_open=tokens is None)
+        self._gate = Gate(authenticator, authorizer, is_open=tokens is None)
         self._endpoints = Endpoints(
             Paths(registry),
             store,
             self.writes,
-            reviews=Reviews(known, authorizer, store, clock=clock),
+            reviews=Reviews(authenticator, authorizer),
+            tokens=TokenRequests(accounts, store, clock=clock, uid=identities.uid),
             escalation=Escalation(authorizer),
             clock=clock,
         )
-        self._pages = _Pages(registry)
+        self._pages = _Pages(registry, key)
         self._server: HttpServer | None = None
         self._ticking: asyncio.Task[None] | None = None
 
@@ -162,23 +172,25 @@ class ApiServer:
 class _Pages:
     """Serves all that is not a resource: it hardly changes, and is hardly asked."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, key: SigningKey) -> None:
         self._registry = registry
+        self._key = key
         self._revision = 0
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None or self._revision != self._registry.revision:
-            self._app, self._revision = _pages(self._registry), self._registry.revision
+            self._app, self._revision = _pages(self._registry, self._key), self._registry.revision
         # What ends in a slash is the same page.
         path = scope["path"].rstrip("/") or "/"
         await self._app({**scope, "path": path}, receive, send)
 
 
-def _pages(registry: Registry) -> ASGIApp:
+def _pages(registry: Registry, key: SigningKey) -> ASGIApp:
     routes = [
         *discovery.routes(tuple(registry)),
         *openapi.routes(tuple(registry)),
+        *openid.routes(key),
         Route("/version", _version),
         *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),
     ]

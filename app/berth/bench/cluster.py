@@ -1,0 +1,375 @@
+"""``berth bench cluster``: what a large embedded cluster costs, and how fast its API answers.
+
+::
+
+    berth up: API server, controllers, kubelets, scheduler  <-- requests, watches -- this process
+                     ^ /proc: CPU and memory ------------------------------------------|
+
+The pods name their nodes, so the scheduler only watches them; the kubelets report each as running.
+Everything goes over TLS, as with ``berth up``.
+"""
+
+import asyncio
+import statistics
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from berth.bench import workloads
+from berth.bench.process import BenchError, Measured, running
+from berth.bench.throughput import BERTH, START_SECONDS, at_once
+from berth.client.api_client import ApiClient
+from berth.client.connect import Endpoint, client_of, find
+from berth.clock import Clock
+from berth.cluster.kubelet.node_template import NodeTemplate
+
+NAMESPACES: Final = 50
+PAGE: Final = 500
+"""Objects of a page, as ``kubectl get`` asks for them."""
+TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+READY_SECONDS: Final = 600.0
+LOOK_SECONDS: Final = 0.25
+QUIET_SECONDS: Final = 2.0
+QUIET_SHARE: Final = 0.5
+"""A process that uses less of a core than this has nothing left to catch up with."""
+MIB: Final = 2**20
+
+Given = Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How large the cluster is, and how long to look at it."""
+
+    nodes: int = 5_000
+    pods: int = 50_000
+    watchers: int = 100
+    changes: int = 500
+    """Changes that every watcher is told of."""
+    gets: int = 2_000
+    idle_seconds: float = 40.0
+    """A multiple of the interval of node leases, 10 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measurement, in words."""
+
+    what: str
+    value: str
+
+
+async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Row]:
+    """Start a cluster and yield what was measured, as it is; BenchError when that cannot be."""
+    with tempfile.TemporaryDirectory(prefix="berth-bench-") as folder:
+        async with _up(settings, Path(folder), clock=clock) as bench:
+            for step in (
+                bench.start_nodes,
+                bench.idle,
+                bench.create_pods,
+                bench.idle,
+                bench.get,
+                bench.list_objects,
+                bench.list_table,
+                bench.list_pages,
+                bench.fan_out,
+                bench.check,
+            ):
+                async for row in step():
+                    yield row
+
+
+@asynccontextmanager
+async def _up(settings: Settings, folder: Path, *, clock: Clock) -> AsyncIterator["_Bench"]:
+    kubeconfig, output = folder / "kubeconfig", folder / "up.log"
+    command = (
+        *BERTH,
+        "up",
+        f"--nodes={settings.nodes}",
+        f"--kubeconfig-out={kubeconfig}",
+        "--debug-port=0",
+    )
+    async with running(command, output=output) as process:
+        deadline = clock.monotonic() + START_SECONDS
+        while "API server at" not in output.read_text(encoding="utf-8"):
+            process.check()
+            if clock.monotonic() > deadline:
+                raise BenchError(f"the API server did not start within {START_SECONDS:.0f} s")
+            await clock.sleep(0.05)
+        endpoint = await find(kubeconfig=str(kubeconfig), context=None, master=None, clock=clock)
+        client = client_of(endpoint, qps=0, burst=1, user_agent="berth-bench", clock=clock)
+        try:
+            yield _Bench(settings, process, endpoint, client, clock=clock)
+        finally:
+            await client.close()
+
+
+class _Bench:
+    """The measurements; each is an iterator of rows."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        process: Measured,
+        endpoint: Endpoint,
+        client: ApiClient,
+        *,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._process = process
+        self._endpoint = endpoint
+        self._client = client
+        self._clock = clock
+        self._pods = 0
+
+    async def start_nodes(self) -> AsyncIterator[Row]:
+        started = self._clock.monotonic()
+        await self._until_nodes()
+        seconds = self._clock.monotonic() - started
+        used = self._process.cpu_seconds()
+        yield Row("nodes registered", f"{seconds:.1f} s, {used:.1f} s of CPU with the start")
+
+    async def idle(self) -> AsyncIterator[Row]:
+        await self._until_quiet()
+        seconds = self._settings.idle_seconds
+        before = self._process.cpu_seconds()
+        await self._clock.sleep(seconds)
+        share = (self._process.cpu_seconds() - before) / seconds
+        memory = self._process.memory() / MIB
+        what = f"idle, {self._settings.nodes} nodes, {self._pods} pods"
+        yield Row(what, f"{share:.1%} of a core, {memory:.0f} MiB")
+
+    async def create_pods(self) -> AsyncIterator[Row]:
+        names = [f"bench-{number:02}" for number in range(NAMESPACES)]
+        for name in names:
+            body = msgspec.json.encode({"metadata": {"name": name}})
+            await self._client.request("POST", "/api/v1/namespaces", body=body)
+        nodes = NodeTemplate().names(self._settings.nodes)
+        count = self._settings.pods
+
+        def create(number: int) -> Given:
+            path = f"/api/v1/namespaces/{names[number % NAMESPACES]}/pods"
+            body = msgspec.json.encode(_pod(number, nodes[number % len(nodes)]))
+            return lambda: self._client.request("POST", path, body=body)
+
+        before, started = self._process.cpu_seconds(), self._clock.monotonic()
+        await at_once(create(number) for number in range(count))
+        seconds = self._clock.monotonic() - started
+        await self._until_quiet()
+        used = (self._process.cpu_seconds() - before) / count
+        self._pods = count
+        yield Row("pods created", f"{count / seconds:.0f}/s")
+        yield Row("CPU of a pod, created and reported as running", f"{used * 1e6:.0f} µs")
+
+    async def get(self) -> AsyncIterator[Row]:
+        yield Row("get a pod", _percentiles(await self._gets(self._settings.gets)))
+
+    async def list_objects(self) -> AsyncIterator[Row]:
+        yield await self._listing("list all pods", "application/json")
+
+    async def list_table(self) -> AsyncIterator[Row]:
+        yield await self._listing("list all pods as a Table", TABLE)
+
+    async def list_pages(self) -> AsyncIterator[Row]:
+        yield await self._listing(f"the same in pages of {PAGE}", TABLE, limit=PAGE)
+
+    async def fan_out(self) -> AsyncIterator[Row]:
+        """Change pods, each when all watchers were told of the one before."""
+        settings = self._settings
+        watchers = [_Watcher(self._endpoint) for _ in range(settings.watchers)]
+        try:
+            for watcher in watchers:
+                await watcher.start()
+            await self._until_quiet()
+            before, started = self._process.cpu_seconds(), self._clock.monotonic()
+            took = []
+            for number in range(settings.changes):
+                changed = self._clock.monotonic()
+                await self._change(number)
+                await asyncio.gather(*(watcher.seen(number + 1) for watcher in watchers))
+                took.append(self._clock.monotonic() - changed)
+            seconds = self._clock.monotonic() - started
+            used = self._process.cpu_seconds() - before
+        finally:
+            for watcher in watchers:
+                watcher.close()
+        told = settings.changes * settings.watchers
+        yield Row(f"change told to {settings.watchers} watchers", _percentiles(took))
+        cost = f"{used / told * 1e6:.1f} µs of CPU each"
+        yield Row("watch events delivered", f"{told / seconds:.0f}/s, {cost}")
+
+    async def _change(self, number: int) -> None:
+        body = msgspec.json.encode({"metadata": {"labels": {"changed": str(number)}}})
+        await self._client.request(
+            "PATCH", _path(number), body=body, content_type="application/merge-patch+json"
+        )
+
+    async def _gets(self, count: int) -> list[float]:
+        """Return how many seconds each GET of a pod took, one after the other."""
+        took = []
+        for number in range(count):
+            started = self._clock.monotonic()
+            await self._client.request("GET", _path(number % self._settings.pods))
+            took.append(self._clock.monotonic() - started)
+        return took
+
+    async def _listing(self, what: str, accept: str, limit: int = 0) -> Row:
+        """List all pods while somebody else gets single ones."""
+        before, started = self._process.cpu_seconds(), self._clock.monotonic()
+        listing = asyncio.create_task(self._list(accept, limit))
+        waits: list[float] = []
+        while not listing.done():
+            waits += await self._gets(1)
+        size = await listing
+        seconds = self._clock.monotonic() - started
+        used = self._process.cpu_seconds() - before
+        return Row(
+            what,
+            f"{seconds:.2f} s, {used:.2f} s of CPU, {size / 1e6:.0f} MB;"
+            f" a get meanwhile {_percentiles(waits)}, at most {max(waits) * 1e3:.0f}",
+        )
+
+    async def _list(self, accept: str, limit: int) -> int:
+        """Read all pages; return their bytes."""
+        headers = {"accept": accept, "authorization": await self._endpoint.authorization()}
+        size, continue_token = 0, ""
+        async with httpx.AsyncClient(
+            base_url=self._endpoint.url, verify=self._endpoint.tls, headers=headers, timeout=600
+        ) as http:
+            while True:
+                params = {"limit": str(limit or ""), "continue": continue_token}
+                asked = {key: value for key, value in params.items() if value}
+                parts = []
+                async with http.stream("GET", "/api/v1/pods", params=asked) as response:
+                    response.raise_for_status()
+                    async for part in response.aiter_raw():
+                        size += len(part)
+                        if limit:
+                            parts.append(part)
+                found = msgspec.json.decode(b"".join(parts), type=_List) if limit else _List()
+                continue_token = found.metadata.continue_
+                if not continue_token:
+                    return size
+
+    async def _until_nodes(self) -> None:
+        """Return when all nodes are registered."""
+        deadline = self._clock.monotonic() + READY_SECONDS
+        while (found := await self._count("/api/v1/nodes")) < self._settings.nodes:
+            self._process.check()
+            if self._clock.monotonic() > deadline:
+                raise BenchError(f"{found} nodes after {READY_SECONDS:.0f} s")
+            await self._clock.sleep(LOOK_SECONDS)
+
+    async def check(self) -> AsyncIterator[Row]:
+        """Raise BenchError unless all pods run."""
+        waiting = await self._count("/api/v1/pods", fieldSelector="status.phase!=Running")
+        if waiting:
+            raise BenchError("there are pods that do not run")
+        yield Row("memory, at most", f"{self._process.peak_memory() / MIB:.0f} MiB")
+
+    async def _count(self, path: str, **selection: str) -> int:
+        """Count the objects; with a selector, tell only whether there are any."""
+        answer = await self._client.request("GET", path, params={**selection, "limit": "1"})
+        found = msgspec.json.decode(answer, type=_List)
+        return len(found.items) + (found.metadata.remaining_item_count or 0)
+
+    async def _until_quiet(self) -> None:
+        used = self._process.cpu_seconds()
+        while True:
+            await self._clock.sleep(QUIET_SECONDS)
+            self._process.check()
+            before, used = used, self._process.cpu_seconds()
+            if used - before < QUIET_SHARE * QUIET_SECONDS:
+                return
+
+
+class _Watcher:
+    """Counts the events of a watch of all pods. Reads bytes: a client that is cheap."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._reading: asyncio.Task[None] | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._count = 0
+        self._more = asyncio.Event()
+
+    async def start(self) -> None:
+        """Return when the server has accepted the watch."""
+        url = urlsplit(self._endpoint.url)
+        reader, writer = await asyncio.open_connection(
+            url.hostname, url.port, ssl=self._endpoint.tls, limit=4 * MIB
+        )
+        self._writer = writer
+        # Version 0 with a selector would send all pods first; this one begins with what comes.
+        version = await _version(self._endpoint)
+        writer.write(
+            f"GET /api/v1/pods?watch=1&resourceVersion={version} HTTP/1.1\r\n"
+            f"Host: {url.netloc}\r\nAccept: application/json\r\n"
+            f"Authorization: {await self._endpoint.authorization()}\r\n\r\n".encode()
+        )
+        head = await reader.readuntil(b"\r\n\r\n")
+        if b" 200 " not in head.splitlines()[0]:
+            raise BenchError(f"watch: {head.decode()}")
+        self._reading = asyncio.create_task(self._read(reader), name="watcher")
+
+    async def seen(self, count: int) -> None:
+        """Return when there were so many events."""
+        while self._count < count:
+            self._more.clear()
+            await self._more.wait()
+
+    def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+        if self._writer is not None:
+            self._writer.close()
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        while line := await reader.readline():
+            if line.startswith(b'{"type":"MODIFIED"'):
+                self._count += 1
+                self._more.set()
+
+
+async def _version(endpoint: Endpoint) -> str:
+    headers = {"authorization": await endpoint.authorization()}
+    async with httpx.AsyncClient(base_url=endpoint.url, verify=endpoint.tls) as http:
+        answer = await http.get("/api/v1/pods", params={"limit": "1"}, headers=headers)
+    return msgspec.json.decode(answer.content, type=_List).metadata.resource_version
+
+
+class _ListMeta(msgspec.Struct, rename="camel", frozen=True):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+class _List(msgspec.Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
+
+
+def _pod(number: int, node: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": f"pod-{number:06}", "labels": {"app": f"app-{number % 100}"}},
+        "spec": {**workloads.requests(100, 128), "nodeName": node},
+    }
+
+
+def _path(number: int) -> str:
+    return f"/api/v1/namespaces/bench-{number % NAMESPACES:02}/pods/pod-{number:06}"
+
+
+def _percentiles(seconds: Sequence[float]) -> str:
+    if len(seconds) < 2:
+        return f"{seconds[0] * 1e3:.2f} ms"
+    cuts = statistics.quantiles(seconds, n=100, method="inclusive")
+    return f"p50 {cuts[49] * 1e3:.2f} ms, p99 {cuts[98] * 1e3:.2f} ms"
