@@ -19,7 +19,7 @@ from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation
 from berth.cluster.http.negotiation import JSON
-from berth.cluster.schemas import builtin, protobuf
+from berth.cluster.schemas import builtin
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a body at most, as in the API server."""
@@ -156,14 +156,9 @@ class Answer:
 def refusal(error: StatusError, accept: str = "") -> Answer:
     """Return the Status that *error* stands for, in protobuf if nothing else is accepted."""
     try:
-        form = negotiation.representation(accept)
+        media_type = negotiation.representation(accept).media_type
     except StatusError:
-        form = negotiation.Representation.OBJECT
+        media_type = JSON
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
-    is_protobuf = form is negotiation.Representation.PROTOBUF
-    return Answer(
-        negotiation.encoded(error.status(), builtin.meta("Status"), form),
-        error.code,
-        headers,
-        media_type=protobuf.MEDIA_TYPE if is_protobuf else JSON,
-    )
+    body = negotiation.encoded(error.status(), builtin.meta("Status"), media_type)
+    return Answer(body, error.code, headers, media_type=media_type)
