@@ -73,9 +73,10 @@ class EmbeddedCluster:
         self._tokens = Tokens() if tokens is None else tokens
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
+        self._registry = Registry(RESOURCES)
         self._signing_key = SigningKey(new_signing_key())
         self._server = ApiServer(
-            Registry(RESOURCES),
+            self._registry,
             Store(),
             clock=clock,
             rng=rng,
@@ -119,6 +120,7 @@ class EmbeddedCluster:
         pair = self.certificate
         controllers = Controllers(
             client,
+            self._registry,
             clock=self._clock,
             rng=self._rng,
             certificate="" if pair is None else pair.certificate.decode(),
