@@ -158,6 +158,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         {
             "garbage_collected": False,
             "storage": "events",
+            "storage_version": "v1",
             "to_storage": to_core,
             "from_storage": from_core,
         },
@@ -222,7 +223,11 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "autoscaling/v1/horizontalpodautoscalers": Behaviour(
         cells=_v1_autoscaler_cells(),
-        more={"to_storage": autoscaling.to_v2, "from_storage": autoscaling.from_v2},
+        more={
+            "storage_version": "autoscaling/v2",
+            "to_storage": autoscaling.to_v2,
+            "from_storage": autoscaling.from_v2,
+        },
         rules={"default": autoscaling.default_v1},
     ),
     "autoscaling/v2/horizontalpodautoscalers": ruled(
