@@ -36,7 +36,6 @@ from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import Journal
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
 from berth.embedded.identity import Identity
 from berth.files import write_file
 from berth.kubeconfig import write_kubeconfig
@@ -80,19 +79,21 @@ class EmbeddedCluster:
         self._clock = clock
         self._rng = rng
         self._host = host
-        self._tokens = Tokens(clock=clock) if tokens is None else tokens
+        self._tokens = Tokens() if tokens is None else tokens
         self._database = database
         self._identity = Identity(database, self._tokens, clock=clock)
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows; None when it is plain HTTP."""
+        self._registry = Registry(RESOURCES)
+        self._signing_key = self._identity.signing_key
         self._journal = None if database is None else Journal(database)
         self._server = ApiServer(
-            Registry(RESOURCES),
+            self._registry,
             Store(journal=self._journal),
-            admission=Admission(),
             clock=clock,
             rng=rng,
             tokens=None if insecure else self._tokens,
+            signing_key=self._signing_key,
             observer=observer,
         )
         self.url = ""
@@ -115,7 +116,7 @@ class EmbeddedCluster:
 
         0 is any free port, and after a restart the one of before, if it is free.
         """
-        bootstrap(self._server.writes)
+        await bootstrap(self._server.writes)
         port = await self._listen(port)
         scheme = "http" if self.certificate is None else "https"
         host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at
@@ -144,9 +145,11 @@ class EmbeddedCluster:
         client = await self.connect("berth-controllers", user=CONTROLLER_MANAGER)
         controllers = Controllers(
             client,
+            self._registry,
             clock=self._clock,
             rng=self._rng,
             certificate=(self.authority or b"").decode(),
+            signing_key=self._signing_key,
         )
         try:
             async with asyncio.TaskGroup() as tasks:

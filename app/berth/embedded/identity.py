@@ -1,4 +1,4 @@
-"""What makes a cluster the same after a restart: its authority, its lasting tokens, its port."""
+"""What makes a cluster the same after a restart: its keys, its lasting tokens, its port."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,6 +9,7 @@ import msgspec
 
 from berth.certificates import KeyPair, authority
 from berth.clock import Clock
+from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN, KUBELETS, MONITORING, SCHEDULER, User
 from berth.cluster.storage.database import Database
@@ -39,6 +40,11 @@ class Identity:
             return msgspec.json.encode(authority(now=now, name="berth"))
 
         return msgspec.json.decode(self._kept("authority", make), type=KeyPair)
+
+    @cached_property
+    def signing_key(self) -> SigningKey:
+        """What signs service account tokens."""
+        return SigningKey(self._kept("service-account-key", new_signing_key))
 
     def token_of(self, user: User) -> str:
         """Return the token that the files of *user*, one of LASTING, have."""
