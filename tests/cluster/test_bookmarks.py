@@ -30,7 +30,7 @@ def write(store: Store, name: str) -> None:
 
 
 def watch(store: Store, options: WatchOptions, clock: FakeClock) -> AsyncGenerator[bytes, None]:
-    render = Renderer(kinds.PODS, Representation.OBJECT, include_object="", clock=clock)
+    render = Renderer(kinds.PODS, Representation(), include_object="", clock=clock)
     wanted = selection(kinds.PODS, "default", {})
     made = Watch(store, wanted, options, clock=clock, render=render).lines(lambda: True)
     assert isinstance(made, AsyncGenerator)

@@ -128,6 +128,16 @@ def invalid(resource: ResourceType, name: str, errors: Sequence[FieldError]) -> 
     return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {text}', details=details)
 
 
+def invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
+    """422: what a request says beside its object is wrong; *kind* is ``CreateOptions``."""
+    causes = [{"reason": e.reason, "message": _cut(e.message), "field": e.field} for e in errors]
+    said = [f"{cause['field']}: {cause['message']}" for cause in causes]
+    text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    details: Object = {"group": "meta.k8s.io", "kind": kind, "causes": causes}
+    message = f'{kind}.meta.k8s.io "" is invalid: {text}'
+    return StatusError(422, "Invalid", message, details=details)
+
+
 def forbidden(
     resource: ResourceType, name: str, why: str, causes: Sequence[FieldError] = ()
 ) -> StatusError:
@@ -188,9 +198,17 @@ def too_large_version(wanted: int, current: int) -> StatusError:
     )
 
 
-def not_acceptable() -> StatusError:
-    message = "only the following media types are accepted: application/json"
-    return StatusError(406, "NotAcceptable", message, details={})
+def not_acceptable(accepted: Sequence[str]) -> StatusError:
+    """None of the forms that the client accepts is served."""
+    message = f"only the following media types are accepted: {', '.join(accepted)}"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def not_of_that_shape(kind: str, why: str) -> StatusError:
+    """The client accepts *kind*, a list or one object, and it is the other one."""
+    return StatusError(
+        406, "NotAcceptable", f"you requested {kind}, but the requested object {why}"
+    )
 
 
 def unsupported_media_type(

@@ -34,7 +34,6 @@ from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
 from berth.files import write_file
 from berth.kubeconfig import write_kubeconfig
 from berth.manifests import ManifestError
@@ -74,11 +73,11 @@ class EmbeddedCluster:
         self._tokens = Tokens() if tokens is None else tokens
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
+        self._registry = Registry(RESOURCES)
         self._signing_key = SigningKey(new_signing_key())
         self._server = ApiServer(
-            Registry(RESOURCES),
+            self._registry,
             Store(),
-            admission=Admission(),
             clock=clock,
             rng=rng,
             tokens=None if insecure else self._tokens,
@@ -90,7 +89,7 @@ class EmbeddedCluster:
 
     async def start(self, port: int) -> None:
         """Create what every cluster has and listen; OSError when *port* cannot be had."""
-        bootstrap(self._server.writes)
+        await bootstrap(self._server.writes)
         pair = self.certificate
         tls = None if pair is None else server_context(pair)
         port = await self._server.start(self._host, port, tls=tls)
@@ -121,6 +120,7 @@ class EmbeddedCluster:
         pair = self.certificate
         controllers = Controllers(
             client,
+            self._registry,
             clock=self._clock,
             rng=self._rng,
             certificate="" if pair is None else pair.certificate.decode(),

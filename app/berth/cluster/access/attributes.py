@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from berth.cluster.http.paths import parse_path
+from berth.cluster.resource_paths import parse_path
 
 VERBS: Final = {
     "DELETE": "delete",

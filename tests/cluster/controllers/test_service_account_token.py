@@ -15,7 +15,6 @@ from berth.cluster.controllers.service_account_token import (
     TYPE,
     SecretView,
     ServiceAccountTokenController,
-    decode_secret,
 )
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, ObjectView
@@ -47,7 +46,7 @@ def secret(data: Object | None = None, *, type_: str = TYPE, account: str = "") 
     named = {ACCOUNT_NAME: "robot", ACCOUNT_UID: account}
     metadata = {"name": "s", "namespace": "web", "uid": "u-s", "annotations": named}
     body = {"metadata": metadata, "type": type_, "data": data or {}}
-    return decode_secret(msgspec.json.encode(body))
+    return SecretView.decoder()(msgspec.json.encode(body))
 
 
 def test_a_secret_of_an_account_is_filled(world: World) -> None:
