@@ -149,7 +149,7 @@ def _check_client(config: Object, path: str) -> Iterator[FieldError]:
         yield field_errors.required(path, "exactly one of url or service is required")
     elif url is not None:
         yield from _check_url(url, f"{path}.url")
-    else:
+    elif service is not None:
         yield from _check_service(service, f"{path}.service")
     if bundle := config.get("caBundle"):
         try:
