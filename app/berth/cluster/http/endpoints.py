@@ -19,11 +19,12 @@ from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation, reads
 from berth.cluster.http.bodies import Bodies, read_patch, read_plain
 from berth.cluster.http.chunks import chunks, taking_turns
+from berth.cluster.http.list_options import list_options
 from berth.cluster.http.negotiation import JSON
-from berth.cluster.http.paths import Paths, Target
+from berth.cluster.http.paths import WATCH, Paths, Target
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.requests import Answer, Request, refusal
-from berth.cluster.http.watches import Watch, watch_options
+from berth.cluster.http.watches import Frames, Watch
 from berth.cluster.kinds.builtin import find
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object
@@ -62,8 +63,10 @@ class Endpoints:
         self._clock = clock
         self._is_open = True
         self._shares = Shares(clock)
+        self._frames = Frames()
         self._handlers: dict[tuple[str, str], Handler] = {
             ("collection", "GET"): self._list,
+            (WATCH, "GET"): self._list,
             ("collection", "POST"): self._create,
             ("collection", "DELETE"): self._delete_collection,
             ("object", "GET"): self._get,
@@ -149,22 +152,28 @@ class Endpoints:
 
     async def _get(self, request: Request, target: Target) -> Answer:
         render = self._renderer(request, target)
+        reads.check_version(self._store, request.query)
         stored = self._writes.get(target.resource, target.namespace, target.name)
         return _answer(render, render.object(stored))
 
     async def _list(self, request: Request, target: Target) -> ASGIApp:
         render = self._renderer(request, target)
-        query = request.query
-        wanted = reads.selection(target.resource, target.namespace, query)
-        if options.flag(query, "watch"):
+        asked = list_options(request.query, watch=target.subresource == WATCH or None)
+        wanted = reads.selection(target.resource, target.namespace, request.query, target.name)
+        if asked.watch:
             watch = Watch(
-                self._store, wanted, watch_options(query), clock=self._clock, render=render
+                self._store,
+                wanted,
+                asked,
+                clock=self._clock,
+                render=render,
+                frames=self._frames,
             )
             media_type = render.media_type
             if media_type != JSON:
                 media_type += ";stream=watch"
             return StreamingResponse(watch.lines(lambda: self._is_open), media_type=media_type)
-        return _listed(render, reads.list_objects(self._store, wanted, query))
+        return _listed(render, reads.list_objects(self._store, wanted, asked), self._clock)
 
     async def _create(self, request: Request, target: Target) -> Answer:
         if target.resource.namespaced and not target.namespace:
@@ -238,7 +247,8 @@ class Endpoints:
         render = self._renderer(request, target)
         how = await _delete_options(request)
         wanted = reads.selection(target.resource, target.namespace, request.query)
-        portion = reads.list_objects(self._store, wanted, request.query)
+        asked = list_options(request.query, watch=False)
+        portion = reads.list_objects(self._store, wanted, asked)
         for number, stored in enumerate(portion.objects, 1):
             try:
                 self._writes.delete(target.resource, *stored.key, how)
@@ -247,7 +257,7 @@ class Endpoints:
                     raise
             if number % DELETED_AT_ONCE == 0:
                 await asyncio.sleep(0)
-        return _listed(render, portion)
+        return _listed(render, portion, self._clock)
 
     async def _get_scale(self, request: Request, target: Target) -> Answer:
         stored = self._writes.get(target.resource, target.namespace, target.name)
@@ -351,9 +361,9 @@ def _answer(render: Renderer, body: bytes, code: int = 200) -> Answer:
     return Answer(body, code, media_type=render.media_type)
 
 
-def _listed(render: Renderer, portion: reads.Portion) -> ASGIApp:
+def _listed(render: Renderer, portion: reads.Portion, clock: Clock) -> ASGIApp:
     """Return the answer that a list makes: at once when it is short, else while it is sent."""
-    ahead = chunks(render.list(portion))
+    ahead = chunks(render.list(portion), clock)
     first, second = next(ahead), next(ahead, None)
     if second is None:
         return _answer(render, first)

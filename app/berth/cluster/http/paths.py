@@ -7,6 +7,8 @@ from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import ResourceType
 
 NAMESPACES: Final = "namespaces"
+WATCH: Final = "watch"
+"""In front of what is watched, and what :class:`Target` has for subresource then."""
 NAMESPACE_SUBRESOURCES: Final = frozenset({"finalize", "status"})
 """What looks like a kind inside a namespace, and is not."""
 
@@ -25,6 +27,8 @@ class ResourcePath(NamedTuple):
     subresource: str = ""
     more: tuple[str, ...] = ()
     """Segments after the subresource."""
+    is_watch: bool = False
+    """Whether it is below ``/watch/``, as watches were asked for before there was ``?watch=``."""
 
 
 def parse_path(path: str) -> ResourcePath | None:
@@ -36,13 +40,17 @@ def parse_path(path: str) -> ResourcePath | None:
         group, version, rest = segments[1], segments[2], segments[3:]
     else:
         return None
+    is_watch = rest[0] == WATCH and len(rest) > 1
+    if is_watch:
+        rest = rest[1:]
     namespace = ""
     if rest[0] == NAMESPACES and len(rest) > 1:
         namespace = rest[1]
         if len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
             rest = rest[2:]
     resource, name, subresource = (*rest, "", "")[:3]
-    return ResourcePath(group, version, resource, namespace, name, subresource, tuple(rest[3:]))
+    more = tuple(rest[3:])
+    return ResourcePath(group, version, resource, namespace, name, subresource, more, is_watch)
 
 
 class Target(NamedTuple):
@@ -54,7 +62,7 @@ class Target(NamedTuple):
     name: str = ""
     """Empty: the collection."""
     subresource: str = ""
-    """One that the resource has, or refuses."""
+    """One that the resource has, or refuses, or WATCH."""
 
 
 class Paths:
@@ -78,8 +86,12 @@ class Paths:
             resource.namespaced and name and not namespace
         ):
             raise errors.path_not_found()
-        if subresource and not (
-            subresource in resource.subresources or subresource in resource.refused_subresources
+        if parsed.is_watch and not subresource:
+            subresource = WATCH
+        elif parsed.is_watch or not (
+            not subresource
+            or subresource in resource.subresources
+            or subresource in resource.refused_subresources
         ):
             raise errors.path_not_found()
         return Target(resource, namespace, name, subresource)

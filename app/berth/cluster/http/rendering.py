@@ -1,6 +1,6 @@
 """Objects as a client wants to see them: whole, as table rows, or their metadata only."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import msgspec
 
@@ -38,6 +38,13 @@ class Renderer:
         self._columns_said = False
 
     @property
+    def shared_as(self) -> Hashable | None:
+        """What all renderers have in common that say the same of an event; None: they do not."""
+        if self._form is Representation.TABLE:
+            return None
+        return self._resource.group_version, self._form
+
+    @property
     def media_type(self) -> str:
         return protobuf.MEDIA_TYPE if self._form is Representation.PROTOBUF else JSON
 
@@ -56,10 +63,16 @@ class Renderer:
     def list(self, portion: Portion) -> Iterator[bytes]:
         """Yield a list in pieces: what is before the objects, each of them, what is after.
 
-        In protobuf it is one piece: its length is said first.
+        In protobuf the whole comes last, for its length is said first; until then pieces are empty.
         """
+        resource = self._resource
         if self._form is Representation.PROTOBUF:
-            yield self._message_list(portion)
+            items = []
+            for each in portion.objects:
+                items.append(protobuf.message_of(views.as_object(resource, each), resource.schema))
+                yield b""
+            kind = f"{resource.kind}List"
+            yield protobuf.encode_list(resource.group_version, kind, portion.metadata, items)
             return
         yield self._list_head(portion.metadata).removesuffix(END)
         for number, stored in enumerate(portion.objects):
@@ -75,18 +88,6 @@ class Renderer:
         if self._form is Representation.PROTOBUF:
             return protobuf.watch_frame(kind, obj)
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), obj)
-
-    def _message_list(self, portion: Portion) -> bytes:
-        resource = self._resource
-        return protobuf.encode_list(
-            resource.group_version,
-            f"{resource.kind}List",
-            portion.metadata,
-            (
-                protobuf.message_of(views.as_object(resource, each), resource.schema)
-                for each in portion.objects
-            ),
-        )
 
     def _list_head(self, metadata: Object) -> bytes:
         """Return an empty list."""
