@@ -208,9 +208,17 @@ def too_large_version(wanted: int, current: int) -> StatusError:
     )
 
 
-def not_acceptable() -> StatusError:
-    message = "only the following media types are accepted: application/json"
-    return StatusError(406, "NotAcceptable", message, details={})
+def not_acceptable(accepted: Sequence[str]) -> StatusError:
+    """None of the forms that the client accepts is served."""
+    message = f"only the following media types are accepted: {', '.join(accepted)}"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def not_of_that_shape(kind: str, why: str) -> StatusError:
+    """The client accepts *kind*, a list or one object, and it is the other one."""
+    return StatusError(
+        406, "NotAcceptable", f"you requested {kind}, but the requested object {why}"
+    )
 
 
 def unsupported_media_type(

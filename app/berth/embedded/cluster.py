@@ -17,6 +17,7 @@ from berth.client.api_client import ApiClient
 from berth.client.connect import Endpoint, client_of
 from berth.clock import Clock
 from berth.cluster.access.rbac import Observer
+from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import (
     ADMIN,
@@ -33,7 +34,6 @@ from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
 from berth.files import write_file
 from berth.kubeconfig import write_kubeconfig
 from berth.manifests import ManifestError
@@ -70,16 +70,18 @@ class EmbeddedCluster:
         self._clock = clock
         self._rng = rng
         self._host = host
-        self._tokens = Tokens(clock=clock) if tokens is None else tokens
+        self._tokens = Tokens() if tokens is None else tokens
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
+        self._registry = Registry(RESOURCES)
+        self._signing_key = SigningKey(new_signing_key())
         self._server = ApiServer(
-            Registry(RESOURCES),
+            self._registry,
             Store(),
-            admission=Admission(),
             clock=clock,
             rng=rng,
             tokens=None if insecure else self._tokens,
+            signing_key=self._signing_key,
             observer=observer,
         )
         self.url = ""
@@ -87,7 +89,7 @@ class EmbeddedCluster:
 
     async def start(self, port: int) -> None:
         """Create what every cluster has and listen; OSError when *port* cannot be had."""
-        bootstrap(self._server.writes)
+        await bootstrap(self._server.writes)
         pair = self.certificate
         tls = None if pair is None else server_context(pair)
         port = await self._server.start(self._host, port, tls=tls)
@@ -118,9 +120,11 @@ class EmbeddedCluster:
         pair = self.certificate
         controllers = Controllers(
             client,
+            self._registry,
             clock=self._clock,
             rng=self._rng,
             certificate="" if pair is None else pair.certificate.decode(),
+            signing_key=self._signing_key,
         )
         try:
             async with asyncio.TaskGroup() as tasks:

@@ -53,7 +53,7 @@ def embedded_cluster(
     Raises TokenFileError.
     """
     clock = RealClock()
-    tokens = Tokens(clock=clock)
+    tokens = Tokens()
     if given.token_auth_file is not None:
         for token, user in read_token_file(given.token_auth_file).items():
             tokens.add(token, user)

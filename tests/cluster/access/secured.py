@@ -9,6 +9,7 @@ import msgspec
 from berth.clock import FakeClock
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rbac import Decision
+from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN, AUTHENTICATED, User
 from berth.cluster.bootstrap import bootstrap
@@ -17,7 +18,7 @@ from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
+from tests.cluster.at_once import at_once
 
 NOW = 1_700_000_000.0
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -32,18 +33,19 @@ class Secured:
     def __init__(self) -> None:
         self.clock = FakeClock(NOW)
         self.store = Store()
-        self.tokens = Tokens(clock=self.clock)
+        self.tokens = Tokens()
+        self.key = SigningKey(new_signing_key())
         self.decisions: list[tuple[str, Attributes, Decision]] = []
         server = ApiServer(
             Registry(RESOURCES),
             self.store,
-            admission=Admission(),
             clock=self.clock,
             rng=random.Random(1),
             tokens=self.tokens,
+            signing_key=self.key,
             observer=self._observe,
         )
-        bootstrap(server.writes)
+        at_once(bootstrap(server.writes))
         transport = httpx.ASGITransport(app=server.app)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://cluster")
 

@@ -36,7 +36,7 @@ def write(store: Store, name: str) -> None:
 
 
 def watch(store: Store, options: ListOptions, clock: FakeClock) -> AsyncGenerator[bytes, None]:
-    render = Renderer(kinds.PODS, Representation.OBJECT, include_object="", clock=clock)
+    render = Renderer(kinds.PODS, Representation(), include_object="", clock=clock)
     wanted = selection(kinds.PODS, "default", {})
     watching = Watch(store, wanted, options, clock=clock, render=render, frames=Frames())
     made = watching.lines(lambda: True)

@@ -106,7 +106,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    tokens = Tokens(clock=CLOCK)
+    tokens = Tokens()
     cluster = EmbeddedCluster(clock=CLOCK, rng=random.Random(1), tokens=tokens)
     await cluster.start(0)
     admin = await cluster.connect("test")

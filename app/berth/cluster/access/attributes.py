@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from berth.cluster.http.paths import parse_path
 from berth.cluster.options import flag
+from berth.cluster.resource_paths import parse_path
 
 VERBS: Final = {
     "DELETE": "delete",

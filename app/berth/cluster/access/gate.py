@@ -8,8 +8,9 @@ from starlette.types import Scope
 
 from berth.cluster import errors
 from berth.cluster.access.attributes import Attributes, attributes_of
+from berth.cluster.access.authentication import TokenAuthenticator
 from berth.cluster.access.rbac import Authorizer
-from berth.cluster.access.tokens import API_AUDIENCE, Tokens
+from berth.cluster.access.service_account_tokens import InvalidTokenError
 from berth.cluster.access.users import (
     ADMIN,
     ANONYMOUS,
@@ -19,7 +20,6 @@ from berth.cluster.access.users import (
     split_service_account,
 )
 from berth.cluster.http.requests import read_query
-from berth.cluster.storage.store import Store
 
 USER: Final = "user"
 """Where the scope of a request has its :class:`User`."""
@@ -34,11 +34,10 @@ class Gate:
     """Authenticates and authorizes. With *is_open* everybody is :data:`ADMIN`, unasked."""
 
     def __init__(
-        self, tokens: Tokens, authorizer: Authorizer, store: Store, *, is_open: bool
+        self, authenticator: TokenAuthenticator, authorizer: Authorizer, *, is_open: bool
     ) -> None:
-        self._tokens = tokens
+        self._authenticator = authenticator
         self._authorizer = authorizer
-        self._store = store
         self._is_open = is_open
 
     def admit(self, scope: Scope) -> None:
@@ -63,10 +62,10 @@ class Gate:
         """Return whose Authorization header that is; 401 for a token that nobody has."""
         if authorization[: len(BEARER)].lower() != BEARER:
             return ANONYMOUS
-        found = self._tokens.find(authorization[len(BEARER) :].strip(), self._store)
-        if found is None or API_AUDIENCE not in found.audiences:
-            raise errors.unauthorized()
-        return found.user
+        try:
+            return self._authenticator.authenticate(authorization[len(BEARER) :].strip()).user
+        except InvalidTokenError as exc:
+            raise errors.unauthorized() from exc
 
     def _authorize(self, user: User, wanted: Attributes) -> None:
         if not self._authorizer.authorize(user, wanted).allowed:

@@ -15,6 +15,7 @@ from berth.cluster.access.users import (
     MONITORS,
     NODES,
     SCHEDULER,
+    SERVICE_ACCOUNTS,
     UNAUTHENTICATED,
 )
 from berth.cluster.resources import Object
@@ -31,6 +32,10 @@ DEVICES: Final = "resource.k8s.io"
 PUBLIC_PATHS: Final = "/healthz /livez /readyz /version /version/"
 DISCOVERY_PATHS: Final = (
     "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"
+)
+ISSUER_PATHS: Final = (
+    "/.well-known/openid-configuration /.well-known/openid-configuration/"
+    " /openid/v1/jwks /openid/v1/jwks/"
 )
 
 SCHEDULER_RULES: Final = (
@@ -141,6 +146,7 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         on("tokenreviews", "create", groups="authentication.k8s.io"),
         on("subjectaccessreviews", "create", groups="authorization.k8s.io"),
     ),
+    "system:service-account-issuer-discovery": (on_paths(ISSUER_PATHS, "get"),),
     "system:kube-scheduler": SCHEDULER_RULES,
     "system:volume-scheduler": (
         on("persistentvolumes persistentvolumeclaims", f"{READ} update patch"),
@@ -198,6 +204,7 @@ def cluster_role_bindings() -> list[Object]:
             ("system:basic-user", [_group(AUTHENTICATED)]),
             ("system:public-info-viewer", [_group(AUTHENTICATED), _group(UNAUTHENTICATED)]),
             ("system:monitoring", [_group(MONITORS)]),
+            ("system:service-account-issuer-discovery", [_group(SERVICE_ACCOUNTS)]),
             ("system:kube-scheduler", [_user(SCHEDULER.name)]),
             ("system:volume-scheduler", [_user(SCHEDULER.name)]),
             ("system:kube-controller-manager", [_user(CONTROLLER_MANAGER.name)]),

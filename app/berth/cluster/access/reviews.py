@@ -1,44 +1,21 @@
 """Questions about users and rights, asked by POST and answered at once: nothing is stored."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from berth import field_errors
-from berth.clock import Clock, rfc3339
 from berth.cluster import errors
 from berth.cluster.access.attributes import Attributes
+from berth.cluster.access.authentication import TokenAuthenticator
 from berth.cluster.access.rbac import Authorizer
-from berth.cluster.access.tokens import API_AUDIENCE, Tokens, service_account_of
+from berth.cluster.access.service_account_tokens import INVALID_TOKEN, InvalidTokenError
 from berth.cluster.access.users import User
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import builtin
-from berth.cluster.storage.store import Store, Stored
 from berth.field_errors import FieldError
 
 AUTHENTICATION: Final = "authentication.k8s.io"
 AUTHORIZATION: Final = "authorization.k8s.io"
-
-DEFAULT_TOKEN_SECONDS: Final = 3600
-LEAST_TOKEN_SECONDS: Final = 600
-MOST_TOKEN_SECONDS: Final = 2**32
-
-MOST_AUDIENCES_TEXT: Final = 4 * 1024
-"""Characters of all audiences of a token. A real server has no such limit, nor the token at hand.
-"""
-
-
-TOKEN_REQUESTS: Final = ResourceType(
-    group=AUTHENTICATION,
-    version="v1",
-    kind="TokenRequest",
-    plural="tokenrequests",
-    singular="tokenrequest",
-    namespaced=True,
-    schema=builtin.schema("io.k8s.api.authentication.v1.TokenRequest"),
-    verbs=("create",),
-)
-"""Not served by itself: the subresource ``token`` of service accounts."""
 
 SELF_ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "selfsubjectaccessreviews")
 LOCAL_ACCESS_REVIEWS: Final = find(AUTHORIZATION, "v1", "localsubjectaccessreviews")
@@ -52,13 +29,9 @@ only fields that it should have, of the right JSON types."""
 class Reviews:
     """Answers."""
 
-    def __init__(
-        self, tokens: Tokens, authorizer: Authorizer, store: Store, *, clock: Clock
-    ) -> None:
-        self._tokens = tokens
+    def __init__(self, authenticator: TokenAuthenticator, authorizer: Authorizer) -> None:
+        self._authenticator = authenticator
         self._authorizer = authorizer
-        self._store = store
-        self._clock = clock
         self._answers: Mapping[str, Answer] = {
             "SelfSubjectReview": self._who,
             "TokenReview": self._whose,
@@ -74,50 +47,25 @@ class Reviews:
         status = self._answers[resource.kind](spec, user, namespace)
         return {**review, "status": status}
 
-    def issue(self, account: Stored, request: Object) -> Object:
-        """Return a TokenRequest with a token of the service account that is stored."""
-        spec: Object = request.get("spec") or {}
-        audiences = spec.get("audiences") or [API_AUDIENCE]
-        seconds = spec.get("expirationSeconds") or DEFAULT_TOKEN_SECONDS
-        found = _check_lifetime(seconds) + _check_audiences(audiences)
-        if found:
-            raise errors.invalid(TOKEN_REQUESTS, "", found)
-        user = service_account_of(*account.key, self._store)
-        token = self._tokens.issue(user, seconds=seconds, audiences=audiences)
-        namespace, name = account.key
-        now = self._clock.now()
-        return {
-            **request,
-            "metadata": {
-                **request["metadata"],
-                "name": name,
-                "namespace": namespace,
-                "creationTimestamp": rfc3339(now),
-            },
-            "spec": {**spec, "audiences": list(audiences), "expirationSeconds": seconds},
-            "status": {"token": token, "expirationTimestamp": rfc3339(now + seconds)},
-        }
-
     def _who(self, _spec: Object, user: User, _namespace: str) -> Object:
         return {"userInfo": user.info()}
 
     def _whose(self, spec: Object, _user: User, _namespace: str) -> Object:
         text = spec.get("token")
         if not text:
-            found = field_errors.required("spec.token")
-            raise errors.invalid(find(AUTHENTICATION, "v1", "tokenreviews"), "", [found])
-        token = self._tokens.find(text, self._store)
-        if token is None:
-            return {"authenticated": False, "error": "invalid bearer token", "user": {}}
-        wanted = spec.get("audiences") or [API_AUDIENCE]
-        audiences = [each for each in wanted if each in token.audiences]
-        if not audiences:
-            why = (
-                f"token audiences [{' '.join(token.audiences)}] is invalid for the target "
-                f"audiences [{' '.join(wanted)}]"
-            )
-            return {"authenticated": False, "error": why, "user": {}}
-        return {"authenticated": True, "user": token.user.info(), "audiences": audiences}
+            missing = field_errors.required("spec.token")
+            raise errors.invalid(find(AUTHENTICATION, "v1", "tokenreviews"), "", [missing])
+        try:
+            found = self._authenticator.authenticate(text, spec.get("audiences") or ())
+        except InvalidTokenError as exc:
+            why = str(exc)
+            said = why if why == INVALID_TOKEN else f"[{INVALID_TOKEN}, {why}]"
+            return {"authenticated": False, "error": said, "user": {}}
+        return {
+            "authenticated": True,
+            "user": found.user.info(),
+            "audiences": list(found.audiences),
+        }
 
     def _may_i(self, spec: Object, user: User, _namespace: str) -> Object:
         found = _check_attributes(spec)
@@ -179,24 +127,6 @@ def _check_attributes(spec: Object) -> list[FieldError]:
     why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
     value = spec.get("nonResourceAttributes")
     return [field_errors.invalid("spec.resourceAttributes", value, why)]
-
-
-def _check_lifetime(seconds: int) -> list[FieldError]:
-    path = "spec.expirationSeconds"
-    if seconds < LEAST_TOKEN_SECONDS:
-        why = "may not specify a duration less than 10 minutes"
-        return [field_errors.invalid(path, seconds, why)]
-    if seconds > MOST_TOKEN_SECONDS:
-        why = "may not specify a duration larger than 2^32 seconds"
-        return [field_errors.invalid(path, seconds, why)]
-    return []
-
-
-def _check_audiences(audiences: Sequence[str]) -> list[FieldError]:
-    """Evaluate how much a token would have us remember."""
-    if sum(len(each) for each in audiences) <= MOST_AUDIENCES_TEXT:
-        return []
-    return [field_errors.too_long("spec.audiences", MOST_AUDIENCES_TEXT)]
 
 
 def _attributes(spec: Object) -> Attributes:

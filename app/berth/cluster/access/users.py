@@ -54,10 +54,12 @@ KUBELETS: Final = User("system:node:hollow", (NODES, AUTHENTICATED))
 MONITORING: Final = User("berth-monitoring", (MONITORS, AUTHENTICATED))
 
 
-def service_account(namespace: str, name: str, *, uid: str = "") -> User:
+def service_account(
+    namespace: str, name: str, *, uid: str = "", extra: Mapping[str, tuple[str, ...]] | None = None
+) -> User:
     """Return the user that a service account is."""
     groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
-    return User(service_account_user(namespace, name), groups, uid)
+    return User(service_account_user(namespace, name), groups, uid, extra or {})
 
 
 def service_account_user(namespace: str, name: str) -> str:

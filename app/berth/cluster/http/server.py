@@ -14,13 +14,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from berth.clock import Clock
 from berth.cluster import errors
-from berth.cluster.access.escalation import Escalation
+from berth.cluster.access.authentication import TokenAuthenticator
 from berth.cluster.access.gate import Gate
 from berth.cluster.access.rbac import Authorizer, Observer
 from berth.cluster.access.reviews import Reviews
+from berth.cluster.access.service_account_tokens import ServiceAccountTokens
+from berth.cluster.access.signing_key import SigningKey, new_signing_key
+from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.errors import StatusError
-from berth.cluster.http import discovery, openapi
+from berth.cluster.http import discovery, openapi, openid
+from berth.cluster.http.call import Services
 from berth.cluster.http.endpoints import Endpoints
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.paths import Paths, is_below_version
@@ -28,9 +32,13 @@ from berth.cluster.http.requests import refusal
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
 from berth.cluster.writes.deletion import Deletions
 from berth.cluster.writes.identities import Identities
-from berth.cluster.writes.pipeline import Admission, Writes
+from berth.cluster.writes.pipeline import Writes
+from berth.cluster.writes.subresources.action import Action
+from berth.cluster.writes.subresources.binding import Binding
+from berth.cluster.writes.subresources.token import Token
 from berth.http_server import HttpServer
 from berth.same_machine import SameMachine
 from berth.tasks import forever
@@ -66,37 +74,44 @@ class ApiServer:
         registry: Registry,
         store: Store,
         *,
-        admission: Admission,
         clock: Clock,
         rng: random.Random,
+        admission: MakeAdmission = standard_admission,
         tokens: Tokens | None = None,
+        signing_key: SigningKey | None = None,
         observer: Observer | None = None,
     ) -> None:
         """*tokens* say who is who; None: nobody is asked, and everybody may do everything.
 
-        *observer* is told of every decision about a request.
+        *signing_key* signs the tokens of service accounts; None: a new one. *observer* is told of
+        every decision about a request.
         """
+        identities = Identities(rng)
+        authorizer = Authorizer(store, observer=observer)
         self.writes = Writes(
             store,
             Deletions(store, clock=clock),
-            admission=admission,
+            admission=admission(store, authorizer),
             clock=clock,
-            identities=Identities(rng),
+            identities=identities,
         )
         self._store = store
         self._clock = clock
-        known = Tokens(clock=clock) if tokens is None else tokens
-        authorizer = Authorizer(store, observer=observer)
-        self._gate = Gate(known, authorizer, store, is_open=tokens is None)
-        self._endpoints = Endpoints(
-            Paths(registry),
+        key = signing_key or SigningKey(new_signing_key())
+        accounts = ServiceAccountTokens(key, store, clock=clock)
+        authenticator = TokenAuthenticator(tokens or Tokens(), accounts)
+        self._gate = Gate(authenticator, authorizer, is_open=tokens is None)
+        requests = TokenRequests(accounts, store, clock=clock, uid=identities.uid)
+        actions: tuple[Action, ...] = (Binding(store, clock=clock), Token(store, requests))
+        services = Services(
             store,
             self.writes,
-            reviews=Reviews(known, authorizer, store, clock=clock),
-            escalation=Escalation(authorizer),
+            actions={each.name: each for each in actions},
+            reviews=Reviews(authenticator, authorizer),
             clock=clock,
         )
-        self._pages = _Pages(registry)
+        self._endpoints = Endpoints(Paths(registry), services)
+        self._pages = _Pages(registry, key)
         self._server: HttpServer | None = None
         self._ticking: asyncio.Task[None] | None = None
 
@@ -162,23 +177,25 @@ class ApiServer:
 class _Pages:
     """Serves all that is not a resource: it hardly changes, and is hardly asked."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, key: SigningKey) -> None:
         self._registry = registry
+        self._key = key
         self._revision = 0
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None or self._revision != self._registry.revision:
-            self._app, self._revision = _pages(self._registry), self._registry.revision
+            self._app, self._revision = _pages(self._registry, self._key), self._registry.revision
         # What ends in a slash is the same page.
         path = scope["path"].rstrip("/") or "/"
         await self._app({**scope, "path": path}, receive, send)
 
 
-def _pages(registry: Registry) -> ASGIApp:
+def _pages(registry: Registry, key: SigningKey) -> ASGIApp:
     routes = [
         *discovery.routes(tuple(registry)),
         *openapi.routes(tuple(registry)),
+        *openid.routes(key),
         Route("/version", _version),
         *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),
     ]

@@ -9,6 +9,7 @@ from berth.cluster.times import seconds_of
 from berth.duration import human_duration
 
 GROUP_VERSION = "meta.k8s.io/v1"
+"""What Tables are of; ``meta.k8s.io/v1beta1`` for clients that know no other."""
 
 INCLUDE_OBJECT = ("Metadata", "Object", "None")
 """The values of the query parameter ``includeObject``; the first is the default."""
@@ -29,6 +30,7 @@ def as_table(
     list_meta: Object | None = None,
     now: float,
     with_columns: bool = True,
+    group_version: str = GROUP_VERSION,
 ) -> Object:
     """Return *objects*, as *resource* serves them, as a Table.
 
@@ -39,18 +41,24 @@ def as_table(
     columns = resource.columns
     return {
         "kind": "Table",
-        "apiVersion": GROUP_VERSION,
+        "apiVersion": group_version,
         "metadata": table_meta(objects) if list_meta is None else list_meta,
         "columnDefinitions": [definition(each) for each in columns] if with_columns else None,
-        "rows": [row(resource, obj, include_object, now) for obj in objects],
+        "rows": [row(resource, obj, include_object, now, group_version) for obj in objects],
     }
 
 
-def row(resource: ResourceType, obj: Object, include_object: str, now: float) -> Object:
+def row(
+    resource: ResourceType,
+    obj: Object,
+    include_object: str,
+    now: float,
+    group_version: str = GROUP_VERSION,
+) -> Object:
     """Return the row of one object, as :func:`as_table` has it."""
     return {
         "cells": [cell(column, obj, now) for column in resource.columns],
-        "object": row_object(resource, obj, include_object),
+        "object": row_object(resource, obj, include_object, group_version),
     }
 
 
@@ -77,7 +85,9 @@ def cell(column: Column, obj: Object, now: float) -> Any:
     return value.text.format(age(value.timestamp, now)) if isinstance(value, Since) else value
 
 
-def row_object(resource: ResourceType, obj: Object, include_object: str) -> Object | None:
+def row_object(
+    resource: ResourceType, obj: Object, include_object: str, group_version: str
+) -> Object | None:
     """Return what a row carries beside its cells, for labels and sorting on the client."""
     match include_object:
         case "None":
@@ -87,6 +97,6 @@ def row_object(resource: ResourceType, obj: Object, include_object: str) -> Obje
         case _:
             return {
                 "kind": "PartialObjectMetadata",
-                "apiVersion": GROUP_VERSION,
+                "apiVersion": group_version,
                 "metadata": obj["metadata"],
             }

@@ -1,108 +1,27 @@
 """Controllers and hollow kubelets against the embedded API server, over a socket."""
 
 import asyncio
-import random
+import dataclasses
 from collections.abc import AsyncIterator
-from typing import Any
 
-import msgspec
 import pytest
 
-from berth.client.api_client import ApiClient
-from berth.client.connect import connect
-from berth.client.errors import NotFoundError
-from berth.clock import RealClock
-from berth.cluster.actions import MERGE, STRATEGIC_MERGE
-from berth.cluster.bootstrap import bootstrap
-from berth.cluster.controllers.run import Controllers
-from berth.cluster.http.server import ApiServer
-from berth.cluster.kinds.builtin import RESOURCES
-from berth.cluster.kinds.registry import Registry
-from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
-from berth.cluster.kubelet.pod_lifecycles import Timings
+from berth.cluster.actions import STRATEGIC_MERGE
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
-from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
 from tests.cluster.bodies import workload
+from tests.cluster.controllers.live import WEB, Cluster, running
 
 pytestmark = pytest.mark.wall
 
-WEB = "/apis/apps/v1/namespaces/default/deployments/web"
 ON_NODE = {"spec": {"template": {"spec": {"nodeName": "node-0"}}}}
 """There is no scheduler here: the template says where its pods run."""
 
 
-class Cluster:
-    """A running cluster of one node."""
-
-    def __init__(self, client: ApiClient) -> None:
-        self._client = client
-
-    async def ask(
-        self, method: str, path: str, body: Object | None = None, kind: str = MERGE
-    ) -> Any:
-        content_type = kind if method == "PATCH" else "application/json"
-        encoded = None if body is None else msgspec.json.encode(body)
-        return msgspec.json.decode(
-            await self._client.request(method, path, body=encoded, content_type=content_type)
-        )
-
-    async def count(self, path: str) -> int:
-        return len((await self.ask("GET", path))["items"])
-
-    async def until_rolled_out(self, replicas: int) -> Object:
-        """Wait for what ``kubectl rollout status`` waits for."""
-        while True:
-            deployment: Object = await self.ask("GET", WEB)
-            status = deployment.get("status") or {}
-            counts = {
-                status.get(field) for field in ("replicas", "updatedReplicas", "availableReplicas")
-            }
-            current = status.get("observedGeneration") == deployment["metadata"]["generation"]
-            if current and counts == {replicas}:
-                return deployment
-            await asyncio.sleep(0.02)
-
-    async def until_count(self, path: str, wanted: int) -> None:
-        while True:
-            if await self.count(path) == wanted:
-                return
-            await asyncio.sleep(0.02)
-
-    async def until_gone(self, path: str) -> None:
-        try:
-            while True:
-                await self.ask("GET", path)
-                await asyncio.sleep(0.02)
-        except NotFoundError:
-            return
-
-
 @pytest.fixture
 async def cluster() -> AsyncIterator[Cluster]:
-    clock, rng = RealClock(), random.Random(5)
-    server = ApiServer(Registry(RESOURCES), Store(), admission=Admission(), clock=clock, rng=rng)
-    bootstrap(server.writes)
-    port = await server.start("127.0.0.1", 0)
-    client = await connect(kubeconfig=None, master=f"http://127.0.0.1:{port}", qps=1e6, burst=10**6)
-    kubelets = HollowKubelets(
-        client, Settings(nodes=1, timings=Timings(stop_seconds=0.1)), clock=clock, rng=rng
-    )
-    controllers = Controllers(client, clock=clock, rng=rng)
-    tasks = [
-        asyncio.create_task(kubelets.run(), name="kubelets"),
-        asyncio.create_task(controllers.run(), name="controllers"),
-    ]
-    await kubelets.registered.wait()
-    try:
-        async with asyncio.timeout(20):
-            yield Cluster(client)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await client.close()
-        await server.stop()
+    async with running() as cluster:
+        yield cluster
 
 
 async def create_web(cluster: Cluster, namespace: str = "default") -> None:
@@ -264,3 +183,26 @@ async def test_in_the_foreground_the_owner_goes_last(cluster: Cluster) -> None:
     await cluster.ask("GET", f"{MAPS}/root")
     await cluster.ask("PATCH", f"{MAPS}/leaf", {"metadata": {"finalizers": None}})
     await cluster.until_gone(f"{MAPS}/root")
+
+
+async def test_a_kind_that_is_served_later_is_collected(cluster: Cluster) -> None:
+    gadgets = dataclasses.replace(
+        find("", "v1", "configmaps"),
+        group="example.com",
+        kind="Gadget",
+        plural="gadgets",
+        singular="gadget",
+        storage="",
+    )
+    cluster.registry.add(gadgets)
+    path = gadgets.collection_path("default")
+    root = await cluster.ask("POST", path, {"metadata": {"name": "root"}})
+    await cluster.ask(
+        "POST", MAPS, {"metadata": {"name": "leaf", "ownerReferences": [referring_to(root)]}}
+    )
+    metadata = {"name": "leaf", "ownerReferences": [referring_to(root)]}
+    await cluster.ask("POST", path, {"metadata": metadata})
+    await cluster.ask("DELETE", f"{path}/root")
+
+    await cluster.until_gone(f"{path}/leaf")
+    await cluster.until_gone(f"{MAPS}/leaf")

@@ -7,9 +7,14 @@ import pytest
 from berth.clock import FakeClock
 from berth.cluster.actions import Patch
 from berth.cluster.controllers.disruption import DisruptionController
-from berth.cluster.controllers.run import decode_replication_controller
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, PodView, ResourceView, WorkloadView
+from berth.cluster.controllers.views import (
+    Meta,
+    PodView,
+    ReplicationControllerView,
+    ResourceView,
+    WorkloadView,
+)
 from berth.cluster.resources import Object
 from tests.cluster.objects import pod_view, workload_view
 
@@ -92,5 +97,5 @@ def test_a_pod_wakes_the_budgets_that_select_it() -> None:
 
 def test_replication_controllers_are_read_like_replica_sets() -> None:
     data: Any = b'{"metadata":{"name":"r","uid":"u"},"spec":{"replicas":2,"selector":{"a":"b"}}}'
-    view = decode_replication_controller(data)
+    view = ReplicationControllerView.decoder()(data)
     assert (view.replicas, view.spec["selector"]) == (2, {"matchLabels": {"a": "b"}})

@@ -8,7 +8,6 @@ from berth.cluster.controllers.root_ca import (
     NAME,
     ConfigMapView,
     RootCAController,
-    decode_config_map,
 )
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, NamespaceView
@@ -33,7 +32,7 @@ def world() -> World:
 
 def config_map(name: str = NAME, **data: str) -> ConfigMapView:
     body: Object = {"metadata": {"name": name, "namespace": "web", "uid": "u"}, "data": data}
-    return decode_config_map(msgspec.json.encode(body))
+    return ConfigMapView.decoder()(msgspec.json.encode(body))
 
 
 def test_a_new_namespace_gets_it(world: World) -> None:

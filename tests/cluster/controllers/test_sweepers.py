@@ -22,8 +22,8 @@ from berth.cluster.controllers.garbage_collector import (
     ASKED,
     BURST,
     GarbageCollector,
-    Kind,
 )
+from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.namespace import NamespaceController
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import (
@@ -58,14 +58,14 @@ class World:
         self.pods: Table[PodView] = Table()
         self.config_maps: Table[ObjectView] = Table()
         self.enqueued: list[str] = []
-        self.collector = GarbageCollector(
-            [
-                Kind(served("apps", "replicasets"), self.replica_sets),
-                Kind(served("", "pods"), self.pods),
-                Kind(served("", "configmaps"), self.config_maps),
-            ]
-        )
+        self.kinds = [
+            Kind(served("apps", "replicasets"), self.replica_sets),
+            Kind(served("", "pods"), self.pods),
+            Kind(served("", "configmaps"), self.config_maps),
+        ]
+        self.collector = GarbageCollector()
         self.collector.subscribe(self.enqueued.append)
+        self.collector.follow(self.kinds)
 
     def plan(self, key: str) -> list[Action]:
         return self.collector.plan(key).actions
@@ -176,6 +176,23 @@ def test_owners_of_unknown_kinds_are_trusted(world: World, stranger: OwnerRefere
     world.pods.on_add(owned_by(stranger))
 
     assert (world.plan("uid-p"), world.enqueued) == ([], [])
+
+
+def test_a_kind_that_comes_later_is_asked_for_its_owners(world: World) -> None:
+    job = OwnerReference("batch/v1", "Job", "job", "uid-job")
+    world.pods.on_add(owned_by(job))
+    jobs: Table[ObjectView] = Table()
+    world.collector.follow([*world.kinds, Kind(served("batch", "jobs"), jobs)])
+
+    assert world.enqueued == ["uid-p"]
+    assert world.plan("uid-p") == [Get("/apis/batch/v1/namespaces/default/jobs/job")]
+
+
+def test_owners_of_a_kind_that_went_are_trusted(world: World) -> None:
+    world.pods.on_add(pod_view("p"))
+    world.collector.follow(world.kinds[1:])
+
+    assert world.plan("uid-p") == []
 
 
 def test_any_kind_is_collected(world: World) -> None:

@@ -20,7 +20,15 @@ from berth.cluster.actions import (
     perform,
 )
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
-from berth.cluster.controllers.loop import FIRST_RETRY, INTERVAL, Loop, slow_start
+from berth.cluster.controllers.loop import (
+    FIRST_RETRY,
+    LONGEST_INTERVAL,
+    MOST_PACES,
+    QUIET,
+    Loop,
+    Pace,
+    slow_start,
+)
 from berth.cluster.delay_queue import DelayQueue
 
 
@@ -108,10 +116,41 @@ async def test_many_changes_cost_one_plan() -> None:
     async with running(script, api, clock):
         for _ in range(1000):
             script.enqueue("a")
-        await advance(clock, INTERVAL)
+        await advance(clock, LONGEST_INTERVAL)
         await advance(clock, 10)
 
     assert script.planned == ["a"]
+
+
+async def test_a_change_after_a_quiet_time_is_answered_at_once() -> None:
+    script, api, clock = Script(), Api(), FakeClock()
+    async with running(script, api, clock):
+        for _ in range(3):
+            script.enqueue("a")
+            await settle()
+            await advance(clock, QUIET)
+
+    assert script.planned == ["a"] * 3
+
+
+async def test_who_changes_all_the_time_is_looked_at_now_and_then() -> None:
+    script, api, clock = Script(), Api(), FakeClock()
+    async with running(script, api, clock):
+        for _ in range(1000):
+            script.enqueue("a")
+            await advance(clock, 0.001)
+
+    assert len(script.planned) <= 1.0 / LONGEST_INTERVAL + 5
+
+
+async def test_the_paces_of_quiet_objects_are_forgotten() -> None:
+    clock = FakeClock()
+    pace = Pace(clock)
+    for number in range(3 * MOST_PACES):
+        pace.note(f"{number}")
+        clock.advance(QUIET / MOST_PACES)
+
+    assert len(pace._looks) <= MOST_PACES + 1
 
 
 async def test_a_plan_is_carried_out_and_reported() -> None:
@@ -119,7 +158,7 @@ async def test_a_plan_is_carried_out_and_reported() -> None:
     script.plans = [Plan(creates(5))]
     async with running(script, api, clock):
         script.enqueue("a")
-        await advance(clock, INTERVAL)
+        await advance(clock, LONGEST_INTERVAL)
 
     assert api.requests == [("POST", f"/{number}") for number in range(5)]
     assert [outcome.error for outcome in script.outcomes] == [None] * 5
@@ -131,7 +170,7 @@ async def test_what_cannot_work_fails_once_and_is_tried_again_later() -> None:
     api.failing = True
     async with running(script, api, clock):
         script.enqueue("a")
-        await advance(clock, INTERVAL)
+        await advance(clock, LONGEST_INTERVAL)
         first = len(api.requests)
         await advance(clock, FIRST_RETRY)
         second = len(api.requests)
@@ -148,7 +187,7 @@ async def test_an_object_is_looked_at_again_when_its_plan_says_so() -> None:
     script.plans = [Plan(again=30.0)]
     async with running(script, api, clock):
         script.enqueue("a")
-        await advance(clock, INTERVAL)
+        await advance(clock, LONGEST_INTERVAL)
         await advance(clock, 29)
         early = list(script.planned)
         await advance(clock, 1)
@@ -162,7 +201,7 @@ async def test_a_plan_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture
     script.plans = [bad, Plan(creates(1))]
     async with running(script, api, clock):
         script.enqueue("a")
-        await advance(clock, INTERVAL)
+        await advance(clock, LONGEST_INTERVAL)
         await advance(clock, FIRST_RETRY)
 
     assert api.requests == [("POST", "/0")]
@@ -174,11 +213,11 @@ async def test_changes_while_a_plan_is_under_way_are_not_lost() -> None:
     script.plans = [Plan(creates(1))]
     async with running(script, api, clock):
         script.enqueue("a")
-        clock.advance(INTERVAL)
+        clock.advance(LONGEST_INTERVAL)
         await api.asked.wait()
         script.enqueue("a")
         await settle()
-        await advance(clock, INTERVAL)
+        await advance(clock, LONGEST_INTERVAL)
 
     assert script.planned == ["a", "a"]
 
