@@ -52,9 +52,12 @@ from berth.cluster.strategies.service import SERVICE
 from berth.cluster.strategies.stateful_set import STATEFUL_SET
 
 SERVED_SUBRESOURCES: Final = frozenset(
-    {"approval", "binding", "finalize", "scale", "status", "token"}
-)
-"""Of those that a real server has; the others are for real nodes, or not built yet."""
+    {
+        "approval", "attach", "binding", "exec", "finalize", "log", "portforward", "proxy", "scale",
+        "status", "token",
+    }
+)  # fmt: skip
+"""Of those that a real server has; the others are not built yet."""
 
 GROUPS: Final = (
     "",
