@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx
@@ -144,10 +144,16 @@ class OpenDoor:
 class Serving:
     """The server, its clock and store, and a client that speaks JSON."""
 
-    def __init__(self, *, log_capacity: int = 1000, clock: FakeClock | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        log_capacity: int = 1000,
+        clock: FakeClock | None = None,
+        resources: Sequence[ResourceType] = RESOURCES,
+    ) -> None:
         self.clock = clock or FakeClock(NOW)
         self.store = Store(log_capacity=log_capacity)
-        self.registry = Registry(RESOURCES)
+        self.registry = Registry(resources)
         self.server = ApiServer(
             self.registry,
             self.store,

@@ -112,6 +112,7 @@ async def test_the_old_form(client: httpx.AsyncClient) -> None:
                 "namespaced": True,
                 "kind": "Lease",
                 "verbs": [*VERBS],
+                "storageVersionHash": "gqkMMb/YqFM=",
             }
         ],
     }

@@ -4,6 +4,7 @@ Two forms of the same: the old one, a document per group and version, and the ag
 in two documents, which kubectl asks for. Both are computed once for the kinds of the moment.
 """
 
+import base64
 import hashlib
 from collections.abc import Iterable, Sequence
 
@@ -129,6 +130,8 @@ def resource_list(resources: Sequence[ResourceType]) -> Object:
             entry["shortNames"] = list(each.short_names)
         if each.categories:
             entry["categories"] = list(each.categories)
+        if "create" in each.verbs and each.is_stored and not each.is_view:
+            entry["storageVersionHash"] = storage_version_hash(each)
         entries.append(entry)
         for subresource in each.subresources.values():
             group, version = subresource.group, subresource.version
@@ -149,6 +152,13 @@ def resource_list(resources: Sequence[ResourceType]) -> Object:
         "groupVersion": resources[0].group_version,
         "resources": sorted(entries, key=lambda entry: entry["name"]),
     }
+
+
+def storage_version_hash(resource: ResourceType) -> str:
+    """Return what clients compare to learn that objects are stored in another version
+    (``apiserver/pkg/endpoints/discovery``)."""
+    said = f"{resource.group}/{resource.version}/{resource.kind}"
+    return base64.b64encode(hashlib.sha256(said.encode()).digest()[:8]).decode()
 
 
 def _route(path: str, document: Object, aggregated_document: Object | None = None) -> Route:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from berth.clock import Clock
-from berth.cluster import views
+from berth.cluster import errors, views
 from berth.cluster.http.negotiation import JSON, Representation, encoded
 from berth.cluster.http.reads import Portion
 from berth.cluster.http.tables import as_table, row
@@ -30,7 +30,12 @@ class Renderer:
     def __init__(
         self, resource: ResourceType, form: Representation, *, include_object: str, clock: Clock
     ) -> None:
-        """*include_object* is the query parameter of tables; empty: the default."""
+        """*include_object* is the query parameter of tables; empty: the default.
+
+        406 for a custom resource as protobuf: it has no messages.
+        """
+        if form is Representation.PROTOBUF and resource.structural is not None:
+            raise errors.not_acceptable()
         self._resource = resource
         self._form = form
         self._include_object = include_object or "Metadata"
@@ -80,7 +85,7 @@ class Renderer:
         resource = self._resource
         return protobuf.encode_list(
             resource.group_version,
-            f"{resource.kind}List",
+            resource.kind_of_list,
             portion.metadata,
             (
                 protobuf.message_of(views.as_object(resource, each), resource.schema)
@@ -93,7 +98,7 @@ class Renderer:
         match self._form:
             case Representation.OBJECT | Representation.PROTOBUF:
                 resource = self._resource
-                head = {"kind": f"{resource.kind}List", "apiVersion": resource.group_version}
+                head = {"kind": resource.kind_of_list, "apiVersion": resource.group_version}
             case Representation.PARTIAL:
                 head = PARTIAL_LIST
             case Representation.TABLE:

@@ -224,6 +224,7 @@ class _Collection:
         self.objects: dict[Key, Stored] = {}
         self.keys: list[Key] = []
         self.log = log
+        self.followers: list[Callable[[Change], None]] = []
 
     def span(self, namespace: str) -> list[Key]:
         if not namespace:
@@ -353,6 +354,10 @@ class Store:
         log = self._collection(storage_key).log
         return Cursor(log, log.after(version))
 
+    def follow(self, storage_key: str, follow: Callable[[Change], None]) -> None:
+        """Call *follow* with every change from now on, within the write: it may write itself."""
+        self._collection(storage_key).followers.append(follow)
+
     def wake(self) -> None:
         """Let all watchers look at the time."""
         for collection in self._collections.values():
@@ -407,3 +412,5 @@ class Store:
         else:
             collection.objects[change.stored.key] = change.stored
         collection.log.append(change)
+        for follow in collection.followers:
+            follow(change)
