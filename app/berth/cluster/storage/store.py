@@ -89,7 +89,7 @@ class Stored:
     are for selectors and belong to the store.
     """
 
-    __slots__ = ("body", "fields", "key", "labels", "uid", "version")
+    __slots__ = ("body", "cells", "fields", "key", "labels", "uid", "version")
 
     def __init__(self, obj: Object, version: int) -> None:
         metadata = obj["metadata"]
@@ -102,6 +102,8 @@ class Stored:
         self.fields: dict[str, dict[str, str]] = {}
         """Values of fields that selectors asked for, by group and version: kept by readers, as they
         cannot change."""
+        self.cells: tuple[object, Sequence[Any]] | None = None
+        """What was last shown of it in tables: the columns, and what they said."""
 
     @property
     def name(self) -> str:
