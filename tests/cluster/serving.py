@@ -9,12 +9,15 @@ import httpx
 import msgspec
 
 from berth.clock import FakeClock
+from berth.cluster.access.rbac import Authorizer
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds import builtin as kinds
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import VERBS, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.chain import Admission
+from berth.cluster.writes.admission.step import AsyncStep
 from berth.field_errors import FieldError
 
 NOW = 1_700_000_000.0
@@ -128,17 +131,11 @@ QUESTIONS = tuple(each for each in kinds.RESOURCES if not each.is_stored)
 RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS, PRIORITY_CLASSES, *QUESTIONS)
 
 
-class OpenDoor:
-    """Admission that lets everything pass."""
-
-    def create(self, _resource: ResourceType, _obj: Object, _store: Store) -> None:
-        """Fine."""
-
-    def update(self, _resource: ResourceType, _obj: Object, _store: Store) -> None:
-        """Fine."""
-
-    def delete(self, _resource: ResourceType, _name: str) -> None:
-        """Fine."""
+def open_door(
+    _store: Store, _authorizer: Authorizer, async_steps: Sequence[AsyncStep]
+) -> Admission:
+    """Let everything pass that no webhook stops."""
+    return Admission(async_steps=async_steps)
 
 
 class Serving:
@@ -149,15 +146,16 @@ class Serving:
         *,
         log_capacity: int = 1000,
         clock: FakeClock | None = None,
+        store: Store | None = None,
         resources: Sequence[ResourceType] = RESOURCES,
     ) -> None:
         self.clock = clock or FakeClock(NOW)
-        self.store = Store(log_capacity=log_capacity)
+        self.store = store or Store(log_capacity=log_capacity)
         self.registry = Registry(resources)
         self.server = ApiServer(
             self.registry,
             self.store,
-            admission=OpenDoor(),
+            admission=open_door,
             clock=self.clock,
             rng=random.Random(1),
         )

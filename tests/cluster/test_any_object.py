@@ -16,7 +16,7 @@ from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.types import ANYTHING, Field, ListOf, MapOf, Scalar, Schema, Type
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
+from tests.cluster.at_once import at_once
 from tests.cluster.serving import NOW
 
 CREATED = [each for each in STORED if "create" in each.verbs]
@@ -90,11 +90,10 @@ class Cluster:
         server = ApiServer(
             Registry(RESOURCES),
             self.store,
-            admission=Admission(),
             clock=FakeClock(NOW),
             rng=random.Random(1),
         )
-        bootstrap(server.writes)
+        at_once(bootstrap(server.writes))
         transport = httpx.ASGITransport(app=server.app)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://cluster")
 

@@ -1,6 +1,8 @@
 """Discovery: both forms, negotiated, and cached by content."""
 
+import hashlib
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator
 
 import httpx
@@ -9,7 +11,7 @@ from starlette.applications import Starlette
 
 from berth.cluster.http import discovery
 from berth.cluster.http.discovery import AGGREGATED, wants_aggregated
-from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.builtin import RESOURCES, find
 from berth.cluster.resources import VERBS
 
 KUBECTL_ACCEPT = (
@@ -93,7 +95,7 @@ async def test_the_old_form(client: httpx.AsyncClient) -> None:
     assert (await client.get("/api")).json() == {
         "kind": "APIVersions",
         "versions": ["v1"],
-        "serverAddressByClientCIDRs": [],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "berth"}],
     }
     assert group in (await client.get("/apis")).json()["groups"]
     assert (await client.get("/apis/coordination.k8s.io")).json() == {
@@ -152,3 +154,21 @@ async def test_each_form_has_its_own_etag(client: httpx.AsyncClient) -> None:
     plain = await client.get("/api")
     assert aggregated.headers["etag"] != plain.headers["etag"]
     assert plain.headers["vary"] == "Accept"
+
+
+@pytest.mark.parametrize(
+    ("path", "stored_as"),
+    [
+        pytest.param("apps/v1/deployments", "apps/v1/Deployment", id="in its own version"),
+        pytest.param("events.k8s.io/v1/events", "/v1/Event", id="an event of the new group"),
+        pytest.param(
+            "autoscaling/v1/horizontalpodautoscalers",
+            "autoscaling/v2/HorizontalPodAutoscaler",
+            id="an autoscaler of the old version",
+        ),
+    ],
+)
+def test_the_hash_says_in_which_version_objects_are_kept(path: str, stored_as: str) -> None:
+    digest = hashlib.sha256(stored_as.encode()).digest()
+    resource = find(*path.split("/"))
+    assert discovery.storage_version_hash(resource) == b64encode(digest[:8]).decode()

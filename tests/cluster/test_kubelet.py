@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError, ServerError
 from berth.clock import FakeClock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Patch
+from berth.cluster.kubelet.completion import Completion, completion_of
 from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
 from berth.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodeTemplate
@@ -19,6 +20,7 @@ from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pod_status import KubeletPod
 from berth.cluster.resources import Object
 from berth.cluster.strategies.node import NODE
+from berth.objects.meta import OwnerReference
 from tests.cluster.bodies import complaints
 
 NOW = 1_767_225_600.0
@@ -342,3 +344,140 @@ def test_leases_are_made_once_then_renewed() -> None:
     assert 10.0 <= delay <= 10.0 * (1 + JITTER)
     assert renewal == Patch(f"{LEASES}/n", {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}})
     assert isinstance(leases.step("n"), Create)
+
+
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "uid-j", "controller": True}
+
+
+def of_job(*, policy: str = "Never", controlled: bool = True, **annotations: str) -> KubeletPod:
+    """A pod that may end; *annotations* without their prefix, with underscores for dashes."""
+    told = {f"berth.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    view = pod(restartPolicy=policy)
+    owners = msgspec.convert([JOB] if controlled else [], tuple[OwnerReference, ...])
+    meta = msgspec.structs.replace(view.metadata, annotations=told, owner_references=owners)
+    return msgspec.structs.replace(view, metadata=meta)
+
+
+@pytest.mark.parametrize(
+    ("view", "want"),
+    [
+        pytest.param(of_job(), Completion(1.0), id="of a Job: succeeds after a second"),
+        pytest.param(of_job(controlled=False), None, id="of nobody: runs on"),
+        pytest.param(of_job(policy="Always", run_seconds="1"), None, id="always restarted"),
+        pytest.param(
+            of_job(controlled=False, exit_code="3"),
+            Completion(1.0, 3),
+            id="of nobody, but it is said how it ends",
+        ),
+        pytest.param(of_job(run_seconds="0.25"), Completion(0.25), id="sooner"),
+        pytest.param(
+            of_job(policy="OnFailure", exit_code="1"),
+            Completion(1.0, 1, restarts=True),
+            id="restarted when it fails",
+        ),
+        pytest.param(of_job(policy="OnFailure"), Completion(1.0), id="not when it succeeds"),
+        pytest.param(
+            of_job(run_seconds="nan", exit_code="256"), Completion(1.0), id="no such numbers"
+        ),
+        pytest.param(of_job(run_seconds="soon", exit_code="-1"), Completion(1.0), id="no numbers"),
+    ],
+)
+def test_how_a_pod_ends(view: KubeletPod, want: Completion | None) -> None:
+    assert completion_of(view) == want
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "phase", "conditions", "reason"),
+    [
+        pytest.param(
+            0,
+            "Succeeded",
+            {
+                "Ready": ("False", "PodCompleted"),
+                "ContainersReady": ("False", "PodCompleted"),
+                "PodReadyToStartContainers": ("False", None),
+                "Initialized": ("True", "PodCompleted"),
+            },
+            "Completed",
+            id="well",
+        ),
+        pytest.param(
+            7,
+            "Failed",
+            {
+                "Ready": ("False", "PodFailed"),
+                "ContainersReady": ("False", "PodFailed"),
+                "PodReadyToStartContainers": ("False", None),
+            },
+            "Error",
+            id="badly",
+        ),
+    ],
+)
+def test_a_pod_of_a_job_ends(
+    world: World, exit_code: int, phase: str, conditions: Object, reason: str
+) -> None:
+    world.pods.on_add(of_job(run_seconds="5", exit_code=str(exit_code)))
+
+    started, early = world.after(2), world.after(4)
+    (patch,), late = world.after(1), world.after(9)
+
+    assert (len(started), early, late) == (1, [], [])
+    assert isinstance(patch, Patch)
+    status = patch.body["status"]
+    assert status["phase"] == phase
+    assert {
+        each["type"]: (each["status"], each.get("reason")) for each in status["conditions"]
+    } == conditions
+    (container,) = status["containerStatuses"]
+    assert (container["ready"], container["restartCount"]) == (False, 0)
+    assert container["state"] == {
+        "terminated": {
+            "exitCode": exit_code,
+            "reason": reason,
+            "startedAt": "2026-01-01T00:00:07Z",  # this test shows no start time
+            "finishedAt": "2026-01-01T00:00:07Z",
+        }
+    }
+
+
+def test_containers_that_fail_are_restarted(world: World) -> None:
+    world.pods.on_add(of_job(policy="OnFailure", exit_code="1"))
+
+    world.after(2)
+    actions = [*world.after(1), *world.after(1)]
+
+    counts = [
+        each.body["status"]["containerStatuses"][0]["restartCount"]
+        for each in actions
+        if isinstance(each, Patch)
+    ]
+    assert counts == [1, 2]
+
+
+def test_the_end_of_a_pod_is_reported_again_when_that_failed(world: World) -> None:
+    world.pods.on_add(of_job())
+    world.after(2)
+
+    actions = [*world.after(1, error=ServerError(500, "InternalError", "")), *world.after(3)]
+
+    phases = [each.body["status"]["phase"] for each in actions if isinstance(each, Patch)]
+    assert phases == ["Succeeded", "Succeeded"]
+    assert world.after(9) == []
+
+
+def test_who_holds_a_deleted_pod_sees_it_fail_first(world: World) -> None:
+    def held(view: KubeletPod) -> KubeletPod:
+        meta = msgspec.structs.replace(view.metadata, finalizers=("example.com/wait",))
+        return msgspec.structs.replace(view, metadata=meta)
+
+    running = held(pod(phase="Running"))
+    world.pods.on_add(running)
+    world.pods.on_update(running, held(pod(phase="Running", grace=30)))
+
+    first, second, rest = world.after(1), world.after(0), world.after(5)
+
+    (patch,) = first
+    assert isinstance(patch, Patch)
+    assert patch.body["status"]["phase"] == "Failed"
+    assert (second, rest) == ([Delete(PATH, "uid-p", grace_seconds=0)], [])

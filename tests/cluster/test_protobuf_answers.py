@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.http.negotiation import Representation, representation
+from berth.cluster.http.rendering import PARTIAL
 from berth.cluster.schemas import builtin, protobuf
 from berth.cluster.schemas.types import Schema
 from tests.cluster.serving import PODS as POD_KIND
@@ -82,21 +82,15 @@ async def test_a_watch_sends_frames(serving: Serving) -> None:
     assert found == [("ADDED", "a"), ("BOOKMARK", None)]
 
 
-@pytest.mark.parametrize(
-    ("accept", "want"),
-    [
-        pytest.param(protobuf.MEDIA_TYPE, Representation.PROTOBUF, id="nothing else"),
-        pytest.param(
-            f"{protobuf.MEDIA_TYPE},application/json", Representation.OBJECT, id="JSON too"
-        ),
-        pytest.param(f"{protobuf.MEDIA_TYPE},*/*", Representation.OBJECT, id="anything"),
-        pytest.param(
-            f"{protobuf.MEDIA_TYPE};as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1;"
-            "g=meta.k8s.io",
-            Representation.TABLE,
-            id="tables are JSON",
-        ),
-    ],
-)
-def test_negotiation(accept: str, want: Representation) -> None:
-    assert representation(accept) is want
+async def test_metadata_only(serving: Serving) -> None:
+    await serving.pods("a", "b")
+    partial = {"accept": f"{protobuf.MEDIA_TYPE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+    answer = await serving.http.get(f"{PODS}/a", headers=partial)
+    found = read(answer.content, PARTIAL)
+    assert (found["kind"], found["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")
+    assert found["metadata"] == (await serving.get(f"{PODS}/a"))["metadata"]
+    partial = {"accept": partial["accept"].replace("Metadata;", "MetadataList;")}
+    answer = await serving.http.get(PODS, headers=partial)
+    _, *items = messages(answer.content)
+    names = [protobuf.read_message(each, PARTIAL)["metadata"]["name"] for _, each in items]
+    assert names == ["a", "b"]

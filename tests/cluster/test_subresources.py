@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from berth.cluster.kinds.builtin import find
-from berth.cluster.writes.subresources import scale_of
+from berth.cluster.writes.subresources.scale import scale_of
 from tests.cluster.serving import NOW_TEXT, Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -21,7 +21,6 @@ from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
 from tests.cluster.recording import Exchange, Target, exchanges, full_objects
 
 NOW = 1795180200.0
@@ -120,9 +119,7 @@ async def _replay() -> list[httpx.Response]:
     for target, obj in first_state().values():
         store.create(target.resource.storage_key, copy.deepcopy(obj))
     clock = FakeClock(NOW)
-    server = ApiServer(
-        Registry(RESOURCES), store, admission=Admission(), clock=clock, rng=random.Random(0)
-    )
+    server = ApiServer(Registry(RESOURCES), store, clock=clock, rng=random.Random(0))
     etags: dict[str, str] = {}
     found = []
     transport = httpx.ASGITransport(server.app)

@@ -23,7 +23,6 @@ from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
 from berth.config.load import default_configuration
 from berth.embedded.verify import verify
 from berth.objects.meta import ListHead
@@ -31,6 +30,7 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
+from tests.cluster.at_once import at_once
 from tests.faults.proxy import LOOPBACK, Fault, Proxy
 
 HURRY: Final = 20.0
@@ -76,10 +76,8 @@ class World:
 
     async def start_server(self) -> None:
         """Serve what is stored, on another port than before."""
-        self._server = ApiServer(
-            Registry(RESOURCES), self.store, admission=Admission(), clock=self._wall, rng=self.rng
-        )
-        bootstrap(self._server.writes)
+        self._server = ApiServer(Registry(RESOURCES), self.store, clock=self._wall, rng=self.rng)
+        at_once(bootstrap(self._server.writes))
         port = await self._server.start(LOOPBACK, 0)
         self.proxy.server_port = port
         self.direct = await connect(kubeconfig=None, master=f"http://{LOOPBACK}:{port}", qps=0)

@@ -169,6 +169,15 @@ class ApiClient:
         unlimited.limiter = TokenBucket(qps=0.0, burst=1, clock=self._clock)
         return unlimited
 
+    def accepting(self, media_type: str) -> Self:
+        """Return a client that asks for answers of *media_type*, such as metadata only.
+
+        Connections and rate limit are shared; close one of both.
+        """
+        accepting = copy.copy(self)
+        accepting._headers = {**self._headers, "Accept": media_type}
+        return accepting
+
     async def request(
         self,
         method: str,

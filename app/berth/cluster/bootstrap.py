@@ -1,30 +1,30 @@
 """What a cluster has before anyone creates anything."""
 
-from typing import Any, Protocol
-
 from berth.cluster.access import policy
+from berth.cluster.access.users import ADMIN
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.priority_class import SYSTEM_CLASSES
 from berth.cluster.strategies.service import KUBERNETES_IP
-from berth.cluster.writes.admission import NAMESPACES, PRIORITY_CLASSES
+from berth.cluster.writes.context import WriteContext
+from berth.cluster.writes.pipeline import Writes
+
+NAMESPACES = find("", "v1", "namespaces")
+PRIORITY_CLASSES = find("scheduling.k8s.io", "v1", "priorityclasses")
 
 RBAC = "rbac.authorization.k8s.io"
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
-class Creator(Protocol):
-    """What is needed of :class:`berth.cluster.writes.pipeline.Writes`."""
-
-    def create(self, resource: ResourceType, namespace: str, body: Any) -> object: ...
+BOOTSTRAP = WriteContext(ADMIN, "berth")
 
 
-def bootstrap(writes: Creator) -> None:
+async def bootstrap(writes: Writes) -> None:
     """Create what is missing; for a cluster that was kept from an earlier run, that is nothing."""
     for resource, obj in bootstrap_objects():
         try:
-            writes.create(resource, obj["metadata"].get("namespace", ""), obj)
+            await writes.create(resource, obj["metadata"].get("namespace", ""), obj, BOOTSTRAP)
         except StatusError as exc:
             if exc.reason != "AlreadyExists":
                 raise

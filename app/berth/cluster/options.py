@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from berth import field_errors
 from berth.cluster import errors
+from berth.cluster.resources import Object
 
 Query = Mapping[str, str]
 
@@ -16,16 +18,12 @@ ECHOED = 100
 
 
 def flag(query: Query, name: str) -> bool:
-    """Return a boolean parameter; ``1``, ``t`` and an empty value are true, as Go reads it."""
-    match query.get(name):
-        case None | "0" | "f" | "F" | "false" | "False" | "FALSE":
-            return False
-        case "" | "1" | "t" | "T" | "true" | "True" | "TRUE":
-            return True
-        case value:
-            raise errors.bad_request(
-                f"{name}: Invalid value: {value[:ECHOED]!r}: must be a boolean"
-            )
+    """Return a boolean parameter: what is not ``false`` or ``0`` is true, as apimachinery has it.
+
+    Missing is false, empty is true.
+    """
+    text = query.get(name)
+    return text is not None and text.lower() not in ("0", "false")
 
 
 def number(query: Query, name: str) -> int | None:
@@ -70,6 +68,32 @@ def dry_run(query: Query, body: Mapping[str, Any] | None = None) -> bool:
     return bool(said)
 
 
+MOST_FIELD_MANAGER = 128
+"""Bytes of a field manager's name."""
+
+
+def field_manager(query: Query, user_agent: str, *, kind: str) -> str:
+    """Return who manages the fields that a write sets, or raise a 422.
+
+    Without the parameter it is the User-Agent up to the first slash, of which what cannot be
+    printed, or is too long, is left out. *kind* is that of the options: ``CreateOptions``.
+    """
+    said = query.get("fieldManager")
+    if not said:
+        plain = "".join(each for each in user_agent.partition("/")[0] if each.isprintable())
+        return plain.encode()[:MOST_FIELD_MANAGER].decode(errors="ignore")
+    found = []
+    if len(said.encode()) > MOST_FIELD_MANAGER:
+        found.append(field_errors.too_long("fieldManager", MOST_FIELD_MANAGER))
+    position = next((i for i, each in enumerate(said) if not each.isprintable()), None)
+    if position is not None:
+        why = f"should only contain printable characters (at position {position})"
+        found.append(field_errors.invalid("fieldManager", said, why))
+    if found:
+        raise errors.invalid_options(kind, found)
+    return said
+
+
 class FieldValidation(StrEnum):
     """What happens to fields that nobody knows."""
 
@@ -103,6 +127,20 @@ class DeleteOptions:
     uid: str = ""
     resource_version: str = ""
     dry_run: bool = False
+
+    def as_object(self) -> Object:
+        """Return what a client would have sent for it."""
+        options: Object = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+        if self.grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = self.grace_period_seconds
+        preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        if said := {key: value for key, value in preconditions.items() if value}:
+            options["preconditions"] = said
+        if self.propagation:
+            options["propagationPolicy"] = self.propagation
+        if self.dry_run:
+            options["dryRun"] = ["All"]
+        return options
 
 
 def delete_options(query: Query, body: Any) -> DeleteOptions:

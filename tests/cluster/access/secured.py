@@ -18,7 +18,7 @@ from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
-from berth.cluster.writes.admission import Admission
+from tests.cluster.at_once import at_once
 
 NOW = 1_700_000_000.0
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -39,14 +39,13 @@ class Secured:
         server = ApiServer(
             Registry(RESOURCES),
             self.store,
-            admission=Admission(),
             clock=self.clock,
             rng=random.Random(1),
             tokens=self.tokens,
             signing_key=self.key,
             observer=self._observe,
         )
-        bootstrap(server.writes)
+        at_once(bootstrap(server.writes))
         transport = httpx.ASGITransport(app=server.app)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://cluster")
 

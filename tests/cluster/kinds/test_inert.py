@@ -1,14 +1,13 @@
 """Kinds that nothing acts on: stored with a real server's defaults, and shown with its columns."""
 
-import copy
 from typing import Any
 
 import pytest
 
-from berth.cluster.http.tables import as_table
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
+from tests.cluster.table_of import table_of
 
 AT = "2026-11-22T09:00:00Z"
 NOW = seconds_of(AT) + 60
@@ -34,54 +33,9 @@ def refused(group: str, plural: str, **fields: Any) -> list[tuple[str, str]]:
 
 def row(group: str, plural: str, version: str = "v1", **fields: Any) -> list[Any]:
     obj: Object = {"metadata": {"name": "x", "creationTimestamp": AT}, **fields}
-    [found] = as_table(find(group, version, plural), [obj], now=NOW)["rows"]
+    [found] = table_of(find(group, version, plural), obj, now=NOW)["rows"]
     cells: list[Any] = found["cells"]
     return cells
-
-
-POD_SPEC = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
-
-
-def test_a_job_selects_the_pods_that_it_makes() -> None:
-    spec = defaulted("batch", "jobs", spec={"template": {"spec": dict(POD_SPEC)}})["spec"]
-    labels = {
-        "batch.kubernetes.io/controller-uid": "u",
-        "controller-uid": "u",
-        "batch.kubernetes.io/job-name": "x",
-        "job-name": "x",
-    }
-    assert spec["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}
-    assert spec["template"]["metadata"]["labels"] == labels
-    kept = ("backoffLimit", "completions", "parallelism", "completionMode", "suspend")
-    assert [spec[each] for each in kept] == [6, 1, 1, "NonIndexed", False]
-
-
-def test_the_pods_of_a_job_stay_as_they_are() -> None:
-    strategy = find("batch", "v1", "jobs").strategy
-    old = defaulted("batch", "jobs", spec={"template": {"spec": dict(POD_SPEC)}})
-    new = copy.deepcopy(old)
-    new["spec"] |= {"parallelism": 2, "suspend": True}
-    assert strategy.validate(new, old) == []
-    new["spec"]["template"]["spec"]["containers"][0]["image"] = "other"
-    assert [each.field for each in strategy.validate(new, old)] == ["spec.template"]
-
-
-def test_the_pods_of_a_job_must_end() -> None:
-    endless = {**POD_SPEC, "restartPolicy": "Always"}
-    path = "spec.template.spec.restartPolicy"
-    valid = 'supported values: "OnFailure", "Never"'
-    assert refused("batch", "jobs", spec={"template": {"spec": endless}}) == [
-        (path, f'Unsupported value: "Always": {valid}')
-    ]
-
-
-def test_a_cron_job() -> None:
-    template = {"spec": {"template": {"spec": dict(POD_SPEC)}}}
-    spec = defaulted("batch", "cronjobs", spec={"schedule": "@hourly", "jobTemplate": template})[
-        "spec"
-    ]
-    kept = ("concurrencyPolicy", "suspend", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-    assert [spec[each] for each in kept] == ["Allow", False, 3, 1]
 
 
 def test_both_views_of_an_autoscaler() -> None:

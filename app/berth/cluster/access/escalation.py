@@ -15,19 +15,27 @@ from berth.cluster.access.users import User
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.rbac import GROUP
+from berth.cluster.writes.admission.request import AdmissionRequest, Operation
+from berth.cluster.writes.admission.step import Step
 
 
-class Escalation:
+class Escalation(Step):
     """Evaluates writes. Bodies that cannot be read pass: validation refuses them afterwards."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
-    def concerns(self, resource: ResourceType, user: User) -> bool:
-        """Tell whether a write needs to be evaluated at all."""
-        return resource.group == GROUP and not user.is_master
+    def handles(self, operation: Operation, resource: ResourceType, _subresource: str) -> bool:
+        return resource.group == GROUP and operation in (Operation.CREATE, Operation.UPDATE)
 
-    def check(self, resource: ResourceType, namespace: str, obj: Object, user: User) -> None:
+    def admit(self, request: AdmissionRequest) -> None:
+        """Raise a 403 unless the user may write the role or binding, where its grants change."""
+        obj, old, user = request.object, request.old_object, request.context.user
+        if obj is None or user.is_master or (old is not None and _grants(obj) == _grants(old)):
+            return
+        self._check(request.resource, request.namespace, obj, user)
+
+    def _check(self, resource: ResourceType, namespace: str, obj: Object, user: User) -> None:
         """Raise a 403 unless *user* may write the role or binding *obj*.
 
         He may when he has all the rights that it grants, in *namespace* ("": everywhere), or the
@@ -67,6 +75,11 @@ class Escalation:
 
     def _may(self, user: User, wanted: Attributes) -> bool:
         return self._authorizer.authorize(user, wanted).allowed
+
+
+def _grants(obj: Object) -> list[Any]:
+    """Return what of a role or binding grants something."""
+    return [obj.get(part) for part in ("rules", "aggregationRule", "roleRef", "subjects")]
 
 
 def missing(held: Sequence[Rule], granted: Iterable[Rule]) -> Iterator[Rule]:

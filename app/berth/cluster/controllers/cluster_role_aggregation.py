@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from berth.cluster.actions import Patch
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ObjectView, View
@@ -51,3 +52,9 @@ class ClusterRoleAggregationController:
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Nothing to remember: what was written shows in the table."""
+
+
+def new_controller(context: ControllerContext) -> ClusterRoleAggregationController:
+    return ClusterRoleAggregationController(
+        context.table("clusterroles.rbac.authorization.k8s.io", ClusterRoleView)
+    )

@@ -6,6 +6,7 @@ from berth.clock import Clock
 from berth.cluster.actions import Action, Patch
 from berth.cluster.controllers import deployment_status, revisions
 from berth.cluster.controllers.claims import claim
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.replica_set import replica_set_path, status_patch
 from berth.cluster.controllers.revisions import DEPLOYMENTS
@@ -199,6 +200,15 @@ class DeploymentController:
                 for each in conditions
             ]
         return {**status, "conditions": conditions}
+
+
+def new_controller(context: ControllerContext) -> DeploymentController:
+    return DeploymentController(
+        context.table("deployments.apps", WorkloadView),
+        context.table("replicasets.apps", WorkloadView),
+        context.table("pods", PodView),
+        clock=context.clock,
+    )
 
 
 def deployment_path(deployment: WorkloadView) -> str:

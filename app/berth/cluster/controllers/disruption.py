@@ -8,9 +8,16 @@ import msgspec
 from berth.clock import Clock, rfc3339
 from berth.cluster import percent
 from berth.cluster.actions import Patch
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, ResourceView, WorkloadView, metadata_of
+from berth.cluster.controllers.views import (
+    PodView,
+    ReplicationControllerView,
+    ResourceView,
+    WorkloadView,
+    metadata_of,
+)
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import LabelSelector, matches
 
@@ -145,6 +152,22 @@ class DisruptionController:
             "observedGeneration": budget.metadata.generation,
         }
         return [*(each for each in before if each["type"] != CONDITION), condition]
+
+
+def new_controller(context: ControllerContext) -> DisruptionController:
+    return DisruptionController(
+        context.table("poddisruptionbudgets.policy", ResourceView),
+        context.table("pods", PodView),
+        {
+            "Deployment": context.table("deployments.apps", WorkloadView),
+            "ReplicaSet": context.table("replicasets.apps", WorkloadView),
+            "ReplicationController": context.table(
+                "replicationcontrollers", ReplicationControllerView
+            ),
+            "StatefulSet": context.table("statefulsets.apps", WorkloadView),
+        },
+        clock=context.clock,
+    )
 
 
 def _share(amount: int | str, total: int) -> int:

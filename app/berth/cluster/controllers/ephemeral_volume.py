@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from berth.cluster.actions import Action, Create
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, ResourceView, metadata_of
@@ -47,6 +48,12 @@ class EphemeralVolumeController:
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Nothing to note: what was made shows in the table."""
+
+
+def new_controller(context: ControllerContext) -> EphemeralVolumeController:
+    return EphemeralVolumeController(
+        context.table("pods", PodView), context.table("persistentvolumeclaims", ResourceView)
+    )
 
 
 def _ephemeral(pod: PodView) -> dict[str, dict[str, object]]:

@@ -9,18 +9,19 @@ A reference means an object only if kind, name, namespace and uid are all its ow
 one namespace cannot reach into another by its uids.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 import msgspec
 
 from berth.client.errors import NotFoundError
 from berth.cluster.actions import Action, Delete, Get, Patch, Propagation
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
-from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.views import Meta, ObjectView, OwnerReference, metadata_of
-from berth.cluster.resources import ResourceType
 from berth.cluster.writes.deletion import FOREGROUND, ORPHAN
 
 BURST: Final = 500
@@ -33,20 +34,6 @@ ABSENT: Final = 10_000
 """Owners that are remembered not to exist."""
 
 _decode = msgspec.json.Decoder(ObjectView).decode
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind whose objects own, or are owned, and its objects."""
-
-    resource: ResourceType
-    table: Table[Any]
-
-    def path(self, meta: Meta) -> str:
-        return self.path_of(meta.namespace, meta.name)
-
-    def path_of(self, namespace: str, name: str) -> str:
-        return self.resource.path_of(namespace, name)
 
 
 class Item(NamedTuple):
@@ -79,21 +66,38 @@ class _Owners:
 
 
 class GarbageCollector:
-    """Decides what to delete, and what to cut loose, of the kinds it is given."""
+    """Decides what to delete, and what to cut loose, of the kinds that are served."""
 
     name = "garbage-collector"
 
-    def __init__(self, kinds: Sequence[Kind]) -> None:
-        self._kinds = {(each.resource.group, each.resource.kind): each for each in kinds}
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, str], Kind] = {}
+        """By group and kind."""
+        self._enqueue: Callable[[str], None] = lambda _uid: None
         self._absent: dict[tuple[str, str], None] = {}
         """Path and uid of owners that do not exist, oldest first. Uids are never used again."""
 
     def subscribe(self, enqueue: Callable[[str], None]) -> None:
-        def listen(kind: Kind) -> None:
-            kind.table.listen(lambda old, new: self._changed(kind, old, new, enqueue))
+        self._enqueue = enqueue
 
+    def follow(self, kinds: Iterable[Kind]) -> None:
+        """Look at *kinds* from now on: those that are served now, in the place of those before."""
+        before, self._kinds = self._kinds, {}
+        for kind in kinds:
+            self._kinds[kind.resource.group, kind.resource.kind] = kind
+        for key, kind in self._kinds.items():
+            if key not in before or before[key].table is not kind.table:
+                kind.table.listen(partial(self._changed, kind))
+        new = self._kinds.keys() - before.keys()
+        if before and new:
+            self._look_at_what_names(new)
+
+    def _look_at_what_names(self, kinds: Collection[tuple[str, str]]) -> None:
+        """Enqueue what has owners of *kinds*, which nobody could look for before."""
         for kind in self._kinds.values():
-            listen(kind)
+            for obj in kind.table.values():
+                if any(_group_kind(ref) in kinds for ref in obj.metadata.owners):
+                    self._enqueue(obj.metadata.uid)
 
     def plan(self, key: str) -> Plan:
         item = self._item(key)
@@ -130,7 +134,6 @@ class GarbageCollector:
         kind: Kind,
         old: ObjectView | None,
         new: ObjectView | None,
-        enqueue: Callable[[str], None],
     ) -> None:
         """Enqueue who is concerned by a change: the object, those it owns, those that await it."""
         if old is not None and new is not None and _concerns_nobody(old.metadata, new.metadata):
@@ -140,14 +143,14 @@ class GarbageCollector:
             self._note_absent(item.path, item.meta.uid)
         if new is None or item.awaits_dependents:
             for dependent, _ in self._owned(item):
-                enqueue(dependent.meta.uid)
+                self._enqueue(dependent.meta.uid)
         if new is not None and self._is_due(item):
-            enqueue(item.meta.uid)
+            self._enqueue(item.meta.uid)
         for obj in (old, new):
             for ref in obj.metadata.owners if obj is not None else ():
                 owner = self._owner(item, ref)
                 if owner is not None and owner.meta.deletion_timestamp is not None:
-                    enqueue(owner.meta.uid)
+                    self._enqueue(owner.meta.uid)
 
     def _is_due(self, item: Item) -> bool:
         meta = item.meta
@@ -176,8 +179,7 @@ class GarbageCollector:
         return kind.path_of(item.meta.namespace if kind.resource.namespaced else "", ref.name)
 
     def _kind_of(self, ref: OwnerReference) -> Kind | None:
-        group, slash, _ = ref.api_version.partition("/")
-        return self._kinds.get((group if slash else "", ref.kind))
+        return self._kinds.get(_group_kind(ref))
 
     def _owner(self, item: Item, ref: OwnerReference) -> Item | None:
         kind, path = self._kind_of(ref), self._path_of(item, ref)
@@ -248,6 +250,18 @@ class GarbageCollector:
         self._absent[path, uid] = None
         if len(self._absent) > ABSENT:
             del self._absent[next(iter(self._absent))]
+
+
+def new_controller(context: ControllerContext) -> GarbageCollector:
+    collector = GarbageCollector()
+    informers = context.informers
+    informers.listen(lambda: collector.follow(informers.kinds))
+    return collector
+
+
+def _group_kind(ref: OwnerReference) -> tuple[str, str]:
+    group, slash, _ = ref.api_version.partition("/")
+    return (group if slash else "", ref.kind)
 
 
 def _is_deleted(meta: Meta, finalizer: str) -> bool:

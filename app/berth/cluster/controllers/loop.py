@@ -1,6 +1,7 @@
 """The asynchronous shell of a controller: asks for plans and carries them out."""
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
@@ -16,12 +17,50 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-INTERVAL: Final = 0.05
-"""Seconds between two plans for one object: thousands of changes of its pods cost one plan."""
+FIRST_INTERVAL: Final = 0.002
+LONGEST_INTERVAL: Final = 0.05
+"""Seconds between two plans for one object. A change after a quiet time is answered at once; while
+changes keep coming the interval grows, so thousands of changes of its pods cost few plans."""
+
+INTERVAL_GROWTH: Final = 5.0
+QUIET: Final = 1.0
+"""Seconds without a plan after which an object's interval is the first one again."""
+
+MOST_PACES: Final = 1_000
+"""Objects whose pace is remembered before those that have been quiet are forgotten."""
 
 FIRST_RETRY: Final = 0.1
 LONGEST_RETRY: Final = 60.0
 """Seconds before an object whose plan failed is looked at again; doubled with every failure."""
+
+
+class Pace:
+    """How soon each object may be looked at again, by key."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._looks: dict[str, tuple[float, float]] = {}
+        """When it was last looked at, monotonic, and the interval after that; oldest first."""
+
+    def delay(self, key: str) -> float:
+        """Return the seconds until *key* may be looked at."""
+        look = self._looks.get(key)
+        return 0.0 if look is None else max(look[0] + look[1] - self._clock.monotonic(), 0.0)
+
+    def note(self, key: str) -> None:
+        """Note that *key* is looked at now."""
+        now = self._clock.monotonic()
+        last, interval = self._looks.pop(key, (now - QUIET, FIRST_INTERVAL))
+        is_quiet = now - last >= QUIET
+        grown = FIRST_INTERVAL if is_quiet else min(interval * INTERVAL_GROWTH, LONGEST_INTERVAL)
+        self._looks[key] = now, grown
+        if len(self._looks) > MOST_PACES:
+            self._forget(before=now - QUIET)
+
+    def _forget(self, *, before: float) -> None:
+        quiet = itertools.takewhile(lambda item: item[1][0] <= before, self._looks.items())
+        for key, _ in list(quiet):
+            del self._looks[key]
 
 
 class Loop:
@@ -37,6 +76,7 @@ class Loop:
         self._client = client
         self._slots = slots
         self._queue: DelayQueue[str] = DelayQueue(clock)
+        self._pace = Pace(clock)
         self._busy: set[str] = set()
         self._changed: set[str] = set()
         self._failures: dict[str, int] = {}
@@ -51,7 +91,7 @@ class Loop:
         if key in self._busy:
             self._changed.add(key)
         else:
-            self._queue.add(key, delay=INTERVAL)
+            self._queue.add(key, delay=self._pace.delay(key))
 
     async def run(self) -> None:
         """Look at what is due, for ever."""
@@ -64,6 +104,7 @@ class Loop:
 
     async def _process(self, key: str) -> None:
         delay: float | None = None
+        self._pace.note(key)
         try:
             delay = await self._reconcile(key)
         except Exception:
@@ -74,8 +115,9 @@ class Loop:
             self._busy.discard(key)
             if key in self._changed:
                 self._changed.discard(key)
+                pace = self._pace.delay(key)
                 # Not sooner than the backoff after a failure: our own retries cause changes too.
-                delay = max(delay or 0.0, INTERVAL) if key in self._failures else INTERVAL
+                delay = max(delay or 0.0, pace) if key in self._failures else pace
             if delay is not None:
                 self._queue.add(key, delay=delay)
 

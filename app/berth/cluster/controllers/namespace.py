@@ -1,14 +1,16 @@
 """Namespaces: emptied when deleted, and only then let go."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
 
 from berth.cluster.actions import Action, DeleteCollection, Get, Replace
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import NamespaceView, View
+from berth.cluster.kinds.registry import swept
 from berth.cluster.resources import ResourceType
 
 FINALIZER: Final = "kubernetes"
@@ -39,17 +41,10 @@ class NamespaceController:
 
     name = "namespace"
 
-    def __init__(self, namespaces: Table[NamespaceView], resources: Sequence[ResourceType]) -> None:
-        """*resources* are the kinds that a namespace may hold."""
+    def __init__(self, namespaces: Table[NamespaceView], registry: Iterable[ResourceType]) -> None:
+        """*registry* is what is served at present: which kinds a namespace may hold."""
         self._namespaces = namespaces
-        self._stages = [
-            stage
-            for stage in (
-                [each for each in resources if each.storage_key == PODS],
-                [each for each in resources if each.storage_key != PODS],
-            )
-            if stage
-        ]
+        self._registry = registry
         self._left: dict[str, dict[str, bool | None]] = {}
         """By namespace: which collections were seen to hold something after the deletion; None:
         not looked at yet."""
@@ -70,7 +65,11 @@ class NamespaceController:
         if namespace.metadata.deletion_timestamp is None:
             return NOTHING
         known = self._left.setdefault(key, {})
-        for stage in self._stages:
+        resources = swept(self._registry)
+        for stage in (
+            [each for each in resources if each.storage_key == PODS],
+            [each for each in resources if each.storage_key != PODS],
+        ):
             paths = [each.collection_path(key) for each in stage]
             remaining = [path for path in paths if known.get(path) is not False]
             if not remaining:
@@ -100,3 +99,7 @@ class NamespaceController:
             "spec": {"finalizers": [each for each in finalizers if each != FINALIZER]},
         }
         return Replace(f"/api/v1/namespaces/{meta.name}/finalize", body)
+
+
+def new_controller(context: ControllerContext) -> NamespaceController:
+    return NamespaceController(context.table("namespaces", NamespaceView), context.registry)

@@ -11,6 +11,7 @@ import msgspec
 
 from berth.client.errors import NotFoundError
 from berth.cluster.actions import Action, Create, Delete, Get, Patch
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ObjectView, ResourceView, StorageClassView, metadata_of
@@ -209,6 +210,14 @@ class PersistentVolumeController:
             return Plan([Delete(path_of(volume), volume.metadata.uid)])
         is_told = volume.status.get("phase") == "Released"
         return NOTHING if is_told else Plan([_patch_status(volume, {"phase": "Released"})])
+
+
+def new_controller(context: ControllerContext) -> PersistentVolumeController:
+    return PersistentVolumeController(
+        context.table("persistentvolumes", ResourceView),
+        context.table("persistentvolumeclaims", ResourceView),
+        context.table("storageclasses.storage.k8s.io", StorageClassView),
+    )
 
 
 def path_of(obj: ResourceView) -> str:

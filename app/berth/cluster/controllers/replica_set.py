@@ -8,9 +8,15 @@ from berth.client.errors import AlreadyExistsError, UnavailableError
 from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.claims import claim, owner_reference, selector_of
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, WorkloadView, metadata_of
+from berth.cluster.controllers.views import (
+    PodView,
+    ReplicationControllerView,
+    WorkloadView,
+    metadata_of,
+)
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.selectors import matches
@@ -211,6 +217,25 @@ class ReplicaSetController:
         if not min_ready or not since:
             return 0.0
         return seconds_of(since) + min_ready - self._clock.now()
+
+
+def new_controller(context: ControllerContext) -> ReplicaSetController:
+    return ReplicaSetController(
+        context.table("replicasets.apps", WorkloadView),
+        context.table("pods", PodView),
+        clock=context.clock,
+        rng=context.rng,
+    )
+
+
+def new_replication_controller(context: ControllerContext) -> ReplicaSetController:
+    return ReplicaSetController(
+        context.table("replicationcontrollers", ReplicationControllerView),
+        context.table("pods", PodView),
+        clock=context.clock,
+        rng=context.rng,
+        resource=find("", "v1", "replicationcontrollers"),
+    )
 
 
 def _may_be_adopted(old: PodView | None, new: PodView) -> bool:

@@ -8,6 +8,7 @@ import msgspec
 
 from berth.client.errors import NotFoundError
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Get, Patch
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.replica_set import pod_path
 from berth.cluster.controllers.table import Table
@@ -234,6 +235,14 @@ class ResourceClaimController:
         owner = claim.metadata.controller
         pod = self._pods.by_uid(owner.uid) if owner is not None else None
         return pod is not None and pod.is_finished
+
+
+def new_controller(context: ControllerContext) -> ResourceClaimController:
+    return ResourceClaimController(
+        context.table("pods", PodView),
+        context.table("resourceclaims.resource.k8s.io", ResourceView),
+        context.table("resourceclaimtemplates.resource.k8s.io", ResourceView),
+    )
 
 
 def claim_path(claim: ResourceView) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Patch
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import NamespaceView, ObjectView, metadata_of
@@ -20,17 +21,17 @@ class ConfigMapView(ObjectView, frozen=True):
 
     data: dict[str, str] = msgspec.field(default_factory=dict)
 
+    @classmethod
+    def decoder(cls) -> Callable[[bytes], "ConfigMapView"]:
+        """Read of all ConfigMaps but the one that is published nothing but the metadata."""
+        decode_metadata = ObjectView.decoder()
+        decode_all = msgspec.json.Decoder(cls).decode
 
-def decode_config_map(body: bytes) -> ConfigMapView:
-    """Read a ConfigMap; of all but the one that is published, nothing but the metadata."""
-    view = _decode_metadata(body)
-    if view.metadata.name == NAME:
-        return _decode_all(body)
-    return ConfigMapView(view.metadata)
+        def decode(body: bytes) -> "ConfigMapView":
+            view = decode_metadata(body)
+            return decode_all(body) if view.metadata.name == NAME else cls(view.metadata)
 
-
-_decode_metadata = msgspec.json.Decoder(ObjectView).decode
-_decode_all = msgspec.json.Decoder(ConfigMapView).decode
+        return decode
 
 
 class RootCAController:
@@ -87,3 +88,13 @@ class RootCAController:
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Nothing to remember: what was written shows in the table."""
+
+
+def new_controller(context: ControllerContext) -> RootCAController | None:
+    if not context.certificate:
+        return None
+    return RootCAController(
+        context.table("namespaces", NamespaceView),
+        context.table("configmaps", ConfigMapView),
+        certificate=context.certificate,
+    )

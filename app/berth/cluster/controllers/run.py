@@ -1,72 +1,55 @@
-"""All controllers, connected: the one place where tables, controllers, loops and watches meet."""
+"""All controllers, connected: the one place where informers, controllers and loops meet."""
 
 import asyncio
-import logging
 import random
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
-import msgspec
-
-from berth.client.api import Api
+from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
-from berth.cluster.controllers.cluster_role_aggregation import (
-    ClusterRoleAggregationController,
-    ClusterRoleView,
+from berth.cluster.controllers import (
+    cluster_role_aggregation,
+    deployment,
+    disruption,
+    ephemeral_volume,
+    garbage_collector,
+    namespace,
+    persistent_volume,
+    replica_set,
+    resource_claim,
+    root_ca,
+    service_account,
+    service_account_token,
+    stateful_set,
 )
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import Controller
-from berth.cluster.controllers.deployment import DeploymentController
-from berth.cluster.controllers.disruption import DisruptionController
-from berth.cluster.controllers.ephemeral_volume import EphemeralVolumeController
-from berth.cluster.controllers.garbage_collector import GarbageCollector, Kind
+from berth.cluster.controllers.informers import METADATA_ONLY, SharedInformers
 from berth.cluster.controllers.loop import Loop
-from berth.cluster.controllers.namespace import NamespaceController
-from berth.cluster.controllers.persistent_volume import PersistentVolumeController
-from berth.cluster.controllers.replica_set import ReplicaSetController
-from berth.cluster.controllers.resource_claim import ResourceClaimController
-from berth.cluster.controllers.root_ca import RootCAController, decode_config_map
-from berth.cluster.controllers.service_account import ServiceAccountController
-from berth.cluster.controllers.service_account_token import (
-    ServiceAccountTokenController,
-    decode_secret,
-)
-from berth.cluster.controllers.stateful_set import StatefulSetController
-from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import (
-    NamespaceView,
-    ObjectView,
-    PodView,
-    ResourceView,
-    StorageClassView,
-    WorkloadView,
-)
-from berth.cluster.kinds.builtin import RESOURCES, find
-from berth.cluster.kinds.registry import collected, swept
-from berth.informer.reflector import Reflector
+from berth.cluster.kinds.registry import Registry
 from berth.tasks import forever
-
-log = logging.getLogger(__name__)
 
 CONCURRENCY: Final = 48
 """Requests under way at a time, of all controllers together."""
 
-VIEWS: Final[Mapping[str, type[ObjectView]]] = {
-    "clusterroles.rbac.authorization.k8s.io": ClusterRoleView,
-    "deployments.apps": WorkloadView,
-    "namespaces": NamespaceView,
-    "persistentvolumeclaims": ResourceView,
-    "persistentvolumes": ResourceView,
-    "poddisruptionbudgets.policy": ResourceView,
-    "pods": PodView,
-    "replicasets.apps": WorkloadView,
-    "replicationcontrollers": WorkloadView,
-    "resourceclaims.resource.k8s.io": ResourceView,
-    "resourceclaimtemplates.resource.k8s.io": ResourceView,
-    "statefulsets.apps": WorkloadView,
-    "storageclasses.storage.k8s.io": StorageClassView,
-}
-"""What is read of the kinds that controllers act on, by storage key; of others the metadata."""
+CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] = (
+    deployment.new_controller,
+    replica_set.new_controller,
+    replica_set.new_replication_controller,
+    stateful_set.new_controller,
+    disruption.new_controller,
+    persistent_volume.new_controller,
+    resource_claim.new_controller,
+    ephemeral_volume.new_controller,
+    garbage_collector.new_controller,
+    namespace.new_controller,
+    service_account.new_controller,
+    service_account_token.new_controller,
+    root_ca.new_controller,
+    cluster_role_aggregation.new_controller,
+)
+"""Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""
 
 
 class Controllers:
@@ -77,7 +60,8 @@ class Controllers:
 
     def __init__(
         self,
-        client: Api,
+        client: ApiClient,
+        registry: Registry,
         *,
         clock: Clock,
         rng: random.Random,
@@ -88,115 +72,23 @@ class Controllers:
 
         *signing_key* is that of the API server for service account tokens; None: Secrets get none.
         """
-        self._client = client
-        self._clock = clock
-        self._rng = rng
-        self._slots = asyncio.Semaphore(CONCURRENCY)
-        kinds = [Kind(each, Table()) for each in collected(RESOURCES)]
-        self._reflectors = [self._reflector(each) for each in kinds]
-        tables: dict[str, Table[Any]] = {each.resource.storage_key: each.table for each in kinds}
-        deployments = tables["deployments.apps"]
-        replica_sets = tables["replicasets.apps"]
-        replication_controllers = tables["replicationcontrollers"]
-        stateful_sets = tables["statefulsets.apps"]
-        pods = tables["pods"]
-        namespaces = tables["namespaces"]
-        volume_claims = tables["persistentvolumeclaims"]
-        claims = tables["resourceclaims.resource.k8s.io"]
+        self._informers = SharedInformers(
+            client, client.accepting(METADATA_ONLY), registry, clock=clock, rng=rng
+        )
+        context = ControllerContext(self._informers, registry, clock, rng, certificate, signing_key)
+        slots = asyncio.Semaphore(CONCURRENCY)
+        made = [new_controller(context) for new_controller in CONTROLLERS]
         self._loops = [
-            self._loop(controller)
-            for controller in (
-                DeploymentController(deployments, replica_sets, pods, clock=clock),
-                ReplicaSetController(replica_sets, pods, clock=clock, rng=rng),
-                ReplicaSetController(
-                    replication_controllers,
-                    pods,
-                    clock=clock,
-                    rng=rng,
-                    resource=find("", "v1", "replicationcontrollers"),
-                ),
-                StatefulSetController(stateful_sets, pods, volume_claims),
-                DisruptionController(
-                    tables["poddisruptionbudgets.policy"],
-                    pods,
-                    {
-                        "Deployment": deployments,
-                        "ReplicaSet": replica_sets,
-                        "ReplicationController": replication_controllers,
-                        "StatefulSet": stateful_sets,
-                    },
-                    clock=clock,
-                ),
-                PersistentVolumeController(
-                    tables["persistentvolumes"],
-                    volume_claims,
-                    tables["storageclasses.storage.k8s.io"],
-                ),
-                ResourceClaimController(
-                    pods, claims, tables["resourceclaimtemplates.resource.k8s.io"]
-                ),
-                EphemeralVolumeController(pods, volume_claims),
-                GarbageCollector(kinds),
-                NamespaceController(namespaces, swept(RESOURCES)),
-                ServiceAccountController(namespaces, tables["serviceaccounts"]),
-                ClusterRoleAggregationController(tables["clusterroles.rbac.authorization.k8s.io"]),
-            )
+            Loop(controller, client, clock=clock, slots=slots)
+            for controller in made
+            if controller is not None
         ]
-        if certificate:
-            root_ca = RootCAController(namespaces, tables["configmaps"], certificate=certificate)
-            self._loops.append(self._loop(root_ca))
-        if signing_key is not None:
-            token_controller = ServiceAccountTokenController(
-                tables["secrets"],
-                tables["serviceaccounts"],
-                key=signing_key,
-                certificate=certificate,
-            )
-            self._loops.append(self._loop(token_controller))
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for number, reflector in enumerate(self._reflectors):
-                name = f"controllers watch {number}"
-                group.create_task(forever(name, reflector.run), name=name)
-            for reflector in self._reflectors:
-                await reflector.synced.wait()
+            name = "controllers watch"
+            group.create_task(forever(name, self._informers.run), name=name)
+            await self._informers.synced()
             for loop in self._loops:
                 name = f"controller {loop.name}"
                 group.create_task(forever(name, loop.run), name=name)
-
-    def _loop(self, controller: Controller) -> Loop:
-        return Loop(controller, self._client, clock=self._clock, slots=self._slots)
-
-    def _reflector(self, kind: Kind) -> Reflector[Any]:
-        key = kind.resource.storage_key
-        view = VIEWS.get(key, ObjectView)
-        return Reflector(
-            self._client,
-            kind.resource.collection_path(),
-            decode=_DECODERS.get(key) or msgspec.json.Decoder(view).decode,
-            handler=kind.table,
-            clock=self._clock,
-            rng=self._rng,
-            on_malformed=_log_malformed,
-        )
-
-
-def decode_replication_controller(data: bytes) -> WorkloadView:
-    """Read a ReplicationController as a ReplicaSet: its selector is a map of labels."""
-    view = _decode_workload(data)
-    spec = {**view.spec, "selector": {"matchLabels": view.spec.get("selector") or {}}}
-    return msgspec.structs.replace(view, spec=spec)
-
-
-_decode_workload = msgspec.json.Decoder(WorkloadView).decode
-
-_DECODERS: Final[Mapping[str, Callable[[bytes], ObjectView]]] = {
-    "configmaps": decode_config_map,
-    "replicationcontrollers": decode_replication_controller,
-    "secrets": decode_secret,
-}
-
-
-def _log_malformed(key: str, _raw: bytes, error: Exception) -> None:
-    log.warning("object cannot be read", extra={"key": key, "error": str(error)})

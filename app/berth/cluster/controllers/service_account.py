@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from berth.cluster.actions import Create
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import NamespaceView, ObjectView, metadata_of
@@ -43,3 +44,9 @@ class ServiceAccountController:
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Nothing to remember: what was created shows in the table."""
+
+
+def new_controller(context: ControllerContext) -> ServiceAccountController:
+    return ServiceAccountController(
+        context.table("namespaces", NamespaceView), context.table("serviceaccounts", ObjectView)
+    )

@@ -13,6 +13,7 @@ from berth.client.errors import NotFoundError
 from berth.cluster.access.service_account_tokens import Bound, in_secret, legacy_claims
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.actions import Delete, Get, Patch
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ObjectView, metadata_of
@@ -33,19 +34,21 @@ class SecretView(ObjectView, frozen=True):
     type: str = ""
     data: dict[str, str] = msgspec.field(default_factory=dict)
 
+    @classmethod
+    def decoder(cls) -> Callable[[bytes], "SecretView"]:
+        """Read of Secrets of other types nothing but the metadata."""
+        decode_type = _Type.decoder()
+        decode_all = msgspec.json.Decoder(cls).decode
+
+        def decode(body: bytes) -> "SecretView":
+            view = decode_type(body)
+            return decode_all(body) if view.type == TYPE else cls(view.metadata, view.type)
+
+        return decode
+
 
 class _Type(ObjectView, frozen=True):
     type: str = ""
-
-
-def decode_secret(body: bytes) -> SecretView:
-    """Read a Secret; of other types, nothing but the metadata."""
-    view = _decode_type(body)
-    return _decode_all(body) if view.type == TYPE else SecretView(view.metadata, view.type)
-
-
-_decode_type = msgspec.json.Decoder(_Type).decode
-_decode_all = msgspec.json.Decoder(SecretView).decode
 
 
 class ServiceAccountTokenController:
@@ -124,6 +127,17 @@ class ServiceAccountTokenController:
     def finished(self, key: str, outcome: Outcome) -> None:
         if isinstance(outcome.action, Get) and isinstance(outcome.error, NotFoundError):
             self._missing.add(key)
+
+
+def new_controller(context: ControllerContext) -> ServiceAccountTokenController | None:
+    if context.signing_key is None:
+        return None
+    return ServiceAccountTokenController(
+        context.table("secrets", SecretView),
+        context.table("serviceaccounts", ObjectView),
+        key=context.signing_key,
+        certificate=context.certificate,
+    )
 
 
 def _annotation(secret: SecretView, key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from berth.cluster.actions import Action, Create, Delete
 from berth.cluster.controllers.claims import owner_reference
+from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.replica_set import BURST, pod_path, status_differs, status_patch
 from berth.cluster.controllers.revisions import template_hash
@@ -157,6 +158,14 @@ class StatefulSetController:
             if _ordinal(name) - first >= partition and not _is_of(pods[name], revision)
         ]
         return [_delete(outdated[-1])] if outdated else []
+
+
+def new_controller(context: ControllerContext) -> StatefulSetController:
+    return StatefulSetController(
+        context.table("statefulsets.apps", WorkloadView),
+        context.table("pods", PodView),
+        context.table("persistentvolumeclaims", ResourceView),
+    )
 
 
 def path_of(stateful_set: WorkloadView) -> str:

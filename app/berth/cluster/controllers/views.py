@@ -1,6 +1,7 @@
 """The fields of objects that controllers read; templates are carried along as they are."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import msgspec
 
@@ -49,6 +50,11 @@ class ObjectView(View, frozen=True):
     """What the garbage collector knows of any object."""
 
     metadata: Meta
+
+    @classmethod
+    def decoder(cls) -> Callable[[bytes], Self]:
+        """Return what reads an object's JSON. A view of which little is kept has its own."""
+        return msgspec.json.Decoder(cls).decode
 
 
 def metadata_of(old: ObjectView | None, new: ObjectView | None) -> Meta:
@@ -159,6 +165,21 @@ class WorkloadView(ResourceView, frozen=True):
     def count(self, field: str) -> int:
         """Return a number of the status; 0 when unset."""
         return int(self.status.get(field) or 0)
+
+
+class ReplicationControllerView(WorkloadView, frozen=True):
+    """A ReplicationController read as a ReplicaSet: its selector is a map of labels."""
+
+    @classmethod
+    def decoder(cls) -> Callable[[bytes], "ReplicationControllerView"]:
+        decode = msgspec.json.Decoder(cls).decode
+
+        def with_label_selector(data: bytes) -> "ReplicationControllerView":
+            view = decode(data)
+            spec = {**view.spec, "selector": {"matchLabels": view.spec.get("selector") or {}}}
+            return msgspec.structs.replace(view, spec=spec)
+
+        return with_label_selector
 
 
 class NamespaceView(ObjectView, frozen=True):

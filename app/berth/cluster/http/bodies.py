@@ -107,11 +107,13 @@ def decode_protobuf(content: bytes, schema: Schema) -> Object:
 class Bodies:
     """Reads the objects of one request, evaluated as its ``fieldValidation`` wants."""
 
-    def __init__(self, resource: ResourceType, validation: FieldValidation) -> None:
+    def __init__(
+        self, resource: ResourceType, validation: FieldValidation, warnings: list[str]
+    ) -> None:
+        """To *warnings* goes what is to be said of unknown and repeated fields."""
         self._resource = resource
         self._validation = validation
-        self.warnings: list[str] = []
-        """What is to be said of unknown and repeated fields."""
+        self._warnings = warnings
 
     def read(self, content: bytes, content_type: str) -> Object:
         """Decode an object; 400 when it is none of the kind, or has fields that it should not."""
@@ -130,7 +132,7 @@ class Bodies:
             found += [f"duplicate field {quoted(path)}" for path in list(repeated)[:room]]
         if found and self._validation is FieldValidation.STRICT:
             raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(found)}")
-        self.warnings += found
+        self._warnings += found
         if b"null" in json:
             self._fill_nulls(obj)
         return obj
@@ -149,7 +151,7 @@ class Bodies:
             text = f"Invalid value: {said}: strict decoding error: {', '.join(found)}"
             error = FieldError("patch", "FieldValueInvalid", text)
             raise errors.invalid(self._resource, current["metadata"]["name"], [error])
-        self.warnings += found
+        self._warnings += found
         if patch.has_nulls and self._resource.structural is None:
             checks.fill_nulls(self._resource.schema, obj)
         return obj

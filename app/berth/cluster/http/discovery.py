@@ -4,9 +4,9 @@ Two forms of the same: the old one, a document per group and version, and the ag
 in two documents, which kubectl asks for. Both are computed once for the kinds of the moment.
 """
 
-import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 from starlette.requests import Request
@@ -20,13 +20,16 @@ from berth.media_types import accepted
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 JSON = "application/json"
 
+HASH_BYTES = 8
+"""Of a SHA-256, those in ``storageVersionHash``."""
+
 
 def routes(resources: Sequence[ResourceType]) -> list[Route]:
     """Return the routes of discovery for these kinds."""
     core = [each for each in resources if not each.group]
     grouped = [each for each in resources if each.group]
     found = [
-        _route("/api", api_versions(core), aggregated(core)),
+        _route("/api", lambda address: api_versions(core, address), aggregated(core)),
         _route("/apis", api_group_list(grouped), aggregated(grouped)),
         *(_route(path, resource_list(each)) for path, each in by_path(resources).items()),
     ]
@@ -91,12 +94,12 @@ def aggregated_resource(resource: ResourceType) -> Object:
     return found
 
 
-def api_versions(resources: Iterable[ResourceType]) -> Object:
-    """Return what the old form says at ``/api``."""
+def api_versions(resources: Iterable[ResourceType], address: str) -> Object:
+    """Return what the old form says at ``/api``; *address* is where the server is reached."""
     return {
         "kind": "APIVersions",
         "versions": list(dict.fromkeys(each.version for each in resources)),
-        "serverAddressByClientCIDRs": [],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
     }
 
 
@@ -130,7 +133,7 @@ def resource_list(resources: Sequence[ResourceType]) -> Object:
             entry["shortNames"] = list(each.short_names)
         if each.categories:
             entry["categories"] = list(each.categories)
-        if "create" in each.verbs and each.is_stored and not each.is_view:
+        if "create" in each.verbs and each.is_stored:
             entry["storageVersionHash"] = storage_version_hash(each)
         entries.append(entry)
         for subresource in each.subresources.values():
@@ -155,23 +158,42 @@ def resource_list(resources: Sequence[ResourceType]) -> Object:
 
 
 def storage_version_hash(resource: ResourceType) -> str:
-    """Return what clients compare to learn that objects are stored in another version
-    (``apiserver/pkg/endpoints/discovery``)."""
-    said = f"{resource.group}/{resource.version}/{resource.kind}"
-    return base64.b64encode(hashlib.sha256(said.encode()).digest()[:8]).decode()
+    """Return what changes when objects are kept in another version: a hash of it."""
+    stored_as = resource.storage_version or resource.group_version
+    if "/" not in stored_as:
+        stored_as = f"/{stored_as}"
+    digest = hashlib.sha256(f"{stored_as}/{resource.kind}".encode()).digest()
+    return b64encode(digest[:HASH_BYTES]).decode()
 
 
-def _route(path: str, document: Object, aggregated_document: Object | None = None) -> Route:
-    """Serve *document* at *path*, in the aggregated form to clients that prefer it."""
-    plain = msgspec.json.encode(document)
+def _route(
+    path: str,
+    document: Object | Callable[[str], Object],
+    aggregated_document: Object | None = None,
+) -> Route:
+    """Serve *document* at *path*, in the aggregated form to clients that prefer it.
+
+    It may depend on the address at which the client reaches the server.
+    """
+    plain = b"" if callable(document) else msgspec.json.encode(document)
     whole = None if aggregated_document is None else msgspec.json.encode(aggregated_document)
 
     async def answer(request: Request) -> Response:
         if whole is not None and wants_aggregated(request.headers.get("accept", "")):
             return cacheable(request, whole, AGGREGATED)
+        if callable(document):
+            made = msgspec.json.encode(document(address_of(request)))
+            return cacheable(request, made, JSON)
         return cacheable(request, plain, JSON)
 
     return Route(path, answer, methods=["GET"])
+
+
+def address_of(request: Request) -> str:
+    """Return host and port at which the client reached this server."""
+    host, port = request.scope.get("server") or ("localhost", None)
+    host = f"[{host}]" if ":" in host else host
+    return f"{host}:{port}" if port else host
 
 
 def wants_aggregated(accept: str) -> bool:

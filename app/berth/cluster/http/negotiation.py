@@ -3,7 +3,7 @@
 import json
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
@@ -13,68 +13,108 @@ from berth.cluster import errors
 from berth.cluster.schemas import protobuf
 from berth.cluster.schemas.types import Schema
 from berth.documents import DEPTH_LIMIT
-from berth.media_types import accepted
+from berth.media_types import MediaRange, accepted
 
 JSON = "application/json"
 YAML = "application/yaml"
 APPLY_PATCH = "application/apply-patch+yaml"
 META_GROUP = "meta.k8s.io"
+META_VERSIONS = frozenset({"v1", "v1beta1"})
 
 USUAL_ACCEPT = 1024
 """Characters of an ``Accept`` header that is worth remembering."""
 
 
-class Representation(Enum):
-    """The forms an object can be served in: JSON, all but one."""
+class Shape(Enum):
+    """What an answer shows of an object."""
 
     OBJECT = auto()
     TABLE = auto()
     PARTIAL = auto()
     """Its metadata only."""
-    PROTOBUF = auto()
-    """The object, for those who take nothing else."""
 
 
-_AS = {
-    None: Representation.OBJECT,
-    "Table": Representation.TABLE,
-    "PartialObjectMetadata": Representation.PARTIAL,
-    "PartialObjectMetadataList": Representation.PARTIAL,
+class Representation(NamedTuple):
+    """A form that objects can be served in."""
+
+    shape: Shape = Shape.OBJECT
+    media_type: str = JSON
+    kind: str = ""
+    """Of what the client asks for in place of the object, ``Table``; empty: the object."""
+    meta_version: str = "v1"
+    """The version of ``meta.k8s.io`` that *kind* is of."""
+
+    @property
+    def type_of(self) -> dict[str, str]:
+        """The two keys that say what takes the place of one object."""
+        kind = "Table" if self.shape is Shape.TABLE else "PartialObjectMetadata"
+        return {"kind": kind, "apiVersion": f"{META_GROUP}/{self.meta_version}"}
+
+
+_SHAPES = {
+    "Table": Shape.TABLE,
+    "PartialObjectMetadata": Shape.PARTIAL,
+    "PartialObjectMetadataList": Shape.PARTIAL,
 }
+_MEDIA_TYPES = {
+    JSON: JSON,
+    "*/*": JSON,
+    "application/*": JSON,
+    "": JSON,
+    YAML: YAML,
+    protobuf.MEDIA_TYPE: protobuf.MEDIA_TYPE,
+}
+SERVED = (JSON, YAML, protobuf.MEDIA_TYPE)
 
 
-def representation(accept: str) -> Representation:
+def representation(accept: str, *, tables: bool = True) -> Representation:
     """Return the first form in an ``Accept`` header that we speak; 406 if there is none.
 
     The order counts, as in the API server, but for protobuf: it is for clients that do not take
-    JSON too. What is stored is JSON, so that costs nothing.
+    JSON too. What is stored is JSON, so that costs nothing. Without *tables* there are none.
     """
-    return (_remembered if len(accept) <= USUAL_ACCEPT else _representation)(accept)
+    return (_remembered if len(accept) <= USUAL_ACCEPT else _representation)(accept, tables)
 
 
-def _representation(accept: str) -> Representation:
-    takes_protobuf = False
+def _representation(accept: str, tables: bool) -> Representation:
+    in_protobuf: Representation | None = None
     for media_range in accepted(accept):
-        if media_range.type == protobuf.MEDIA_TYPE and "as" not in media_range.parameters:
-            takes_protobuf = True
-        if media_range.type not in (JSON, "*/*", "application/*", ""):
+        found = _form(media_range)
+        if found is None or (found.shape is Shape.TABLE and not tables):
             continue
-        wanted = media_range.parameters
-        form = _AS.get(wanted.get("as"))
-        if form is Representation.OBJECT:
-            return form
-        if form is not None and (wanted.get("g"), wanted.get("v")) == (META_GROUP, "v1"):
-            return form
-    if takes_protobuf:
-        return Representation.PROTOBUF
-    raise errors.not_acceptable()
+        if found.media_type != protobuf.MEDIA_TYPE:
+            return found
+        in_protobuf = in_protobuf or found
+    if in_protobuf is None:
+        raise errors.not_acceptable(SERVED)
+    return in_protobuf
 
 
-def encoded(obj: Any, schema: Schema, form: Representation) -> bytes:
-    """Return an object that says its type as *form* has it: protobuf, or else JSON."""
-    if form is Representation.PROTOBUF:
+def _form(media_range: MediaRange) -> Representation | None:
+    media_type, wanted = _MEDIA_TYPES.get(media_range.type), media_range.parameters
+    if media_type is None:
+        return None
+    kind = wanted.get("as")
+    if kind is None:
+        return Representation(media_type=media_type)
+    shape, version = _SHAPES.get(kind), wanted.get("v", "")
+    if shape is None or wanted.get("g") != META_GROUP or version not in META_VERSIONS:
+        return None
+    if shape is Shape.TABLE and media_type == protobuf.MEDIA_TYPE:
+        return None  # they have cells of any type
+    return Representation(shape, media_type, kind, version)
+
+
+def encoded(obj: Any, schema: Schema, media_type: str) -> bytes:
+    """Return an object that says its type; *schema* is for protobuf."""
+    if media_type == protobuf.MEDIA_TYPE:
         return protobuf.encode(obj, schema)
+    if media_type == YAML:
+        return yaml.dump(obj, Dumper=_Dumper, sort_keys=True, allow_unicode=True).encode()
     return msgspec.json.encode(obj)
+
+
+_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 _remembered = lru_cache(_representation)

@@ -308,7 +308,7 @@ def _route(
         if offers.isdisjoint(JSON_TYPES):
             if protobuf is not None and not offers.isdisjoint(swagger.PROTOBUF_TYPES):
                 return cacheable(request, protobuf, swagger.PROTOBUF_TYPES[0])
-            refusal = msgspec.json.encode(errors.not_acceptable().status())
+            refusal = msgspec.json.encode(errors.not_acceptable(JSON_TYPES[:1]).status())
             return Response(refusal, 406, media_type="application/json")
         body = make()
         asked, current = request.query_params.get("hash"), content_hash(body)

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from berth.cluster.access.service_account_tokens import ISSUER
 from berth.cluster.access.signing_key import ALGORITHM, SigningKey
+from berth.cluster.http.discovery import address_of
 
 CONFIGURATION: Final = "/.well-known/openid-configuration"
 KEYS: Final = "/openid/v1/jwks"
@@ -20,11 +21,9 @@ def routes(key: SigningKey) -> list[Route]:
     keys = msgspec.json.encode(key.public_keys)
 
     async def configuration(request: Request) -> Response:
-        host, port = request.scope.get("server") or ("localhost", 443)
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         document = {
             "issuer": ISSUER,
-            "jwks_uri": f"https://{address}{KEYS}",
+            "jwks_uri": f"https://{address_of(request)}{KEYS}",
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": [ALGORITHM],

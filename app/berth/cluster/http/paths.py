@@ -1,48 +1,11 @@
 """Which resource, namespace, name and subresource a URL means."""
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from berth.cluster import errors
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.resource_paths import NAMESPACES, WATCH, parse_path
 from berth.cluster.resources import ResourceType
-
-NAMESPACES: Final = "namespaces"
-NAMESPACE_SUBRESOURCES: Final = frozenset({"finalize", "status"})
-"""What looks like a kind inside a namespace, and is not."""
-
-
-class ResourcePath(NamedTuple):
-    """The parts of a URL below ``/api/v1`` or ``/apis/group/version``, whether or not served.
-
-    As in the API server's RequestInfo, the namespace of a Namespace is itself.
-    """
-
-    group: str
-    version: str
-    resource: str
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
-    more: tuple[str, ...] = ()
-    """Segments after the subresource."""
-
-
-def parse_path(path: str) -> ResourcePath | None:
-    """Take a URL apart; None when it is not about resources."""
-    segments = path.strip("/").split("/")
-    if len(segments) >= 3 and segments[0] == "api":
-        group, version, rest = "", segments[1], segments[2:]
-    elif len(segments) >= 4 and segments[0] == "apis":
-        group, version, rest = segments[1], segments[2], segments[3:]
-    else:
-        return None
-    namespace = ""
-    if rest[0] == NAMESPACES and len(rest) > 1:
-        namespace = rest[1]
-        if len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
-            rest = rest[2:]
-    resource, name, subresource = (*rest, "", "")[:3]
-    return ResourcePath(group, version, resource, namespace, name, subresource, tuple(rest[3:]))
 
 
 class Target(NamedTuple):
@@ -54,7 +17,7 @@ class Target(NamedTuple):
     name: str = ""
     """Empty: the collection."""
     subresource: str = ""
-    """One that the resource has, or refuses."""
+    """One that the resource has, or refuses, or WATCH where the path has it in front."""
 
 
 class Paths:
@@ -78,8 +41,12 @@ class Paths:
             resource.namespaced and name and not namespace
         ):
             raise errors.path_not_found()
-        if subresource and not (
-            subresource in resource.subresources or subresource in resource.refused_subresources
+        if parsed.is_watch and not subresource:
+            subresource = WATCH
+        elif parsed.is_watch or not (
+            not subresource
+            or subresource in resource.subresources
+            or subresource in resource.refused_subresources
         ):
             raise errors.path_not_found()
         return Target(resource, namespace, name, subresource)

@@ -1,24 +1,26 @@
 """Objects as a client wants to see them: whole, as table rows, or their metadata only."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator
 
 import msgspec
 
 from berth.clock import Clock
 from berth.cluster import errors, views
-from berth.cluster.http.negotiation import JSON, Representation, encoded
+from berth.cluster.http.negotiation import JSON, YAML, Representation, Shape, encoded
 from berth.cluster.http.reads import Portion
-from berth.cluster.http.tables import as_table, row
+from berth.cluster.http.tables import INCLUDE_OBJECT, as_table, row, table_meta
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import protobuf
-from berth.cluster.schemas.types import Schema
+from berth.cluster.schemas import builtin, protobuf
+from berth.cluster.schemas.types import Field, Schema
 from berth.cluster.storage.store import Stored
 
-META_VERSION = "meta.k8s.io/v1"
-PARTIAL: Object = {"kind": "PartialObjectMetadata", "apiVersion": META_VERSION}
-PARTIAL_LIST: Object = {"kind": "PartialObjectMetadataList", "apiVersion": META_VERSION}
-TABLE: Object = {"kind": "Table", "apiVersion": META_VERSION, "columnDefinitions": None, "rows": []}
+PARTIAL = Schema(
+    "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata",
+    lambda: {"metadata": Field(builtin.meta("ObjectMeta"), default={}, number=(1,))},
+)
+"""The metadata of an object of any kind."""
 
+NO_ROWS: Object = {"columnDefinitions": None, "rows": []}
 
 END = b"]}"
 """How lists and tables end: with their items, or rows."""
@@ -30,115 +32,167 @@ class Renderer:
     def __init__(
         self, resource: ResourceType, form: Representation, *, include_object: str, clock: Clock
     ) -> None:
-        """*include_object* is the query parameter of tables; empty: the default.
+        """*include_object* is the query parameter of tables; empty: the default. 400 if unknown.
 
         406 for a custom resource as protobuf: it has no messages.
         """
-        if form is Representation.PROTOBUF and resource.structural is not None:
+        if form.media_type == protobuf.MEDIA_TYPE and resource.structural is not None:
             raise errors.not_acceptable()
+        if form.shape is Shape.TABLE and include_object not in ("", *INCLUDE_OBJECT):
+            raise errors.bad_request(
+                f'Unable to convert to Table as requested: includeObject: Invalid value: "'
+                f"{include_object}\": must be 'Metadata', 'Object', 'None', or empty"
+            )
         self._resource = resource
         self._form = form
+        self._type = form.type_of
         self._include_object = include_object or "Metadata"
         self._clock = clock
         self._columns_said = False
 
     @property
+    def shared_as(self) -> Hashable | None:
+        """What all renderers have in common that say the same of an event; None: they do not."""
+        if self._form.shape is Shape.TABLE:
+            return None
+        return self._resource.group_version, self._form
+
+    @property
     def media_type(self) -> str:
-        return protobuf.MEDIA_TYPE if self._form is Representation.PROTOBUF else JSON
+        return self._form.media_type
 
     def object(self, stored: Stored) -> bytes:
-        """Return one object: the answer to a GET or a write."""
-        match self._form:
-            case Representation.OBJECT:
+        """Return one object: the answer to a GET or a write. 406 when a list is wanted."""
+        if self._form.kind == "PartialObjectMetadataList":
+            why = f"is not a list ({go_name(self._resource)})"
+            raise errors.not_of_that_shape(self._form.kind, why)
+        return self._object(stored)
+
+    def _object(self, stored: Stored) -> bytes:
+        match self._form.shape:
+            case Shape.OBJECT if self.media_type == JSON:
                 return views.as_json(self._resource, stored)
-            case Representation.PROTOBUF:
+            case Shape.OBJECT:
                 return self.other(views.as_object(self._resource, stored), self._resource.schema)
-            case Representation.PARTIAL:
-                return msgspec.json.encode({**PARTIAL, "metadata": stored.decode()["metadata"]})
-            case Representation.TABLE:
-                return msgspec.json.encode(self._table([stored], None))
+            case Shape.PARTIAL:
+                partial = views.as_partial(self._resource, stored, self._type["apiVersion"])
+                return self._converted(partial)
+            case Shape.TABLE:
+                return self._converted(self._table_of(stored, with_columns=True))
 
     def list(self, portion: Portion) -> Iterator[bytes]:
         """Yield a list in pieces: what is before the objects, each of them, what is after.
 
-        In protobuf it is one piece: its length is said first.
+        In protobuf the whole comes last, for its length is said first; until then pieces are empty.
+        406 when one object is wanted.
         """
-        if self._form is Representation.PROTOBUF:
-            yield self._message_list(portion)
+        if self._form.kind == "PartialObjectMetadata":
+            why = f"is a list ({go_name(self._resource)}List)"
+            raise errors.not_of_that_shape(self._form.kind, why)
+        if self.media_type == protobuf.MEDIA_TYPE:
+            yield from self._message_list(portion)
             return
+        pieces = self._json_list(portion)
+        if self.media_type == YAML:
+            yield self._converted(b"".join(pieces))
+            return
+        yield from pieces
+
+    def _json_list(self, portion: Portion) -> Iterator[bytes]:
         yield self._list_head(portion.metadata).removesuffix(END)
         for number, stored in enumerate(portion.objects):
             yield b"," + self._item(stored) if number else self._item(stored)
         yield END
 
+    def _converted(self, json: bytes) -> bytes:
+        """Return JSON in the form that is wanted; in protobuf there is only metadata."""
+        if self.media_type == JSON:
+            return json
+        return self.other(msgspec.json.decode(json), PARTIAL)
+
     def other(self, obj: Object, schema: Schema) -> bytes:
         """Return an object that is not of the kind but says its type: a Status, a Scale."""
-        return encoded(obj, schema, self._form)
+        return encoded(obj, schema, self.media_type)
 
     def frame(self, kind: str, obj: bytes) -> bytes:
         """Return an event of a watch; *obj* is what :meth:`event` or :meth:`bookmark` returned."""
-        if self._form is Representation.PROTOBUF:
+        if self.media_type == protobuf.MEDIA_TYPE:
             return protobuf.watch_frame(kind, obj)
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), obj)
 
-    def _message_list(self, portion: Portion) -> bytes:
+    def _message_list(self, portion: Portion) -> Iterator[bytes]:
         resource = self._resource
-        return protobuf.encode_list(
-            resource.group_version,
-            resource.kind_of_list,
-            portion.metadata,
-            (
-                protobuf.message_of(views.as_object(resource, each), resource.schema)
-                for each in portion.objects
-            ),
+        schema = PARTIAL if self._form.shape is Shape.PARTIAL else resource.schema
+        items = []
+        for each in portion.objects:
+            items.append(protobuf.message_of(views.as_object(resource, each), schema))
+            yield b""
+        list_type = self._list_type
+        yield protobuf.encode_list(
+            list_type["apiVersion"], list_type["kind"], portion.metadata, items
         )
+
+    @property
+    def _list_type(self) -> Object:
+        if self._form.shape is Shape.PARTIAL:
+            return {**self._type, "kind": "PartialObjectMetadataList"}
+        resource = self._resource
+        return {"kind": resource.kind_of_list, "apiVersion": resource.group_version}
 
     def _list_head(self, metadata: Object) -> bytes:
         """Return an empty list."""
-        match self._form:
-            case Representation.OBJECT | Representation.PROTOBUF:
-                resource = self._resource
-                head = {"kind": resource.kind_of_list, "apiVersion": resource.group_version}
-            case Representation.PARTIAL:
-                head = PARTIAL_LIST
-            case Representation.TABLE:
-                return msgspec.json.encode(self._table([], metadata))
-        return msgspec.json.encode({**head, "metadata": metadata, "items": []})
+        if self._form.shape is Shape.TABLE:
+            table = as_table(
+                self._resource, [], list_meta=metadata, group_version=self._type["apiVersion"]
+            )
+            return msgspec.json.encode(table)
+        return msgspec.json.encode({**self._list_type, "metadata": metadata, "items": []})
 
     def _item(self, stored: Stored) -> bytes:
-        match self._form:
-            case Representation.OBJECT | Representation.PROTOBUF:
+        match self._form.shape:
+            case Shape.OBJECT:
                 return views.as_item(self._resource, stored)
-            case Representation.PARTIAL:
-                return msgspec.json.encode({"metadata": stored.decode()["metadata"]})
-            case Representation.TABLE:
-                obj = views.as_object(self._resource, stored)
-                return msgspec.json.encode(
-                    row(self._resource, obj, self._include_object, self._clock.now())
-                )
+            case Shape.PARTIAL:
+                return b'{"metadata":%b}' % views.metadata_json(self._resource, stored)
+            case Shape.TABLE:
+                return msgspec.json.encode(self._row(stored))
 
     def event(self, stored: Stored) -> bytes:
         """Return the object of a watch event; only the first table of a watch says its columns."""
-        if self._form is not Representation.TABLE:
-            return self.object(stored)
-        table = self._table([stored], None, with_columns=not self._columns_said)
+        if self._form.shape is not Shape.TABLE:
+            return self._object(stored)
+        table = self._table_of(stored, with_columns=not self._columns_said)
         self._columns_said = True
-        return msgspec.json.encode(table)
+        return table
 
     def bookmark(self, metadata: Object) -> bytes:
         """Return the object of a bookmark."""
-        types = {Representation.PARTIAL: PARTIAL, Representation.TABLE: TABLE}
-        type_of = types.get(self._form) or views.type_of(self._resource)
-        return self.other({**type_of, "metadata": metadata}, self._resource.schema)
+        match self._form.shape:
+            case Shape.OBJECT:
+                bookmark = {**views.type_of(self._resource), "metadata": metadata}
+                return self.other(bookmark, self._resource.schema)
+            case Shape.PARTIAL:
+                return self.other({**self._type, "metadata": metadata}, PARTIAL)
+            case Shape.TABLE:
+                table = {**self._type, "metadata": metadata, **NO_ROWS}
+                return msgspec.json.encode(table)
 
-    def _table(
-        self, objects: Sequence[Stored], list_meta: Object | None, *, with_columns: bool = True
-    ) -> Object:
-        return as_table(
+    def _table_of(self, stored: Stored, *, with_columns: bool) -> bytes:
+        """Return the JSON of a table of one object."""
+        table = as_table(
             self._resource,
-            [views.as_object(self._resource, stored) for stored in objects],
-            include_object=self._include_object,
-            list_meta=list_meta,
-            now=self._clock.now(),
+            [self._row(stored)],
+            list_meta=table_meta(stored),
             with_columns=with_columns,
+            group_version=self._type["apiVersion"],
         )
+        return msgspec.json.encode(table)
+
+    def _row(self, stored: Stored) -> Object:
+        group_version = self._type["apiVersion"]
+        return row(self._resource, stored, self._include_object, self._clock.now(), group_version)
+
+
+def go_name(resource: ResourceType) -> str:
+    """Return how the API server calls the type of a kind: ``*core.Pod``."""
+    return f"*{resource.group.partition('.')[0] or 'core'}.{resource.kind}"

@@ -19,7 +19,7 @@ from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation
 from berth.cluster.http.negotiation import JSON
-from berth.cluster.schemas import builtin, protobuf
+from berth.cluster.schemas import builtin
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a body at most, as in the API server."""
@@ -52,6 +52,7 @@ class Request:
         "path",
         "query",
         "user",
+        "user_agent",
     )
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
@@ -62,12 +63,14 @@ class Request:
         self.path: str = scope["path"]
         self.user: User = scope["user"]
         self.query = read_query(scope["query_string"])
-        self.accept = self.content_type = ""
+        self.accept = self.content_type = self.user_agent = ""
         for name, value in scope["headers"]:
             if name == b"accept":
                 self.accept = value.decode("latin-1")
             elif name == b"content-type":
                 self.content_type = value.decode("latin-1")
+            elif name == b"user-agent":
+                self.user_agent = value.decode("latin-1")
             elif name == b"content-length" and value.isdigit():
                 self._length = int(value) if len(value) <= LENGTH_DIGITS else BODY_LIMIT + 1
 
@@ -156,14 +159,9 @@ class Answer:
 def refusal(error: StatusError, accept: str = "") -> Answer:
     """Return the Status that *error* stands for, in protobuf if nothing else is accepted."""
     try:
-        form = negotiation.representation(accept)
+        media_type = negotiation.representation(accept).media_type
     except StatusError:
-        form = negotiation.Representation.OBJECT
+        media_type = JSON
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
-    is_protobuf = form is negotiation.Representation.PROTOBUF
-    return Answer(
-        negotiation.encoded(error.status(), builtin.meta("Status"), form),
-        error.code,
-        headers,
-        media_type=protobuf.MEDIA_TYPE if is_protobuf else JSON,
-    )
+    body = negotiation.encoded(error.status(), builtin.meta("Status"), media_type)
+    return Answer(body, error.code, headers, media_type=media_type)

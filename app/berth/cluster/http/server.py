@@ -15,7 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from berth.clock import Clock
 from berth.cluster import errors
 from berth.cluster.access.authentication import TokenAuthenticator
-from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.gate import Gate
 from berth.cluster.access.rbac import Authorizer, Observer
 from berth.cluster.access.reviews import Reviews
@@ -23,8 +22,11 @@ from berth.cluster.access.service_account_tokens import ServiceAccountTokens
 from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
+from berth.cluster.dynamic_admission.client import WebhookClient
+from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
 from berth.cluster.http import discovery, openapi, openid
+from berth.cluster.http.call import Services
 from berth.cluster.http.endpoints import Endpoints
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.paths import Paths, is_below_version
@@ -32,10 +34,14 @@ from berth.cluster.http.requests import refusal
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
 from berth.cluster.writes.definitions import Definitions
 from berth.cluster.writes.deletion import Deletions
 from berth.cluster.writes.identities import Identities
-from berth.cluster.writes.pipeline import Admission, Writes
+from berth.cluster.writes.pipeline import Writes
+from berth.cluster.writes.subresources.action import Action
+from berth.cluster.writes.subresources.binding import Binding
+from berth.cluster.writes.subresources.token import Token
 from berth.http_server import HttpServer
 from berth.same_machine import SameMachine
 from berth.tasks import forever
@@ -71,9 +77,9 @@ class ApiServer:
         registry: Registry,
         store: Store,
         *,
-        admission: Admission,
         clock: Clock,
         rng: random.Random,
+        admission: MakeAdmission = standard_admission,
         tokens: Tokens | None = None,
         signing_key: SigningKey | None = None,
         observer: Observer | None = None,
@@ -84,11 +90,14 @@ class ApiServer:
         every decision about a request.
         """
         identities = Identities(rng)
+        authorizer = Authorizer(store, observer=observer)
+        self._webhooks = WebhookClient(store)
+        webhooks = WebhookAdmission(store, registry, self._webhooks, identities=identities)
         deletions = Deletions(store, clock=clock)
         self.writes = Writes(
             store,
             deletions,
-            admission=admission,
+            admission=admission(store, authorizer, (webhooks,)),
             clock=clock,
             identities=identities,
         )
@@ -98,17 +107,17 @@ class ApiServer:
         key = signing_key or SigningKey(new_signing_key())
         accounts = ServiceAccountTokens(key, store, clock=clock)
         authenticator = TokenAuthenticator(tokens or Tokens(), accounts)
-        authorizer = Authorizer(store, observer=observer)
         self._gate = Gate(authenticator, authorizer, is_open=tokens is None)
-        self._endpoints = Endpoints(
-            Paths(registry),
+        requests = TokenRequests(accounts, store, clock=clock, uid=identities.uid)
+        actions: tuple[Action, ...] = (Binding(store, clock=clock), Token(store, requests))
+        services = Services(
             store,
             self.writes,
+            actions={each.name: each for each in actions},
             reviews=Reviews(authenticator, authorizer),
-            tokens=TokenRequests(accounts, store, clock=clock, uid=identities.uid),
-            escalation=Escalation(authorizer),
             clock=clock,
         )
+        self._endpoints = Endpoints(Paths(registry), services)
         self._pages = _Pages(registry, key)
         self._server: HttpServer | None = None
         self._ticking: asyncio.Task[None] | None = None
@@ -160,6 +169,7 @@ class ApiServer:
     async def stop(self) -> None:
         """End all watches, let requests finish, and close the connections."""
         self._endpoints.close()
+        await self._webhooks.close()
         if self._server is None or self._ticking is None:
             return
         await self._server.stop()

@@ -27,13 +27,15 @@ from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData
 from berth.cluster.strategies import (
     autoscaling,
-    batch,
     configuration,
+    cron_job,
     devices,
     inert,
+    job,
     rbac,
     storage,
     syntax,
+    webhooks,
 )
 from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.daemon_set import DAEMON_SET
@@ -158,6 +160,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         {
             "garbage_collected": False,
             "storage": "events",
+            "storage_version": "v1",
             "to_storage": to_core,
             "from_storage": from_core,
         },
@@ -206,7 +209,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         default=inert.default_policy_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
-        default=inert.default_mutating_webhooks, generation=True
+        default=webhooks.default_mutating, check=webhooks.check, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicies": ruled(
         default=inert.default_admission_policy, generation=True
@@ -215,12 +218,16 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         default=inert.default_policy_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
-        default=inert.default_webhooks, generation=True
+        default=webhooks.default, check=webhooks.check, generation=True
     ),
     "apiextensions.k8s.io/v1/customresourcedefinitions": Behaviour(CUSTOM_RESOURCE_DEFINITION),
     "autoscaling/v1/horizontalpodautoscalers": Behaviour(
         cells=_v1_autoscaler_cells(),
-        more={"to_storage": autoscaling.to_v2, "from_storage": autoscaling.from_v2},
+        more={
+            "storage_version": "autoscaling/v2",
+            "to_storage": autoscaling.to_v2,
+            "from_storage": autoscaling.from_v2,
+        },
         rules={"default": autoscaling.default_v1},
     ),
     "autoscaling/v2/horizontalpodautoscalers": ruled(
@@ -228,16 +235,17 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "batch/v1/cronjobs": ruled(
         workload_cells.CRON_JOB_CELLS,
-        default=batch.default_cron_job,
-        check=batch.check_cron_job,
+        default=cron_job.default,
+        check=cron_job.check,
+        check_create=cron_job.check_create,
         generation=True,
     ),
     "batch/v1/jobs": ruled(
         workload_cells.JOB_CELLS,
-        default=batch.default_job,
-        prepare=batch.prepare_job,
-        check=batch.check_job,
-        check_update=batch.check_job_update,
+        default=job.default,
+        prepare=job.prepare,
+        check=job.check,
+        check_update=job.check_update,
         generation=True,
     ),
     "discovery.k8s.io/v1/endpointslices": ruled(

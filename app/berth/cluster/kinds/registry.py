@@ -1,6 +1,6 @@
 """The kinds that are served at present."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from berth.cluster.custom.versions import version_order
@@ -18,6 +18,11 @@ class Registry:
         self._resources = {_key(each): each for each in resources}
         self.revision = 1
         """One more after every change."""
+        self._listeners: list[Callable[[], None]] = []
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have *listener* called after every change."""
+        self._listeners.append(listener)
 
     def add(self, resource: ResourceType) -> None:
         """Serve a kind, or serve it in the place of the one at the same URL.
@@ -28,16 +33,21 @@ class Registry:
         self._resources[_key(resource)] = resource
         if is_new and resource.structural is not None:
             self._resources = dict(sorted(self._resources.items(), key=_order))
-        self.revision += 1
+        self._note_change()
 
     def remove(self, resource: ResourceType) -> None:
         """Serve a kind no longer; what is stored of it stays. KeyError when it is not served."""
         del self._resources[_key(resource)]
-        self.revision += 1
+        self._note_change()
 
     def find(self, group: str, version: str, plural: str) -> ResourceType | None:
         """Return the kind with that URL; None if it is not served."""
         return self._resources.get((group, version, plural))
+
+    def _note_change(self) -> None:
+        self.revision += 1
+        for listener in self._listeners:
+            listener()
 
     def __iter__(self) -> Iterator[ResourceType]:
         return iter(self._resources.values())

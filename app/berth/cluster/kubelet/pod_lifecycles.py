@@ -1,10 +1,10 @@
-"""The lives of pods on hollow nodes: taken or rejected, started, stopped. Synchronous.
+"""The lives of pods on hollow nodes: taken or rejected, started, ended, stopped. Synchronous.
 
 ::
 
     bound ──admit──▶ STARTING ──▶ RUNNING ──deleted──▶ STOPPING ──▶ gone
-      └─────reject──▶ REJECTED                            ▲
-    STARTING and REJECTED, when deleted ──────────────────┘
+      └─────reject──▶ REJECTED       └──────▶ ENDED       ▲
+    all others, when deleted ─────────────────────────────┘
 """
 
 from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ from berth.client.errors import ApiError, ConflictError, InvalidError, NotFoundE
 from berth.clock import Clock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Patch
 from berth.cluster.kubelet import pod_status
+from berth.cluster.kubelet.completion import completion_of
 from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
 from berth.cluster.kubelet.pod_status import KubeletPod
 from berth.cluster.resources import Object
@@ -54,8 +55,15 @@ class Tracked:
     state: State
     pod_ip: str = ""
     rejection: Rejection | None = None
+    ends_at: float | None = None
+    """Monotonic; None: its containers do not run, or do not end by themselves."""
+    running_since: float = 0.0
+    """Unix time of the last start of its containers."""
+    restarts: int = 0
     stop_at: float | None = None
     """Monotonic; None: not being deleted."""
+    killed: bool = False
+    """Whether it was reported that the deletion has ended its containers."""
     stopped: bool = False
     """Whether its end was reported."""
 
@@ -86,6 +94,8 @@ class PodLifecycles:
             self._schedule(obj.key, self._timings.start_seconds)
         elif tracked.state is State.REJECTED:
             self._schedule(obj.key, 0.0)
+        elif tracked.state is State.RUNNING:
+            self._run(tracked)
         self._notice_deletion(tracked)
 
     def on_update(self, old: KubeletPod, new: KubeletPod) -> None:
@@ -113,6 +123,10 @@ class PodLifecycles:
         if tracked.stop_at is not None:
             if tracked.stopped or tracked.stop_at > self._clock.monotonic():
                 return None
+            if pod.metadata.finalizers and not pod.is_terminated and not tracked.killed:
+                # Who holds it, such as the controller of its Job, waits for a phase that says so.
+                tracked.killed = True
+                return _report(pod, pod_status.ended(pod, exit_code=pod_status.KILLED, now=now))
             tracked.stopped = True
             return Delete(_path(pod), pod.metadata.uid, grace_seconds=0)
         if tracked.rejection is not None and tracked.state is State.REJECTED:
@@ -123,7 +137,7 @@ class PodLifecycles:
             tracked.pod_ip = tracked.pod_ip or tracked.node.next_pod_ip()
             status = pod_status.running(pod, tracked.node, pod_ip=tracked.pod_ip, now=now)
             return _report(pod, status)
-        return None
+        return self._end(tracked)
 
     def finished(self, key: str, action: Action, error: ApiError | None) -> None:
         """Note how a report ended; what failed is tried again, unless the pod is another now."""
@@ -131,13 +145,23 @@ class PodLifecycles:
         if tracked is None or isinstance(error, NotFoundError | ConflictError | InvalidError):
             return
         if error is not None:
-            tracked.stopped = False
+            tracked.stopped = tracked.killed = False
             self._schedule(key, self._timings.retry_seconds)
+        elif tracked.killed and not tracked.stopped:
+            self._schedule(key, 0.0)
         if isinstance(action, Patch) and tracked.state is State.REPORTING:
             if error is None:
                 tracked.state = State.ENDED if tracked.rejection else State.RUNNING
+                self._run(tracked)
             else:
                 tracked.state = State.REJECTED if tracked.rejection else State.STARTING
+        elif isinstance(action, Patch) and error is None and tracked.ends_at is not None:
+            tracked.ends_at = None
+            if action.body["status"].get("phase"):
+                tracked.state = State.ENDED
+            else:
+                tracked.restarts += 1
+                self._run(tracked)
 
     def _meet(self, pod: KubeletPod, node: HollowNode) -> Tracked:
         """Return a pod that was not known, evaluated."""
@@ -150,6 +174,31 @@ class PodLifecycles:
         rejection = node.admit(pod.metadata.uid, requests)
         state = State.REJECTED if rejection else State.STARTING
         return Tracked(pod, node, state, rejection=rejection)
+
+    def _run(self, tracked: Tracked) -> None:
+        """Have the end of containers that run looked at when it comes."""
+        completion = completion_of(tracked.pod)
+        if tracked.state is State.RUNNING and completion is not None:
+            tracked.running_since = self._clock.now()
+            tracked.ends_at = self._clock.monotonic() + completion.seconds
+            self._schedule(tracked.pod.key, completion.seconds)
+
+    def _end(self, tracked: Tracked) -> Action | None:
+        """Return the report that the containers have ended, if they have."""
+        pod, completion = tracked.pod, completion_of(tracked.pod)
+        if tracked.state is not State.RUNNING or completion is None:
+            return None
+        if tracked.ends_at is None or tracked.ends_at > self._clock.monotonic():
+            return None
+        now, exit_code = self._clock.now(), completion.exit_code
+        if not completion.restarts:
+            status = pod_status.ended(pod, exit_code=exit_code, restarts=tracked.restarts, now=now)
+            return _report(pod, status)
+        since, restarts = tracked.running_since, tracked.restarts + 1
+        status = pod_status.restarted(
+            pod, exit_code=exit_code, restarts=restarts, since=since, now=now
+        )
+        return _report(pod, status)
 
     def _notice_deletion(self, tracked: Tracked) -> None:
         metadata = tracked.pod.metadata

@@ -1,24 +1,37 @@
 """What kubelets report of pods."""
 
+from typing import Final
+
 import msgspec
 
 from berth.clock import rfc3339
 from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
 from berth.cluster.resources import Object
 from berth.objects.meta import ObjectMeta
-from berth.objects.pod import Pod
+from berth.objects.pod import Pod, PodSpec
+
+KILLED: Final = 137
+"""The exit code of a container that was killed: 128 and the number of SIGKILL."""
 
 
 class DeletableMeta(ObjectMeta, frozen=True, gc=False):
-    """Metadata with how long the pod may take to stop."""
+    """Metadata with how long the pod may take to stop, and who waits for its end."""
 
     deletion_grace_period_seconds: int | None = None
+    finalizers: tuple[str, ...] = ()
+
+
+class RestartableSpec(PodSpec, frozen=True, gc=False):
+    """A pod's spec with what is done about containers that end."""
+
+    restart_policy: str = "Always"
 
 
 class KubeletPod(Pod, frozen=True, gc=False):
     """A pod as far as a hollow kubelet reads it."""
 
     metadata: DeletableMeta = DeletableMeta()
+    spec: RestartableSpec = RestartableSpec()
 
 
 decode_pod = msgspec.json.Decoder(KubeletPod).decode
@@ -53,6 +66,54 @@ def running(pod: Pod, node: HollowNode, *, pod_ip: str, now: float) -> Object:
             for each in pod.spec.init_containers
         ]
     return status
+
+
+def restarted(pod: Pod, *, exit_code: int, restarts: int, since: float, now: float) -> Object:
+    """Return what changes of the status when all containers end and start again.
+
+    They ran since *since*; this is the restart number *restarts*.
+    """
+    stamp = rfc3339(now)
+    ended = {"terminated": _terminated(exit_code, rfc3339(since), stamp)}
+    return {
+        "containerStatuses": [
+            {
+                **_started(each.name, each.image, pod.metadata.uid, stamp),
+                "restartCount": restarts,
+                "lastState": ended,
+            }
+            for each in pod.spec.containers
+        ]
+    }
+
+
+def ended(pod: Pod, *, exit_code: int, restarts: int = 0, now: float) -> Object:
+    """Return what changes of the status when all containers have ended for good."""
+    stamp, generation = rfc3339(now), pod.metadata.generation
+    phase, reason = ("Failed", "PodFailed") if exit_code else ("Succeeded", "PodCompleted")
+    conditions = [
+        {**_true(type_, stamp, generation), "status": "False", "reason": reason}
+        for type_ in ("Ready", "ContainersReady")
+    ]
+    conditions.append({**_true("PodReadyToStartContainers", stamp, generation), "status": "False"})
+    if not exit_code:
+        conditions.append({**_true("Initialized", stamp, generation), "reason": reason})
+    terminated = _terminated(exit_code, pod.status.start_time or stamp, stamp)
+    return {
+        "observedGeneration": generation,
+        "phase": phase,
+        "conditions": conditions,
+        "containerStatuses": [
+            {
+                **_container(each.name, each.image, pod.metadata.uid),
+                "restartCount": restarts,
+                "ready": False,
+                "started": False,
+                "state": {"terminated": terminated},
+            }
+            for each in pod.spec.containers
+        ],
+    }
 
 
 def rejected(rejection: Rejection, *, now: float) -> Object:
@@ -92,6 +153,14 @@ def _started(name: str, image: str, uid: str, stamp: str) -> Object:
 
 
 def _completed(name: str, image: str, uid: str, stamp: str) -> Object:
-    ended = {"exitCode": 0, "reason": "Completed", "startedAt": stamp, "finishedAt": stamp}
-    state = {"terminated": ended}
+    state = {"terminated": _terminated(0, stamp, stamp)}
     return {**_container(name, image, uid), "ready": True, "started": False, "state": state}
+
+
+def _terminated(exit_code: int, since: str, until: str) -> Object:
+    return {
+        "exitCode": exit_code,
+        "reason": "Error" if exit_code else "Completed",
+        "startedAt": since,
+        "finishedAt": until,
+    }

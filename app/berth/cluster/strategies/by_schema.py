@@ -37,6 +37,7 @@ def of_schema(
     default: Default = _nothing,
     prepare: Callable[[Object, Object | None], None] | None = None,
     check: Check = _anything,
+    check_create: Check = _anything,
     check_update: Update = _any_change,
     generation: bool = False,
     status: bool = False,
@@ -44,9 +45,9 @@ def of_schema(
 ) -> Strategy:
     """Return the strategy of a kind.
 
-    *default* fills in what the schema does not say, *check* evaluates the object after that, and
-    *check_update* what becomes of it. With *generation* the server counts the changes of what is
-    wanted; with *status* a new object has one, empty.
+    *default* fills in what the schema does not say, *check* evaluates the object after that,
+    *check_create* a new one besides, and *check_update* what becomes of it. With *generation* the
+    server counts the changes of what is wanted; with *status* a new object has one, empty.
     """
 
     def default_all(obj: Object) -> None:
@@ -69,7 +70,7 @@ def of_schema(
 
     def validate(new: Object, old: Object | None) -> list[FieldError]:
         errors = [*_validate_metadata(new, old), *unsupported(schema, new), *check(new)]
-        return errors if old is None else [*errors, *check_update(new, old)]
+        return [*errors, *(check_create(new) if old is None else check_update(new, old))]
 
     return Strategy(
         default=default_all,

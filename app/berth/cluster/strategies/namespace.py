@@ -30,6 +30,7 @@ def prepare(new: Object, old: Object | None) -> None:
     """Only the finalize subresource takes a finalizer of ``spec`` away."""
     spec = section(new, "spec")
     if old is None:
+        default(new)  # a generated name is new
         finalizers = spec.setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
             finalizers.append("kubernetes")

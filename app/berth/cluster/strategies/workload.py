@@ -74,7 +74,8 @@ def validate_spec(
             detail = "`selector` does not match template `labels`"
             complaints.append(field_errors.invalid(path, labels, detail))
         errors += complaints
-    errors += _validate_template(template, claimed_volumes)
+    errors += validate_template(template, "spec.template", claimed_volumes=claimed_volumes)
+    errors += _validate_endless(template.spec or NO_SPEC)
     if old is not None and new.selector != old.selector:
         errors.append(field_errors.invalid("spec.selector", new.selector, "field is immutable"))
     return errors
@@ -103,17 +104,25 @@ def _not_negative(count: int | None, path: str) -> list[FieldError]:
     return [field_errors.invalid(path, count, "must be greater than or equal to 0")]
 
 
-def _validate_template(template: PodTemplate, claimed_volumes: Collection[str]) -> list[FieldError]:
-    path = "spec.template"
+def validate_template(
+    template: PodTemplate, path: str, *, claimed_volumes: Collection[str] = ()
+) -> list[FieldError]:
+    """Evaluate the pod template at *path*."""
     meta, spec = template.metadata or metadata.NO_METADATA, template.spec or NO_SPEC
     errors = metadata.validate_labels(meta.labels, f"{path}.labels")
     errors += metadata.validate_annotations(meta.annotations, f"{path}.annotations")
-    errors += pod_spec.validate(spec, f"{path}.spec", claimed_volumes=claimed_volumes)
+    return errors + pod_spec.validate(spec, f"{path}.spec", claimed_volumes=claimed_volumes)
+
+
+def _validate_endless(spec: PodSpec) -> list[FieldError]:
+    """Refuse pods that end: there would be new ones for ever."""
+    errors = []
+    path = "spec.template.spec"
     if spec.restart_policy in ("OnFailure", "Never"):
-        here = f"{path}.spec.restartPolicy"
+        here = f"{path}.restartPolicy"
         errors.append(field_errors.not_supported(here, spec.restart_policy, ("Always",)))
     if spec.active_deadline_seconds is not None:
-        here = f"{path}.spec.activeDeadlineSeconds"
+        here = f"{path}.activeDeadlineSeconds"
         errors.append(
             field_errors.forbidden(here, "activeDeadlineSeconds in ReplicaSet is not Supported")
         )

@@ -50,7 +50,11 @@ class Deletions:
     def delete(
         self, resource: ResourceType, stored: Stored, options: DeleteOptions
     ) -> tuple[Stored, bool]:
-        """Delete or mark an object; return its state after that, and whether it is gone."""
+        """Delete or mark an object; return its state after that, and whether it is gone.
+
+        Raises :class:`~berth.cluster.storage.store.ConflictError` when it is no more what is
+        *stored*.
+        """
         _check(resource, stored, options)
         new = views.as_object(resource, stored)
         grace = min(_grace(resource, new, options), LAST_SECOND - int(self._clock.now()))
@@ -65,13 +69,18 @@ class Deletions:
         if new == views.as_object(resource, stored):
             return stored, False
         marked = self._store.update(
-            resource.storage_key, resource.to_storage(new), dry_run=options.dry_run
+            resource.storage_key,
+            resource.to_storage(new),
+            expected=stored.version,
+            dry_run=options.dry_run,
         )
         return marked, False
 
     def end(self, resource: ResourceType, stored: Stored, *, dry_run: bool = False) -> Stored:
         """Remove an object that nothing holds."""
-        return self._store.delete(resource.storage_key, *stored.key, dry_run=dry_run)
+        return self._store.delete(
+            resource.storage_key, *stored.key, expected=stored.version, dry_run=dry_run
+        )
 
     def _mark(self, resource: ResourceType, new: Object, grace: int) -> None:
         metadata = new["metadata"]

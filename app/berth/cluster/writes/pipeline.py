@@ -1,63 +1,46 @@
-"""Creating and changing objects: identity, concurrency, defaults, validation, in that order.
+"""The way of every write: change, defaults, ownership, admission, strategy, store.
 
-Synchronous on purpose: between reading an object and storing its successor nothing else runs, so a
-patch never loses a race. HTTP is not known here; refusals are StatusErrors.
+A write does not suspend between reading an object and storing its successor, unless an async
+admission step concerns it; so a patch never loses a race. One that did suspend is stored only if
+the object is still what it was, and starts over if not, as ``GuaranteedUpdate`` of a real server.
+HTTP is not known here; refusals are StatusErrors.
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import AlreadyExistsError, NotFoundError, Store, Stored
-from berth.cluster.strategies import metadata as metadata_rules
+from berth.cluster.storage.store import (
+    AlreadyExistsError,
+    ConflictError,
+    NotFoundError,
+    Store,
+    Stored,
+)
+from berth.cluster.writes.admission.chain import Admission
+from berth.cluster.writes.admission.request import AdmissionRequest, Operation
+from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.deletion import Deletions, has_ended
+from berth.cluster.writes.fields import FieldManager
 from berth.cluster.writes.identities import Identities
+from berth.cluster.writes.subresources.action import Action, Outcome
+from berth.cluster.writes.subresources.part import DROPPED_METADATA, KEPT_METADATA
+from berth.cluster.writes.subresources.table import PARTS
 from berth.field_errors import FieldError
 
 GENERATE_ATTEMPTS = 8
 """How often a taken generated name is drawn again."""
 
-KEPT_METADATA = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-)
-"""What no update changes; of these a create takes none from the client either."""
-
-DROPPED_METADATA = ("managedFields", "selfLink")
-"""Not kept: there is no server-side apply yet, and nobody fills selfLink any more."""
-
-STATUS_WRITES = frozenset({"approval", "status"})
-"""Subresources that take the status only."""
-
 Change = Callable[[Object], Object]
 """Makes the proposed object, which says its type, of the current one: a PUT's body, a patch. The
-current one may become part of it."""
-
-
-class Admission(Protocol):
-    """What a write must pass that depends on other objects; raises StatusError to refuse it."""
-
-    def create(self, resource: ResourceType, obj: Object, store: Store) -> None:
-        """Complete *obj*, about to be created, in place."""
-        ...
-
-    def update(self, resource: ResourceType, obj: Object, store: Store) -> None:
-        """Evaluate what an object is about to become."""
-        ...
-
-    def delete(self, resource: ResourceType, name: str) -> None:
-        """Evaluate that an object is about to be deleted."""
-        ...
+current one may become part of it, and it becomes part of what is stored; called once for each
+attempt."""
 
 
 class Writes:
-    """Creates and updates objects of any kind."""
+    """Creates, updates and deletes objects of any kind."""
 
     def __init__(
         self,
@@ -67,110 +50,283 @@ class Writes:
         admission: Admission,
         clock: Clock,
         identities: Identities,
+        field_manager: FieldManager | None = None,
     ) -> None:
+        """Without a *field_manager* nobody is told who manages which fields."""
         self._store = store
         self._deletions = deletions
         self._admission = admission
         self._clock = clock
         self._identities = identities
-
-    def create(
-        self, resource: ResourceType, namespace: str, body: Object, *, dry_run: bool = False
-    ) -> Stored:
-        """Create the object that a POST to *namespace* ("" when cluster-scoped) carries.
-
-        *body* has metadata and becomes part of the object.
-        """
-        metadata = dict(body["metadata"])
-        obj = {**body, **views.type_of(resource), "metadata": metadata}
-        if metadata.get("resourceVersion"):
-            raise errors.bad_request("resourceVersion should not be set on objects to be created")
-        _take_namespace(resource, metadata, namespace)
-        for key in (*KEPT_METADATA, *DROPPED_METADATA):
-            metadata.pop(key, None)
-        self._name(resource, namespace, metadata)
-        metadata["uid"] = self._identities.uid()
-        metadata["creationTimestamp"] = rfc3339(self._clock.now())
-        strategy = resource.strategy
-        strategy.default(obj)
-        self._admission.create(resource, obj, self._store)
-        if not strategy.keeps_status_on_create:
-            obj.pop("status", None)
-        strategy.prepare(obj, None)
-        status = strategy.initial_status(obj)
-        if status is not None:
-            obj["status"] = {**status, **(obj.get("status") or {})}
-        _refuse(resource, metadata["name"], strategy.validate(obj, None))
-        try:
-            return self._store.create(
-                resource.storage_key, resource.to_storage(obj), dry_run=dry_run
-            )
-        except AlreadyExistsError as exc:
-            deleting = "deletionTimestamp" in exc.existing.decode()["metadata"]
-            raise errors.already_exists(resource, metadata["name"], deleting=deleting) from exc
-
-    def update(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        change: Change,
-        *,
-        subresource: str = "",
-        dry_run: bool = False,
-    ) -> Stored:
-        """Replace an object by what *change* makes of it.
-
-        With one of :data:`STATUS_WRITES` only status and metadata are taken from the result, with
-        ``finalize`` only ``spec.finalizers``; else all but the status, where the kind has that
-        subresource.
-        Nothing is written when nothing changes. An object that waits for its last finalizer to go
-        is gone after this.
-        """
-        stored = self.get(resource, namespace, name)
-        old = views.as_object(resource, stored)
-        new = change(views.as_object(resource, stored))
-        _check_same(resource, new["metadata"], stored)
-        new = _confined(resource, new, old, subresource)
-        strategy = resource.strategy
-        strategy.default(new)
-        if subresource in STATUS_WRITES:
-            found = strategy.validate_status(new, old)
-            if _told(new) != _told(old):
-                found += metadata_rules.validate_status_write(
-                    new, old, namespaced=resource.namespaced
-                )
-            _refuse(resource, name, found)
-        elif not subresource:
-            self._admission.update(resource, new, self._store)
-            strategy.prepare(new, old)
-            _refuse(resource, name, strategy.validate(new, old))
-        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        if new == old:
-            return stored
-        if has_ended(new):
-            return self._deletions.end(resource, stored, dry_run=dry_run)
-        return self._store.update(
-            resource.storage_key,
-            resource.to_storage(new),
-            expected=stored.version,
-            dry_run=dry_run,
-        )
+        self._field_manager = field_manager
 
     def get(self, resource: ResourceType, namespace: str, name: str) -> Stored:
         """Return the object or raise a 404."""
         try:
             return self._store.get(resource.storage_key, namespace, name)
-        except NotFoundError as exc:
-            raise errors.not_found(resource, name) from exc
+        except NotFoundError:
+            raise errors.not_found(resource, name) from None
 
-    def delete(
-        self, resource: ResourceType, namespace: str, name: str, options: DeleteOptions
+    async def create(
+        self, resource: ResourceType, namespace: str, body: Object, context: WriteContext
+    ) -> Stored:
+        """Create the object that a POST to *namespace* ("" when cluster-scoped) carries.
+
+        *body* has metadata and becomes part of the object.
+        """
+        obj = {**body, **views.type_of(resource), "metadata": dict(body["metadata"])}
+        return await self._create(resource, namespace, obj, context)
+
+    async def update(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        change: Change,
+        context: WriteContext,
+        *,
+        subresource: str = "",
+    ) -> Stored:
+        """Replace an object, or its part named *subresource*, by what *change* makes of it.
+
+        Nothing is written when nothing changes. An object that waits for its last finalizer to go
+        is gone after this.
+        """
+        return await self._update(resource, namespace, name, change, context, subresource)
+
+    async def apply(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        applied: Object,
+        context: WriteContext,
+        *,
+        force: bool = False,
+        subresource: str = "",
+    ) -> tuple[Stored, bool]:
+        """Apply a configuration; return the object, and whether it was created.
+
+        An object that is not there is created, unless this is about a *subresource*. The field
+        manager does the merging; LookupError when there is none.
+        """
+        manager = self._field_manager
+        if manager is None:
+            raise LookupError("there is no field manager")
+
+        def change(live: Object) -> Object:
+            return manager.apply(
+                live,
+                applied,
+                resource=resource,
+                subresource=subresource,
+                manager=context.field_manager,
+                force=force,
+                now=rfc3339(self._clock.now()),
+            )
+
+        while True:
+            if subresource or self._is_there(resource, namespace, name):
+                stored = await self._update(
+                    resource, namespace, name, change, context, subresource, is_applied=True
+                )
+                return stored, False
+            if uid := applied["metadata"].get("uid"):
+                why = (
+                    f"uid mismatch: the provided object specified uid {uid}, and no existing "
+                    "object was found"
+                )
+                raise errors.conflict(resource, name, why)
+            metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+            obj = change({**views.type_of(resource), "metadata": metadata})
+            try:
+                return (
+                    await self._create(resource, namespace, obj, context, is_applied=True),
+                    True,
+                )
+            except errors.StatusError as exc:
+                if exc.reason != "AlreadyExists" or context.dry_run:
+                    raise
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        context: WriteContext,
     ) -> tuple[Stored, bool]:
         """Delete an object, or mark it; return its state after that, and whether it is gone."""
-        stored = self.get(resource, namespace, name)
-        self._admission.delete(resource, name)
-        return self._deletions.delete(resource, stored, options)
+        while True:
+            stored = self.get(resource, namespace, name)
+            if self._admission.handles(Operation.DELETE, resource, ""):
+                old = views.as_object(resource, stored)
+                request = AdmissionRequest(
+                    Operation.DELETE, resource, "", namespace, name, None, old, context, options
+                )
+                await self._admission.mutate(request)
+                await self._admission.validate(request)
+            try:
+                return self._deletions.delete(resource, stored, options)
+            except ConflictError:
+                continue
+
+    async def act(
+        self,
+        action: Action,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Object,
+        context: WriteContext,
+    ) -> Outcome:
+        """Let *action* do to an object what *body* says."""
+        request = AdmissionRequest(
+            Operation.CREATE, resource, action.name, namespace, name, body, None, context
+        )
+        await self._admission.mutate(request)
+        await self._admission.validate(request)
+        admitted = body if request.object is None else request.object
+        return await action.act(resource, namespace, name, admitted, context)
+
+    async def connect(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        subresource: str,
+        context: WriteContext,
+    ) -> None:
+        """Let admission refuse a connection to an object: ``exec``, ``portforward``."""
+        request = AdmissionRequest(
+            Operation.CONNECT, resource, subresource, namespace, name, None, None, context
+        )
+        await self._admission.mutate(request)
+        await self._admission.validate(request)
+
+    async def _create(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        obj: Object,
+        context: WriteContext,
+        *,
+        is_applied: bool = False,
+    ) -> Stored:
+        metadata = obj["metadata"]
+        if metadata.get("resourceVersion"):
+            raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        _take_namespace(resource, metadata, namespace)
+        for key in (*KEPT_METADATA, *DROPPED_METADATA):
+            metadata.pop(key, None)
+        strategy = resource.strategy
+        if not strategy.keeps_status_on_create:
+            obj.pop("status", None)
+        strategy.default(obj)
+        if not is_applied:
+            self._own(None, obj, resource, "", context)
+        name = metadata.get("name") or ""
+        request = AdmissionRequest(
+            Operation.CREATE, resource, "", namespace, name, obj, None, context
+        )
+        await self._admission.mutate(request)
+        obj = request.object or obj
+        metadata = obj["metadata"]
+        self._name(resource, namespace, metadata)
+        name = request.name = metadata["name"]
+        metadata["uid"] = self._identities.uid()
+        metadata["creationTimestamp"] = rfc3339(self._clock.now())
+        strategy.prepare(obj, None)
+        status = strategy.initial_status(obj)
+        if status is not None:
+            obj["status"] = {**status, **(obj.get("status") or {})}
+        _refuse(resource, name, strategy.validate(obj, None))
+        await self._admission.validate(request)
+        try:
+            return self._store.create(
+                resource.storage_key, resource.to_storage(obj), dry_run=context.dry_run
+            )
+        except AlreadyExistsError as exc:
+            deleting = "deletionTimestamp" in exc.existing.decode()["metadata"]
+            raise errors.already_exists(resource, name, deleting=deleting) from exc
+
+    async def _update(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        change: Change,
+        context: WriteContext,
+        subresource: str,
+        *,
+        is_applied: bool = False,
+    ) -> Stored:
+        part = PARTS[subresource]
+        while True:
+            stored = self.get(resource, namespace, name)
+            old = views.as_object(resource, stored)
+            shown = part.shown(resource, old)
+            new = change(part.shown(resource, views.as_object(resource, stored)))
+            _check_same(resource, new["metadata"], stored)
+            if part.speaks_own_kind:
+                new = part.merged(resource, new, old)
+                resource.strategy.default(new)
+                new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+                if not is_applied:
+                    self._own(old, new, resource, subresource, context)
+            request = AdmissionRequest(
+                Operation.UPDATE, resource, subresource, namespace, name, new, shown, context
+            )
+            await self._admission.mutate(request)
+            new = request.object or new
+            if not part.speaks_own_kind:
+                new = part.merged(resource, new, old)
+                if not is_applied:
+                    self._own(old, new, resource, subresource, context)
+            part.prepare(resource, new, old)
+            _refuse(resource, name, part.validate(resource, new, old))
+            await self._admission.validate(request)
+            if new == old:
+                return stored
+            try:
+                if has_ended(new):
+                    return self._deletions.end(resource, stored, dry_run=context.dry_run)
+                return self._store.update(
+                    resource.storage_key,
+                    resource.to_storage(new),
+                    expected=stored.version,
+                    dry_run=context.dry_run,
+                )
+            except ConflictError:
+                continue
+
+    def _own(
+        self,
+        live: Object | None,
+        new: Object,
+        resource: ResourceType,
+        subresource: str,
+        context: WriteContext,
+    ) -> None:
+        """Set the managed fields of *new*."""
+        if self._field_manager is None:
+            new["metadata"].pop("managedFields", None)
+        elif new != live:
+            self._field_manager.update(
+                live,
+                new,
+                resource=resource,
+                subresource=subresource,
+                manager=context.field_manager,
+                now=rfc3339(self._clock.now()),
+            )
+
+    def _is_there(self, resource: ResourceType, namespace: str, name: str) -> bool:
+        try:
+            self._store.get(resource.storage_key, namespace, name)
+        except NotFoundError:
+            return False
+        return True
 
     def _name(self, resource: ResourceType, namespace: str, metadata: Object) -> None:
         if metadata.get("name"):
@@ -182,9 +338,7 @@ class Writes:
             raise errors.invalid(resource, "", [error])
         for _ in range(GENERATE_ATTEMPTS):
             metadata["name"] = self._identities.name(prefix)
-            try:
-                self._store.get(resource.storage_key, namespace, metadata["name"])
-            except NotFoundError:
+            if not self._is_there(resource, namespace, metadata["name"]):
                 return
 
 
@@ -212,43 +366,6 @@ def _check_same(resource: ResourceType, metadata: Object, stored: Stored) -> Non
         raise errors.conflict(resource, name, errors.uid_mismatch(uid, stored.uid))
     if metadata.get("resourceVersion", "") not in ("", "0", str(stored.version)):
         raise errors.modified(resource, name)
-
-
-def _confined(resource: ResourceType, new: Object, old: Object, subresource: str) -> Object:
-    """Return *new* with what this request may not change put back as it was in *old*."""
-    if subresource in STATUS_WRITES:
-        confined = {key: value for key, value in old.items() if key != "status"}
-        confined["metadata"] = _kept(new["metadata"], old["metadata"])
-        for key in resource.strategy.kept_by_status:
-            _put_back(confined["metadata"], old["metadata"], key)
-        return confined | ({"status": new["status"]} if new.get("status") is not None else {})
-    if subresource == "finalize":
-        spec = new.get("spec")
-        finalizers = spec.get("finalizers") if isinstance(spec, dict) else None
-        return {**old, "spec": {**(old.get("spec") or {}), "finalizers": finalizers}}
-    new["metadata"] = _kept(new["metadata"], old["metadata"])
-    if "status" in resource.subresources:
-        _put_back(new, old, "status")
-    return new
-
-
-def _kept(new: Object, old: Object) -> Object:
-    """Return the metadata *new*, with what no update changes as it was in *old*."""
-    metadata = {key: value for key, value in new.items() if key not in DROPPED_METADATA}
-    for key in ("name", *KEPT_METADATA):
-        _put_back(metadata, old, key)
-    return metadata
-
-
-def _told(obj: Object) -> Object:
-    """Return the metadata that clients decide on."""
-    return {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
-
-
-def _put_back(new: Object, old: Object, key: str) -> None:
-    new.pop(key, None)
-    if key in old:
-        new[key] = old[key]
 
 
 def _refuse(resource: ResourceType, name: str, found: list[FieldError]) -> None:

@@ -1,0 +1,29 @@
+"""What controllers are made of."""
+
+import random
+from dataclasses import dataclass
+
+from berth.clock import Clock
+from berth.cluster.access.signing_key import SigningKey
+from berth.cluster.controllers.informers import SharedInformers, T
+from berth.cluster.controllers.table import Table
+from berth.cluster.kinds.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerContext:
+    """Handed to the ``new_controller`` of each controller's module."""
+
+    informers: SharedInformers
+    registry: Registry
+    """The kinds that are served at present."""
+    clock: Clock
+    rng: random.Random
+    certificate: str
+    """What clients are to trust, in PEM; empty: there is none to publish."""
+    signing_key: SigningKey | None
+    """That of the API server for service account tokens; None: Secrets get none."""
+
+    def table(self, storage_key: str, view: type[T]) -> Table[T]:
+        """Return the objects of a kind, such as ``deployments.apps``, read as *view*."""
+        return self.informers.table(storage_key, view)

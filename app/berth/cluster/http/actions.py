@@ -1,0 +1,46 @@
+"""What is only posted: actions below objects, and questions."""
+
+from starlette.types import ASGIApp
+
+from berth.cluster import errors
+from berth.cluster.http.call import Call
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.writes.subresources.action import Action
+from berth.cluster.writes.subresources.binding import BINDING, BINDINGS
+
+PODS = find("", "v1", "pods")
+
+
+async def act(call: Call) -> ASGIApp:
+    """Do to an object what the subresource stands for."""
+    action = call.services.actions[call.target.subresource]
+    body = await _body(call, action.kind)
+    return await _acted(call, action, call.target.resource, call.target.name, body)
+
+
+async def answer(call: Call) -> ASGIApp:
+    """Answer an object of a kind that is not stored: a question, or a Binding that names a pod."""
+    resource, namespace, _, _ = call.target
+    if resource.namespaced and not namespace:
+        raise errors.method_not_allowed()
+    body = await _body(call, resource)
+    if resource is BINDINGS:
+        name = body["metadata"].get("name") or ""
+        return await _acted(call, call.services.actions[BINDING], PODS, name, body)
+    answered = call.services.reviews.answer(resource, body, call.request.user, namespace)
+    return call.other(answered, resource.schema, 201)
+
+
+async def _body(call: Call, kind: ResourceType) -> Object:
+    request = call.request
+    return call.bodies(kind).read(await request.body(), request.content_type)
+
+
+async def _acted(
+    call: Call, action: Action, resource: ResourceType, name: str, body: Object
+) -> ASGIApp:
+    outcome = await call.services.writes.act(
+        action, resource, call.target.namespace, name, body, call.context()
+    )
+    return call.other(outcome.obj, outcome.schema, 201)

@@ -1,0 +1,92 @@
+"""One request to a resource, and what its handler needs to answer it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from starlette.types import ASGIApp
+
+from berth.clock import Clock
+from berth.cluster import options, warnings
+from berth.cluster.access.reviews import Reviews
+from berth.cluster.http import negotiation
+from berth.cluster.http.bodies import Bodies
+from berth.cluster.http.paths import Target
+from berth.cluster.http.rendering import Renderer
+from berth.cluster.http.requests import Answer, Request
+from berth.cluster.http.watches import Frames
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas.types import Schema
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.context import WriteContext
+from berth.cluster.writes.pipeline import Writes
+from berth.cluster.writes.subresources.action import Action
+
+OPTIONS = {
+    "DELETE": "DeleteOptions",
+    "PATCH": "PatchOptions",
+    "POST": "CreateOptions",
+    "PUT": "UpdateOptions",
+}
+"""The kind of what a request says beside its body, by method."""
+
+
+@dataclass(slots=True)
+class Services:
+    """What all requests share."""
+
+    store: Store
+    writes: Writes
+    actions: Mapping[str, Action]
+    """By the name of the subresource."""
+    reviews: Reviews
+    clock: Clock
+    frames: Frames = field(default_factory=Frames)
+    is_open: bool = True
+    """Whether watches may go on."""
+
+
+class Call:
+    """One request."""
+
+    __slots__ = ("request", "services", "target", "warnings")
+
+    def __init__(self, request: Request, target: Target, services: Services) -> None:
+        self.request = request
+        self.target = target
+        self.services = services
+        self.warnings: list[str] = []
+        """What the answer is to say in ``Warning`` headers."""
+
+    def context(self) -> WriteContext:
+        """Return what a write knows beside the object; 4xx for options that cannot be."""
+        request = self.request
+        return WriteContext(
+            request.user,
+            options.field_manager(request.query, request.user_agent, kind=OPTIONS[request.method]),
+            options.dry_run(request.query),
+            self.warnings,
+        )
+
+    def bodies(self, resource: ResourceType) -> Bodies:
+        """Return what reads objects of *resource* as the client wants them evaluated."""
+        return Bodies(resource, options.field_validation(self.request.query), self.warnings)
+
+    def renderer(self, resource: ResourceType) -> Renderer:
+        """Return what writes objects of *resource* in the form that the client accepts."""
+        form = negotiation.representation(self.request.accept)
+        include = self.request.query.get("includeObject", "")
+        return Renderer(resource, form, include_object=include, clock=self.services.clock)
+
+    def other(self, obj: Object, schema: Schema, code: int = 200) -> Answer:
+        """Answer with an object that is not of the resource."""
+        render = self.renderer(self.target.resource)
+        return self.answer(render, render.other(obj, schema), code)
+
+    def answer(self, render: Renderer, body: bytes, code: int = 200) -> Answer:
+        """Answer with what *render* made, and the warnings."""
+        headers = warnings.headers(self.warnings) if self.warnings else None
+        return Answer(body, code, headers, media_type=render.media_type)
+
+
+Handler = Callable[[Call], Awaitable[ASGIApp]]
+"""Answers a request; a refusal is a StatusError."""

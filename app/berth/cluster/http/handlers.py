@@ -1,0 +1,63 @@
+"""Who answers which request: one table."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from berth.cluster import errors
+from berth.cluster.http import actions, objects
+from berth.cluster.http.call import Handler
+from berth.cluster.http.paths import Target
+from berth.cluster.resource_paths import WATCH
+
+Methods = Mapping[str, Handler]
+
+COLLECTION: Final[Methods] = {
+    "DELETE": objects.delete_collection,
+    "GET": objects.list_or_watch,
+    "POST": objects.create,
+}
+OBJECT: Final[Methods] = {
+    "DELETE": objects.delete,
+    "GET": objects.get,
+    "PATCH": objects.patch,
+    "PUT": objects.put,
+}
+QUESTION: Final[Methods] = {"POST": actions.answer}
+"""Of kinds that are not stored."""
+
+PART: Final[Methods] = {"GET": objects.get, "PATCH": objects.patch, "PUT": objects.put}
+ACTION: Final[Methods] = {"POST": actions.act}
+
+SUBRESOURCES: Final[Mapping[str, Methods]] = {
+    "approval": PART,
+    "binding": ACTION,
+    "finalize": {"PUT": objects.put},
+    "scale": PART,
+    "status": PART,
+    "token": ACTION,
+    WATCH: {"GET": objects.watch},
+}
+"""By name: watches by path, and what
+:data:`~berth.cluster.kinds.builtin.SERVED_SUBRESOURCES` announces."""
+
+COLLECTION_VERBS: Final = {"DELETE": "deletecollection", "GET": "list", "POST": "create"}
+OBJECT_VERBS: Final = {"DELETE": "delete", "GET": "get", "PATCH": "patch", "PUT": "update"}
+
+
+def handler_of(method: str, target: Target) -> Handler:
+    """Return who answers *method* on *target*, or raise a 405."""
+    resource = target.resource
+    if target.subresource:
+        methods, is_served = SUBRESOURCES[target.subresource], True
+    elif not resource.is_stored:
+        if target.name:
+            raise errors.path_not_found()
+        methods, is_served = QUESTION, True
+    elif target.name:
+        methods, is_served = OBJECT, OBJECT_VERBS.get(method) in resource.verbs
+    else:
+        methods, is_served = COLLECTION, COLLECTION_VERBS.get(method) in resource.verbs
+    handler = methods.get(method)
+    if handler is None or not is_served:
+        raise errors.method_not_allowed()
+    return handler

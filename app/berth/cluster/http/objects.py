@@ -1,0 +1,178 @@
+"""What requests do to objects, their collections, and their parts."""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+
+from starlette.responses import StreamingResponse
+from starlette.types import ASGIApp
+
+from berth.cluster import errors, options, views
+from berth.cluster.errors import StatusError
+from berth.cluster.http import reads
+from berth.cluster.http.bodies import read_patch, read_plain
+from berth.cluster.http.call import Call
+from berth.cluster.http.chunks import chunks, taking_turns
+from berth.cluster.http.list_options import ListOptions, list_options
+from berth.cluster.http.negotiation import JSON
+from berth.cluster.http.rendering import Renderer
+from berth.cluster.http.requests import Answer
+from berth.cluster.http.watches import Watch
+from berth.cluster.options import DeleteOptions
+from berth.cluster.resources import Object
+from berth.cluster.schemas import builtin
+from berth.cluster.storage.store import Stored
+from berth.cluster.writes.context import WriteContext
+from berth.cluster.writes.pipeline import Change
+from berth.cluster.writes.subresources.table import PARTS
+
+NOT_FOUND = 404
+
+DELETED_AT_ONCE = 100
+"""Objects of a collection that are deleted before others on the event loop get a turn."""
+
+STATUS = builtin.meta("Status")
+
+
+async def get(call: Call) -> ASGIApp:
+    render = call.renderer(call.target.resource)
+    resource, namespace, name, _ = call.target
+    reads.check_version(call.services.store, call.request.query)
+    return _shown(call, render, call.services.writes.get(resource, namespace, name))
+
+
+async def list_or_watch(call: Call) -> ASGIApp:
+    asked = list_options(call.request.query)
+    if asked.watch:
+        return _watch(call, asked)
+    resource, namespace, _, _ = call.target
+    render = call.renderer(resource)
+    wanted = reads.selection(resource, namespace, call.request.query)
+    return _listed(call, render, reads.list_objects(call.services.store, wanted, asked))
+
+
+async def watch(call: Call) -> ASGIApp:
+    """Watch what a path below ``/watch/`` names."""
+    return _watch(call, list_options(call.request.query, watch=True))
+
+
+def _watch(call: Call, asked: ListOptions) -> ASGIApp:
+    resource, namespace, name, _ = call.target
+    services, render = call.services, call.renderer(resource)
+    wanted = reads.selection(resource, namespace, call.request.query, name)
+    watching = Watch(
+        services.store, wanted, asked, clock=services.clock, render=render, frames=services.frames
+    )
+    media_type = render.media_type
+    if media_type != JSON:
+        media_type += ";stream=watch"
+    return StreamingResponse(watching.lines(lambda: services.is_open), media_type=media_type)
+
+
+async def create(call: Call) -> ASGIApp:
+    resource, namespace, _, _ = call.target
+    if resource.namespaced and not namespace:
+        raise errors.method_not_allowed()
+    render = call.renderer(resource)
+    request = call.request
+    body = call.bodies(resource).read(await request.body(), request.content_type)
+    stored = await call.services.writes.create(resource, namespace, body, call.context())
+    return call.answer(render, render.object(stored), 201)
+
+
+async def put(call: Call) -> ASGIApp:
+    request = call.request
+    content = await request.body()
+    bodies = call.bodies(PARTS[call.target.subresource].kind(call.target.resource))
+    return await _update(call, _replacement(lambda: bodies.read(content, request.content_type)))
+
+
+async def patch(call: Call) -> ASGIApp:
+    request = call.request
+    wanted = read_patch(await request.body(), request.content_type)
+    bodies = call.bodies(PARTS[call.target.subresource].kind(call.target.resource))
+    return await _update(call, lambda current: bodies.patched(wanted, current))
+
+
+async def delete(call: Call) -> ASGIApp:
+    resource, namespace, name, _ = call.target
+    render = call.renderer(resource)
+    how = await _delete_options(call)
+    stored, is_gone = await call.services.writes.delete(
+        resource, namespace, name, how, _deleting(call, how)
+    )
+    if is_gone and not resource.returned_when_gone:
+        details = errors.details_of(resource, stored.name, uid=stored.uid)
+        return call.answer(render, render.other(errors.success(details=details), STATUS))
+    return call.answer(render, render.object(stored))
+
+
+async def delete_collection(call: Call) -> ASGIApp:
+    resource, namespace, _, _ = call.target
+    render = call.renderer(resource)
+    how = await _delete_options(call)
+    context = _deleting(call, how)
+    wanted = reads.selection(resource, namespace, call.request.query)
+    asked = list_options(call.request.query, watch=False)
+    portion = reads.list_objects(call.services.store, wanted, asked)
+    for number, stored in enumerate(portion.objects, 1):
+        try:
+            await call.services.writes.delete(resource, *stored.key, how, context)
+        except StatusError as exc:
+            if exc.code != NOT_FOUND:  # somebody was faster
+                raise
+        if number % DELETED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return _listed(call, render, portion)
+
+
+async def _update(call: Call, change: Change) -> Answer:
+    resource, namespace, name, subresource = call.target
+    render = call.renderer(resource)
+    stored = await call.services.writes.update(
+        resource, namespace, name, change, call.context(), subresource=subresource
+    )
+    return _shown(call, render, stored)
+
+
+def _replacement(read: Callable[[], Object]) -> Change:
+    """Return the change that a PUT makes: each time the object that *read* returns anew.
+
+    What is wrong with it is found at once.
+    """
+    first = [read()]
+    return lambda _current: first.pop() if first else read()
+
+
+def _shown(call: Call, render: Renderer, stored: Stored) -> Answer:
+    """Answer with an object, or the part of it that the request is about."""
+    resource = call.target.resource
+    part = PARTS[call.target.subresource]
+    if part.speaks_own_kind:
+        return call.answer(render, render.object(stored))
+    shown = part.shown(resource, views.as_object(resource, stored))
+    return call.answer(render, render.other(shown, part.kind(resource).schema))
+
+
+def _listed(call: Call, render: Renderer, portion: reads.Portion) -> ASGIApp:
+    """Return the answer that a list makes: at once when it is short, else while it is sent."""
+    ahead = chunks(render.list(portion), call.services.clock)
+    first, second = next(ahead), next(ahead, None)
+    if second is None:
+        return Answer(first, media_type=render.media_type)
+    return StreamingResponse(
+        taking_turns(itertools.chain((first, second), ahead)), media_type=render.media_type
+    )
+
+
+async def _delete_options(call: Call) -> DeleteOptions:
+    content = await call.request.body()
+    body = None
+    if content.strip():
+        body = read_plain(content, call.request.content_type, builtin.meta("DeleteOptions"))
+    return options.delete_options(call.request.query, body)
+
+
+def _deleting(call: Call, how: DeleteOptions) -> WriteContext:
+    """Return what a deletion knows beside the object: its body may say ``dryRun``, too."""
+    return WriteContext(call.request.user, "", how.dry_run, call.warnings)

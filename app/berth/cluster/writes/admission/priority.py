@@ -1,0 +1,83 @@
+"""Priority: pods get the priority of their class; there is one default class at most."""
+
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.storage.store import NotFoundError, Store
+from berth.cluster.strategies.shape import section
+from berth.cluster.writes.admission.refusals import forbidden, name_of
+from berth.cluster.writes.admission.request import AdmissionRequest, Operation
+from berth.cluster.writes.admission.step import Step
+
+PODS = find("", "v1", "pods")
+PRIORITY_CLASSES = find("scheduling.k8s.io", "v1", "priorityclasses")
+
+
+class Priority(Step):
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
+        if subresource:
+            return False
+        if resource.storage_key == PODS.storage_key:
+            return operation is Operation.CREATE
+        is_write = operation in (Operation.CREATE, Operation.UPDATE)
+        return is_write and resource.storage_key == PRIORITY_CLASSES.storage_key
+
+    def admit(self, request: AdmissionRequest) -> None:
+        """Fill in what the pod's class says; the pod may not say otherwise."""
+        if request.object is None or request.resource.storage_key != PODS.storage_key:
+            return
+        spec = section(request.object, "spec")
+        class_name = spec.get("priorityClassName")
+        chosen = self._class(class_name, request) if class_name else self._default_class()
+        if not class_name and chosen is not None:
+            spec["priorityClassName"] = chosen["metadata"]["name"]
+        priority = (chosen or {}).get("value") or 0
+        if spec.get("priority") not in (None, priority):
+            why = (
+                f"the integer value of priority ({spec['priority']}) must not be provided in pod "
+                f"spec; priority admission controller computed {priority} from the given "
+                "PriorityClass name"
+            )
+            raise forbidden(request, why)
+        spec["priority"] = priority
+        policy = (chosen or {}).get("preemptionPolicy") or "PreemptLowerPriority"
+        if spec.get("preemptionPolicy") not in (None, policy):
+            why = (
+                f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be "
+                f"provided in pod spec; priority admission controller computed {policy} from the "
+                "given PriorityClass name"
+            )
+            raise forbidden(request, why)
+        spec.setdefault("preemptionPolicy", policy)
+
+    def validate(self, request: AdmissionRequest) -> None:
+        """Refuse a second default class."""
+        obj = request.object
+        if obj is None or not obj.get("globalDefault"):
+            return
+        name = name_of(request)
+        for other in self._default_classes():
+            taken = other["metadata"]["name"]
+            if taken != name:
+                why = (
+                    f"PriorityClass {taken} is already marked as default. Only one default can "
+                    "exist"
+                )
+                raise forbidden(request, why)
+
+    def _class(self, class_name: str, request: AdmissionRequest) -> Object:
+        try:
+            return self._store.get(PRIORITY_CLASSES.storage_key, "", class_name).decode()
+        except NotFoundError:
+            why = f"no PriorityClass with name {class_name} was found"
+            raise forbidden(request, why) from None
+
+    def _default_class(self) -> Object | None:
+        """Return the class of pods that name none: of several (a race), the lowest."""
+        return min(self._default_classes(), key=lambda each: each.get("value") or 0, default=None)
+
+    def _default_classes(self) -> list[Object]:
+        classes = (each.decode() for each in self._store.list(PRIORITY_CLASSES.storage_key))
+        return [each for each in classes if each.get("globalDefault")]

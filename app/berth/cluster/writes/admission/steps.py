@@ -1,0 +1,35 @@
+"""The steps that the embedded cluster has, in the order of a real server.
+
+That is ``AllOrderedPlugins`` of ``k8s.io/kubernetes/pkg/kubeapiserver/options``.
+"""
+
+from collections.abc import Callable, Sequence
+
+from berth.cluster.access.escalation import Escalation
+from berth.cluster.access.rbac import Authorizer
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.chain import Admission
+from berth.cluster.writes.admission.default_storage_class import DefaultStorageClass
+from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
+from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
+from berth.cluster.writes.admission.priority import Priority
+from berth.cluster.writes.admission.step import AsyncStep
+
+MakeAdmission = Callable[[Store, Authorizer, Sequence[AsyncStep]], Admission]
+
+
+def standard_admission(
+    store: Store, authorizer: Authorizer, async_steps: Sequence[AsyncStep] = ()
+) -> Admission:
+    """Return admission as a real server has it by default, with what waits for others."""
+    return Admission(
+        (
+            NamespaceLifecycle(store),
+            Priority(store),
+            DefaultTolerationSeconds(),
+            DefaultStorageClass(store),
+            # Not a plugin of a real server, but what its RBAC storage does after all of them.
+            Escalation(authorizer),
+        ),
+        async_steps=async_steps,
+    )

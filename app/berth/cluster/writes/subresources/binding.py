@@ -1,0 +1,126 @@
+"""``pods/binding``: the node of a pod."""
+
+from typing import Any
+
+from berth.clock import Clock, rfc3339
+from berth.cluster import errors, views
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import builtin
+from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.cluster.writes.context import WriteContext
+from berth.cluster.writes.subresources.action import Outcome
+from berth.field_errors import FieldError
+
+TOPOLOGY_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+"""What a bound pod learns of where its node is (PodTopologyLabelsAdmission)."""
+
+BINDING = "binding"
+BINDINGS = find("", "v1", "bindings")
+NODES = find("", "v1", "nodes").storage_key
+STATUS = builtin.meta("Status")
+
+
+class Binding:
+    """Assigns a pod to a node, once."""
+
+    name = BINDING
+    kind = BINDINGS
+
+    def __init__(self, store: Store, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def act(
+        self, resource: ResourceType, namespace: str, name: str, body: Object, context: WriteContext
+    ) -> Outcome:
+        """Assign a pod to the node that *body* names (spec §12.6).
+
+        409 when the pod has a node, is being deleted, still has scheduling gates, or is another of
+        the same name. The generation stays: it is not the user who changed the spec.
+        """
+        try:
+            stored = self._store.get(resource.storage_key, namespace, name)
+        except NotFoundError:
+            raise errors.not_found(resource, name) from None
+        target, metadata = _read_binding(body, name)
+        pod = views.as_object(resource, stored)
+        why = _why_not(pod, stored, metadata)
+        if why:
+            raise errors.conflict(resource, name, why, subresource=BINDING)
+        pod["spec"]["nodeName"] = target
+        for key in ("annotations", "labels"):
+            added = metadata.get(key) or {}
+            if key == "labels":
+                added = {**self._topology(target), **added}
+            if added:
+                pod["metadata"][key] = {**(pod["metadata"].get(key) or {}), **added}
+        status = pod.setdefault("status", {})
+        status.pop("nominatedNodeName", None)
+        now = rfc3339(self._clock.now())
+        status["conditions"] = _scheduled(status.get("conditions") or [], now)
+        self._store.update(resource.storage_key, resource.to_storage(pod), dry_run=context.dry_run)
+        return Outcome(errors.success(code=201), STATUS)
+
+    def _topology(self, node: str) -> dict[str, str]:
+        try:
+            labels = self._store.get(NODES, "", node).labels
+        except NotFoundError:
+            return {}
+        return {key: labels[key] for key in TOPOLOGY_LABELS if key in labels}
+
+
+def _read_binding(binding: Any, name: str) -> tuple[str, Object]:
+    if not isinstance(binding, dict) or binding.get("kind", "Binding") != "Binding":
+        raise errors.bad_request("the body must be a Binding")
+    target, metadata = binding.get("target") or {}, binding.get("metadata") or {}
+    if not isinstance(target, dict) or not isinstance(metadata, dict):
+        raise errors.bad_request("Binding: target and metadata must be objects")
+    for key in ("annotations", "labels"):
+        if not isinstance(metadata.get(key) or {}, dict):
+            raise errors.bad_request(f"Binding: metadata.{key} must be an object")
+    if (metadata.get("name") or name) != name:
+        raise errors.bad_request("name in URL does not match name in Binding object")
+    found = []
+    kind, node = target.get("kind") or "Node", target.get("name")
+    if kind != "Node":
+        text = f'Unsupported value: "{kind}": supported values: "Node", "<empty>"'
+        found.append(FieldError("target.kind", "FieldValueNotSupported", text))
+    if not isinstance(node, str) or not node:
+        found.append(FieldError("target.name", "FieldValueRequired", "Required value"))
+        node = ""
+    if found:
+        raise errors.invalid(BINDINGS, name, found)
+    return node, metadata
+
+
+def _why_not(pod: Object, stored: Stored, metadata: Object) -> str:
+    """Return why the pod cannot be assigned; empty when it can."""
+    uid, version = metadata.get("uid"), metadata.get("resourceVersion")
+    if uid and uid != stored.uid:
+        return errors.uid_mismatch(uid, stored.uid)
+    if version and version != str(stored.version):
+        return (
+            f"Precondition failed: ResourceVersion in precondition: {version}, "
+            f"ResourceVersion in object meta: {stored.version}"
+        )
+    if "deletionTimestamp" in pod["metadata"]:
+        return f"pod {stored.name} is being deleted, cannot be assigned to a host"
+    if node := pod["spec"].get("nodeName"):
+        return f'pod {stored.name} is already assigned to node "{node}"'
+    if pod["spec"].get("schedulingGates"):
+        return f"pod {stored.name} has non-empty .spec.schedulingGates"
+    return ""
+
+
+def _scheduled(conditions: list[Object], now: str) -> list[Object]:
+    """Return *conditions* with PodScheduled true, in its place."""
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+    }
+    if not any(condition["type"] == "PodScheduled" for condition in conditions):
+        return [*conditions, scheduled]
+    return [scheduled if each["type"] == "PodScheduled" else each for each in conditions]

@@ -1,0 +1,72 @@
+"""A part of an object that is read and written below a URL of its own.
+
+``Part()`` itself is the object without its status: what a request without subresource is about.
+"""
+
+from berth.cluster.resources import Object, ResourceType
+from berth.field_errors import FieldError
+
+KEPT_METADATA = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+)
+"""What no update changes; of these a create takes none from the client either."""
+
+DROPPED_METADATA = ("selfLink",)
+"""Not kept: nobody fills it any more."""
+
+
+class Part:
+    """How a subresource looks, and what of the object a write to it changes."""
+
+    name = ""
+    """In the URL."""
+    speaks_own_kind = True
+    """Whether it is read and written as the object itself. If not, see :meth:`shown`."""
+
+    def kind(self, resource: ResourceType) -> ResourceType:
+        """Return the kind of the bodies."""
+        return resource
+
+    def shown(self, resource: ResourceType, obj: Object) -> Object:
+        """Return what a GET answers, a patch changes and admission sees; *obj* is the object."""
+        return obj
+
+    def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
+        """Return the object that *new*, of :meth:`kind`, makes of *old*, which stays as it is.
+
+        *new* may become part of it. What this request may not change is as it was in *old*.
+        """
+        new["metadata"] = kept(new["metadata"], old["metadata"])
+        if "status" in resource.subresources:
+            put_back(new, old, "status")
+        return new
+
+    def prepare(self, resource: ResourceType, new: Object, old: Object) -> None:
+        """Reset what follows from other fields, as the strategy's ``prepare``."""
+        resource.strategy.prepare(new, old)
+
+    def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
+        """Return what is wrong with *new*, the whole object."""
+        return resource.strategy.validate(new, old)
+
+
+MAIN = Part()
+
+
+def kept(new: Object, old: Object) -> Object:
+    """Return the metadata *new*, with what no update changes as it was in *old*."""
+    metadata = {key: value for key, value in new.items() if key not in DROPPED_METADATA}
+    for key in ("name", *KEPT_METADATA):
+        put_back(metadata, old, key)
+    return metadata
+
+
+def put_back(new: Object, old: Object, key: str) -> None:
+    """Give *new* what *old* has at *key*, or nothing."""
+    new.pop(key, None)
+    if key in old:
+        new[key] = old[key]

@@ -1,0 +1,34 @@
+"""``serviceaccounts/token``: tokens of a service account."""
+
+from berth.cluster import errors
+from berth.cluster.access import token_requests
+from berth.cluster.access.token_requests import TokenRequests
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.storage.store import NotFoundError, Store
+from berth.cluster.writes.context import WriteContext
+from berth.cluster.writes.subresources.action import Outcome
+
+
+class Token:
+    """Issues tokens."""
+
+    name = "token"
+    kind = token_requests.RESOURCE
+
+    def __init__(self, store: Store, requests: TokenRequests) -> None:
+        self._store = store
+        self._requests = requests
+
+    async def act(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Object,
+        _context: WriteContext,
+    ) -> Outcome:
+        try:
+            account = self._store.get(resource.storage_key, namespace, name)
+        except NotFoundError:
+            raise errors.not_found(resource, name) from None
+        return Outcome(self._requests.answer(account, body), self.kind.schema)

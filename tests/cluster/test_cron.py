@@ -1,0 +1,106 @@
+"""Schedules: their syntax, and the next time, as robfig/cron has it."""
+
+import re
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.cluster.cron import Schedule
+
+
+def next_of(schedule: str, after: str, zone: str = "UTC") -> str | None:
+    place = ZoneInfo(zone)
+    time = Schedule.parse(schedule).after(datetime.fromisoformat(after).timestamp(), place)
+    return None if time is None else datetime.fromtimestamp(time, place).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "after", "want"),
+    [
+        pytest.param("* * * * *", "2026-01-01T00:00:00Z", "2026-01-01T00:01", id="every minute"),
+        pytest.param("*/15 * * * *", "2026-07-09T14:59:59Z", "2026-07-09T15:00", id="quarters"),
+        pytest.param("5/20 * * * *", "2026-07-09T14:26:00Z", "2026-07-09T14:45", id="from five on"),
+        pytest.param("0 0 1 * *", "2026-12-01T00:00:00Z", "2027-01-01T00:00", id="each month"),
+        pytest.param("@weekly", "2026-11-22T10:00:00Z", "2026-11-29T00:00", id="on Sundays"),
+        pytest.param("0 9 * * MON-fri", "2026-11-20T10:00:00Z", "2026-11-23T09:00", id="by name"),
+        pytest.param("0 0 13 * 5", "2026-11-01T00:00:00Z", "2026-11-06T00:00", id="either day"),
+        pytest.param("0 0 */2 * 5", "2026-11-01T00:00:00Z", "2026-11-03T00:00", id="with steps"),
+        pytest.param("0 0 29 2 ?", "2026-11-01T00:00:00Z", "2028-02-29T00:00", id="leap years"),
+        pytest.param("@every 90s", "2026-01-01T00:00:10Z", "2026-01-01T00:01:40", id="intervals"),
+        pytest.param("@every 1ms", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01", id="short ones"),
+    ],
+)
+def test_the_next_time(schedule: str, after: str, want: str) -> None:
+    found = next_of(schedule, after)
+    assert found is not None
+    assert found.startswith(want)
+
+
+def test_a_day_that_never_comes() -> None:
+    assert next_of("0 0 30 2 *", "2026-01-01T00:00:00Z") is None
+
+
+@pytest.mark.parametrize(
+    ("schedule", "after", "want"),
+    [
+        pytest.param(
+            "30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-30T02:30:00+02:00", id="it is left out"
+        ),
+        pytest.param(
+            "30 2 * * *", "2026-10-25T00:30:00Z", "2026-10-25T02:30:00+01:00", id="it comes twice"
+        ),
+        pytest.param(
+            "0 0 * * *", "2026-03-28T12:00:00Z", "2026-03-29T00:00:00+01:00", id="another hour"
+        ),
+    ],
+)
+def test_where_the_clock_changes(schedule: str, after: str, want: str) -> None:
+    assert next_of(schedule, after, "Europe/Berlin") == want
+
+
+@given(
+    st.sampled_from(["*/7 3-5 * * *", "0 0 1,15 * 2", "59 23 31 12 *", "* * * * 0"]),
+    st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)),  # noqa: DTZ001
+)
+def test_it_is_later_and_never_misses_one(schedule: str, moment: datetime) -> None:
+    parsed = Schedule.parse(schedule)
+    time = moment.replace(tzinfo=UTC).timestamp()
+    first = parsed.after(time)
+    assert first is not None
+    assert first > time
+    assert parsed.after((time + first) / 2) == first or (time + first) / 2 >= first
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        pytest.param("", "empty spec string", id="nothing"),
+        pytest.param("1 2 3", "expected exactly 5 fields, found 3: [1 2 3]", id="three fields"),
+        pytest.param("60 * * * *", "end of range (60) above maximum (59): 60", id="too large"),
+        pytest.param("* * 0 * *", "beginning of range (0) below minimum (1): 0", id="too small"),
+        pytest.param("* * * * 7", "end of range (7) above maximum (6): 7", id="Sunday is 0"),
+        pytest.param(
+            "9-5 * * * *", "beginning of range (9) beyond end of range (5): 9-5", id="backwards"
+        ),
+        pytest.param("1-2-3 * * * *", "too many hyphens: 1-2-3", id="hyphens"),
+        pytest.param("1/2/3 * * * *", "too many slashes: 1/2/3", id="slashes"),
+        pytest.param("*/0 * * * *", "step of range should be a positive number: */0", id="no step"),
+        pytest.param(
+            "x * * * *",
+            'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax',
+            id="a letter",
+        ),
+        pytest.param("@lunch", "unrecognized descriptor: @lunch", id="a word"),
+        pytest.param(
+            "@every lunch",
+            'failed to parse duration @every lunch: time: invalid duration "lunch"',
+            id="no duration",
+        ),
+    ],
+)
+def test_what_is_no_schedule(schedule: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Schedule.parse(schedule)
