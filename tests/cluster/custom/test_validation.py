@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from berth.cluster.custom.list_types import duplicates
-from berth.cluster.custom.validation import validate
+from berth.cluster.custom.validation import ABSENT, validate
 from berth.cluster.custom.walk import Schema
 
 STRING: Schema = {"type": "string"}
@@ -17,8 +17,8 @@ def object_of(**properties: Schema) -> Schema:
 
 
 def said(schema: Schema, value: Any, before: Any = ...) -> list[str]:
-    old = {} if before is ... else {"before": {"spec": before}}
-    return [str(each) for each in validate(object_of(spec=schema), {"spec": value}, **old)]
+    old = ABSENT if before is ... else {"spec": before}
+    return [str(each) for each in validate(object_of(spec=schema), {"spec": value}, old)]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class Renderer:
         406 for a custom resource as protobuf: it has no messages.
         """
         if form.media_type == protobuf.MEDIA_TYPE and resource.structural is not None:
-            raise errors.not_acceptable()
+            raise errors.not_acceptable((JSON, YAML))
         if form.shape is Shape.TABLE and include_object not in ("", *INCLUDE_OBJECT):
             raise errors.bad_request(
                 f'Unable to convert to Table as requested: includeObject: Invalid value: "'
