@@ -20,6 +20,7 @@ from berth.cluster.columns import service as service_cells
 from berth.cluster.columns import storage as storage_cells
 from berth.cluster.columns import workloads as workload_cells
 from berth.cluster.columns.cells import COMMON, Cell, Cells
+from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
@@ -34,6 +35,7 @@ from berth.cluster.strategies import (
     rbac,
     storage,
     syntax,
+    webhooks,
 )
 from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.daemon_set import DAEMON_SET
@@ -210,7 +212,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         default=inert.default_policy_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
-        default=inert.default_mutating_webhooks, generation=True
+        default=webhooks.default_mutating, check=webhooks.check, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicies": ruled(
         default=inert.default_admission_policy, generation=True
@@ -219,11 +221,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         default=inert.default_policy_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
-        default=inert.default_webhooks, generation=True
+        default=webhooks.default, check=webhooks.check, generation=True
     ),
-    "apiextensions.k8s.io/v1/customresourcedefinitions": ruled(
-        default=inert.default_custom_resource_definition, generation=True
-    ),
+    "apiextensions.k8s.io/v1/customresourcedefinitions": Behaviour(CUSTOM_RESOURCE_DEFINITION),
     "autoscaling/v1/horizontalpodautoscalers": Behaviour(
         cells=_v1_autoscaler_cells(),
         more={

@@ -42,7 +42,7 @@ class Scene:
             spec["nodeName"] = node
         await self.secured.create(f"{CORE}/pods", {"metadata": {"name": name}, "spec": spec})
 
-    async def report(self, name: str, phase: str = "Running", **states: Object) -> None:
+    async def report(self, name: str, phase: str = "Running", /, **states: Object) -> None:
         """Say as a kubelet what the containers do."""
         status = {
             "phase": phase,

@@ -140,7 +140,7 @@ async def test_refusals(
     scene: Scene, states: dict[str, Object], query: str, want: tuple[int, str, str]
 ) -> None:
     await scene.create_pod()
-    await scene.report("p", **states)
+    await scene.report("p", "Pending", **states)
     assert await scene.refused(f"{LOG}?{query}") == want
 
 
