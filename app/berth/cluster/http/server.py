@@ -36,6 +36,7 @@ from berth.cluster.resources import Object
 from berth.cluster.storage.expiry import Expiry
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
+from berth.cluster.writes.definitions import Definitions
 from berth.cluster.writes.deletion import Deletions
 from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.pipeline import Writes
@@ -96,13 +97,15 @@ class ApiServer:
         authorizer = Authorizer(store, observer=observer)
         self._webhooks = WebhookClient(store)
         webhooks = WebhookAdmission(store, registry, self._webhooks, identities=identities)
+        deletions = Deletions(store, clock=clock)
         self.writes = Writes(
             store,
-            Deletions(store, clock=clock),
+            deletions,
             admission=admission(store, authorizer, (webhooks,)),
             clock=clock,
             identities=identities,
         )
+        Definitions(registry, store, deletions, clock=clock)
         self._store = store
         self._clock = clock
         self._expiry = Expiry(store, "events", seconds=EVENT_SECONDS, clock=clock)
@@ -192,20 +195,22 @@ class _Pages:
         self._registry = registry
         self._key = key
         self._revision = 0
+        self._documents = openapi.Documents()
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None or self._revision != self._registry.revision:
-            self._app, self._revision = _pages(self._registry, self._key), self._registry.revision
+            self._app = _pages(self._registry, self._documents, self._key)
+            self._revision = self._registry.revision
         # What ends in a slash is the same page.
         path = scope["path"].rstrip("/") or "/"
         await self._app({**scope, "path": path}, receive, send)
 
 
-def _pages(registry: Registry, key: SigningKey) -> ASGIApp:
+def _pages(registry: Registry, documents: openapi.Documents, key: SigningKey) -> ASGIApp:
     routes = [
         *discovery.routes(tuple(registry)),
-        *openapi.routes(tuple(registry)),
+        *openapi.routes(tuple(registry), documents),
         *openid.routes(key),
         Route("/version", _version),
         *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),

@@ -20,6 +20,7 @@ from berth.cluster.columns import service as service_cells
 from berth.cluster.columns import storage as storage_cells
 from berth.cluster.columns import workloads as workload_cells
 from berth.cluster.columns.cells import COMMON, Cell, Cells
+from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
@@ -219,9 +220,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
         default=webhooks.default, check=webhooks.check, generation=True
     ),
-    "apiextensions.k8s.io/v1/customresourcedefinitions": ruled(
-        default=inert.default_custom_resource_definition, generation=True
-    ),
+    "apiextensions.k8s.io/v1/customresourcedefinitions": Behaviour(CUSTOM_RESOURCE_DEFINITION),
     "autoscaling/v1/horizontalpodautoscalers": Behaviour(
         cells=_v1_autoscaler_cells(),
         more={
