@@ -4,10 +4,16 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from berth.client.errors import AlreadyExistsError, UnavailableError
+from berth.client.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ForbiddenError,
+    NotFoundError,
+    UnavailableError,
+)
 from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete, Patch
-from berth.cluster.controllers.claims import claim, owner_reference, selector_of
+from berth.cluster.controllers.claims import claim, owner_reference, reference_to, selector_of
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
@@ -17,6 +23,8 @@ from berth.cluster.controllers.views import (
     WorkloadView,
     metadata_of,
 )
+from berth.cluster.events.correlator import Reference
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.selectors import matches
@@ -53,6 +61,7 @@ class ReplicaSetController:
         *,
         clock: Clock,
         rng: random.Random,
+        recorder: EventRecorder,
         resource: ResourceType = REPLICA_SETS,
     ) -> None:
         """*resource* may also be ReplicationControllers: their selectors are read as the others."""
@@ -62,6 +71,7 @@ class ReplicaSetController:
         self._pods = pods
         self._clock = clock
         self._rng = rng
+        self._recorder = recorder
         self._unseen: dict[str, dict[str, float]] = {}
         """By ReplicaSet: names of pods that are being created, with the time to give up on them."""
         self._doomed: dict[str, dict[str, float]] = {}
@@ -96,7 +106,10 @@ class ReplicaSetController:
         return Plan(actions, again=_sooner(again, self._wait_for_unseen(key)))
 
     def finished(self, key: str, outcome: Outcome) -> None:
-        """Forget what was asked for if it certainly did not happen."""
+        """Tell what happened; forget what was asked for if it certainly did not happen."""
+        replica_set = self._replica_sets.get(key)
+        if replica_set is not None and not outcome.skipped:
+            tell_of_pod(outcome, reference_to(replica_set, self._resource), self._recorder)
         if outcome.error is None and not outcome.skipped:
             return
         if isinstance(outcome.action, Create):
@@ -225,6 +238,7 @@ def new_controller(context: ControllerContext) -> ReplicaSetController:
         context.table("pods", PodView),
         clock=context.clock,
         rng=context.rng,
+        recorder=context.recorder("replicaset-controller"),
     )
 
 
@@ -234,8 +248,32 @@ def new_replication_controller(context: ControllerContext) -> ReplicaSetControll
         context.table("pods", PodView),
         clock=context.clock,
         rng=context.rng,
+        recorder=context.recorder("replication-controller"),
         resource=find("", "v1", "replicationcontrollers"),
     )
+
+
+def tell_of_pod(outcome: Outcome, owner: Reference, recorder: EventRecorder) -> None:
+    """Record the creation or deletion of a pod of *owner*, or why it failed."""
+    action, error = outcome.action, outcome.error
+    match action:
+        case Create() if error is None:
+            name = action.body["metadata"]["name"]
+            recorder.event(owner, reason="SuccessfulCreate", message=f"Created pod: {name}")
+        case Create() if error is not None and not is_terminating(error):
+            message = f"Error creating: {error}"
+            recorder.event(owner, type="Warning", reason="FailedCreate", message=message)
+        case Delete() if error is None:
+            name = action.path.rpartition("/")[2]
+            recorder.event(owner, reason="SuccessfulDelete", message=f"Deleted pod: {name}")
+        case Delete() if not isinstance(error, NotFoundError):
+            message = f"Error deleting: {error}"
+            recorder.event(owner, type="Warning", reason="FailedDelete", message=message)
+
+
+def is_terminating(error: ApiError) -> bool:
+    """Whether something could not be created because its namespace is being deleted."""
+    return isinstance(error, ForbiddenError) and "because it is being terminated" in error.message
 
 
 def _may_be_adopted(old: PodView | None, new: PodView) -> bool:
