@@ -493,6 +493,17 @@ def test_who_holds_a_deleted_pod_sees_it_fail_first(world: World) -> None:
     assert (second, rest) == ([Delete(PATH, "uid-p", grace_seconds=0)], [])
 
 
+def test_a_pod_that_was_to_end_soon_is_deleted_first(world: World) -> None:
+    running = of_job(run_seconds="1")
+    world.pods.on_add(running)
+    world.after(2)
+    (time, key) = world.scheduled.pop()
+    world.scheduled.append((time - 0.5, key))  # a queue keeps the earliest time only
+
+    assert world.after(0.5) == []
+    assert len(world.after(0.5)) == 1
+
+
 def told(world: World) -> list[tuple[str, str, str]]:
     return [(each.reason, each.message, each.regarding.field_path) for each in world.recorded]
 

@@ -14,6 +14,7 @@ from berth.cluster.controllers import (
     disruption,
     ephemeral_volume,
     garbage_collector,
+    job,
     namespace,
     persistent_volume,
     replica_set,
@@ -22,6 +23,7 @@ from berth.cluster.controllers import (
     service_account,
     service_account_token,
     stateful_set,
+    ttl_after_finished,
 )
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import Controller
@@ -39,6 +41,8 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     replica_set.new_controller,
     replica_set.new_replication_controller,
     stateful_set.new_controller,
+    job.new_controller,
+    ttl_after_finished.new_controller,
     disruption.new_controller,
     persistent_volume.new_controller,
     resource_claim.new_controller,
