@@ -98,7 +98,7 @@ class Stored:
     are for selectors and belong to the store.
     """
 
-    __slots__ = ("body", "fields", "key", "labels", "uid", "version")
+    __slots__ = ("body", "cells", "fields", "key", "labels", "uid", "version")
 
     def __init__(self, obj: Object, version: int) -> None:
         metadata = obj["metadata"]
@@ -111,6 +111,8 @@ class Stored:
         self.fields: dict[str, dict[str, str]] = {}
         """Values of fields that selectors asked for, by group and version: kept by readers, as they
         cannot change."""
+        self.cells: tuple[object, Sequence[Any]] | None = None
+        """What was last shown of it in tables: the columns, and what they said."""
 
     @classmethod
     def of_parts(
@@ -258,6 +260,7 @@ class _Collection:
         self.objects: dict[Key, Stored] = {}
         self.keys: list[Key] = []
         self.log = log
+        self.followers: list[Callable[[Change], None]] = []
 
     def span(self, namespace: str, start: Key | None = None) -> Sequence[Key]:
         """Return the keys of a namespace, all if it is empty, from *start* on."""
@@ -445,6 +448,10 @@ class Store:
         log = self._collection(storage_key).log
         return Cursor(log, log.after(version))
 
+    def follow(self, storage_key: str, follow: Callable[[Change], None]) -> None:
+        """Call *follow* with every change from now on, within the write: it may write itself."""
+        self._collection(storage_key).followers.append(follow)
+
     def wake(self) -> None:
         """Let all watchers look at the time."""
         for collection in self._collections.values():
@@ -508,6 +515,8 @@ class Store:
             log.publish(log.end)
         else:
             self._journal.append(collection.storage_key, change, log)
+        for follow in collection.followers:
+            follow(change)
 
     def _apply(self, collection: _Collection, change: Change) -> None:
         stored = change.stored
