@@ -147,10 +147,11 @@ class Serving:
         log_capacity: int = 1000,
         clock: FakeClock | None = None,
         store: Store | None = None,
+        resources: Sequence[ResourceType] = RESOURCES,
     ) -> None:
         self.clock = clock or FakeClock(NOW)
         self.store = store or Store(log_capacity=log_capacity)
-        self.registry = Registry(RESOURCES)
+        self.registry = Registry(resources)
         self.server = ApiServer(
             self.registry,
             self.store,

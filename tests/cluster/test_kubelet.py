@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError, ServerError
 from berth.clock import FakeClock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Patch
+from berth.cluster.events.correlator import Occurrence
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kubelet.completion import Completion, completion_of
 from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
 from berth.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pod_status import KubeletPod
 from berth.cluster.resources import Object
@@ -60,13 +63,20 @@ class World:
     def __init__(self) -> None:
         self.clock = FakeClock(NOW)
         self.scheduled: list[tuple[float, str]] = []
+        self.recorded: list[Occurrence] = []
         template = NodeTemplate()
         self.nodes = {
             name: HollowNode(name, index=index, allocatable=template.allocatable())
             for index, name in enumerate(template.names(2))
         }
         self.pods = PodLifecycles(
-            self.nodes, timings=TIMINGS, clock=self.clock, schedule=self._schedule
+            self.nodes,
+            timings=TIMINGS,
+            clock=self.clock,
+            schedule=self._schedule,
+            events=PodEvents(
+                lambda node: EventRecorder(self.recorded.append, "kubelet", self.clock, node)
+            ),
         )
 
     def _schedule(self, key: str, delay: float) -> None:
@@ -481,3 +491,53 @@ def test_who_holds_a_deleted_pod_sees_it_fail_first(world: World) -> None:
     assert isinstance(patch, Patch)
     assert patch.body["status"]["phase"] == "Failed"
     assert (second, rest) == ([Delete(PATH, "uid-p", grace_seconds=0)], [])
+
+
+def test_a_pod_that_was_to_end_soon_is_deleted_first(world: World) -> None:
+    running = of_job(run_seconds="1")
+    world.pods.on_add(running)
+    world.after(2)
+    (time, key) = world.scheduled.pop()
+    world.scheduled.append((time - 0.5, key))  # a queue keeps the earliest time only
+
+    assert world.after(0.5) == []
+    assert len(world.after(0.5)) == 1
+
+
+def told(world: World) -> list[tuple[str, str, str]]:
+    return [(each.reason, each.message, each.regarding.field_path) for each in world.recorded]
+
+
+PRESENT = 'Container image "nginx" already present on machine and can be accessed by the pod'
+
+
+def test_events_tell_what_happens_to_containers(world: World) -> None:
+    world.pods.on_add(pod())
+    world.after(2)
+    world.pods.on_update(pod(), pod(grace=30))
+    world.pods.on_update(pod(grace=30), pod(grace=0))
+
+    container = "spec.containers{c}"
+    assert told(world) == [
+        ("Pulled", PRESENT, container),
+        ("Created", "Container created", container),
+        ("Started", "Container started", container),
+        ("Killing", "Stopping container c", container),
+    ]
+    assert {(each.component, each.host) for each in world.recorded} == {("kubelet", "node-0")}
+
+
+def test_an_event_tells_why_a_node_does_not_take_a_pod(world: World) -> None:
+    world.pods.on_add(pod(cpu="20"))
+    world.after(0)
+
+    [event] = world.recorded
+    assert (event.type, event.reason, event.regarding.field_path) == ("Warning", "OutOfcpu", "")
+    assert event.message.startswith("Node didn't have enough resource: cpu")
+
+
+def test_nothing_is_stopped_that_never_ran(world: World) -> None:
+    world.pods.on_add(pod(grace=30))
+    world.after(5)
+
+    assert told(world) == []

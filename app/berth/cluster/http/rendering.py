@@ -32,7 +32,12 @@ class Renderer:
     def __init__(
         self, resource: ResourceType, form: Representation, *, include_object: str, clock: Clock
     ) -> None:
-        """*include_object* is the query parameter of tables; empty: the default. 400 if unknown."""
+        """*include_object* is the query parameter of tables; empty: the default. 400 if unknown.
+
+        406 for a custom resource as protobuf: it has no messages.
+        """
+        if form.media_type == protobuf.MEDIA_TYPE and resource.structural is not None:
+            raise errors.not_acceptable((JSON, YAML))
         if form.shape is Shape.TABLE and include_object not in ("", *INCLUDE_OBJECT):
             raise errors.bad_request(
                 f'Unable to convert to Table as requested: includeObject: Invalid value: "'
@@ -55,6 +60,16 @@ class Renderer:
     @property
     def media_type(self) -> str:
         return self._form.media_type
+
+    @property
+    def stream_media_type(self) -> str:
+        """The media type of a watch; 406 when there are no frames of that."""
+        match self.media_type:
+            case "application/json":
+                return JSON
+            case protobuf.MEDIA_TYPE:
+                return f"{protobuf.MEDIA_TYPE};stream=watch"
+        raise errors.not_acceptable((JSON, protobuf.MEDIA_TYPE))
 
     def object(self, stored: Stored) -> bytes:
         """Return one object: the answer to a GET or a write. 406 when a list is wanted."""
@@ -132,7 +147,7 @@ class Renderer:
         if self._form.shape is Shape.PARTIAL:
             return {**self._type, "kind": "PartialObjectMetadataList"}
         resource = self._resource
-        return {"kind": f"{resource.kind}List", "apiVersion": resource.group_version}
+        return {"kind": resource.kind_of_list, "apiVersion": resource.group_version}
 
     def _list_head(self, metadata: Object) -> bytes:
         """Return an empty list."""

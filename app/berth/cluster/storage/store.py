@@ -260,6 +260,7 @@ class _Collection:
         self.objects: dict[Key, Stored] = {}
         self.keys: list[Key] = []
         self.log = log
+        self.followers: list[Callable[[Change], None]] = []
 
     def span(self, namespace: str, start: Key | None = None) -> Sequence[Key]:
         """Return the keys of a namespace, all if it is empty, from *start* on."""
@@ -447,6 +448,10 @@ class Store:
         log = self._collection(storage_key).log
         return Cursor(log, log.after(version))
 
+    def follow(self, storage_key: str, follow: Callable[[Change], None]) -> None:
+        """Call *follow* with every change from now on, within the write: it may write itself."""
+        self._collection(storage_key).followers.append(follow)
+
     def wake(self) -> None:
         """Let all watchers look at the time."""
         for collection in self._collections.values():
@@ -510,6 +515,8 @@ class Store:
             log.publish(log.end)
         else:
             self._journal.append(collection.storage_key, change, log)
+        for follow in collection.followers:
+            follow(change)
 
     def _apply(self, collection: _Collection, change: Change) -> None:
         stored = change.stored

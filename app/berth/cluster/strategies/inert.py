@@ -5,15 +5,6 @@ from berth.cluster.strategies.shape import section
 from berth.objects import pod_defaults
 
 
-def default_custom_resource_definition(obj: Object) -> None:
-    spec = section(obj, "spec")
-    section(spec, "conversion").setdefault("strategy", "None")
-    names = section(spec, "names")
-    kind = names.get("kind") or ""
-    names.setdefault("singular", kind.lower())
-    names.setdefault("listKind", f"{kind}List")
-
-
 def default_endpoint_slice(obj: Object) -> None:
     for port in obj.get("ports") or ():
         port.setdefault("name", "")
