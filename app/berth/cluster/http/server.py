@@ -23,6 +23,7 @@ from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.dynamic_admission.client import WebhookClient
+from berth.cluster.dynamic_admission.policy_admission import PolicyAdmission
 from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
 from berth.cluster.http import discovery, openapi, openid
@@ -101,7 +102,7 @@ class ApiServer:
         self.writes = Writes(
             store,
             deletions,
-            admission=admission(store, authorizer, (webhooks,)),
+            admission=admission(store, authorizer, (PolicyAdmission(store, registry), webhooks)),
             clock=clock,
             identities=identities,
         )
