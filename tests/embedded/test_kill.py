@@ -80,8 +80,10 @@ class Writer:
         known = self._known
         name = f"map-{self._number}-{self._rng.randrange(NAMES_OF_WRITER)}"
         self._count += 1
-        content: Content = f"{self._number}/{self._count}"
-        method, path, body = "POST", MAPS, _map(name, content)
+        new = f"{self._number}/{self._count}"
+        content: Content = new
+        body: bytes | None = _map(name, new)
+        method, path = "POST", MAPS
         if known.acknowledged.get(name) is not None:
             method, path = "PUT", f"{MAPS}/{name}"
             if self._rng.random() < 0.2:
