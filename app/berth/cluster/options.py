@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from berth import field_errors
@@ -84,8 +85,7 @@ def field_manager(query: Query, user_agent: str, *, kind: str) -> str:
     """
     said = query.get("fieldManager")
     if not said:
-        plain = "".join(each for each in user_agent.partition("/")[0] if each.isprintable())
-        return plain.encode()[:MOST_FIELD_MANAGER].decode(errors="ignore")
+        return (_usual if len(user_agent) <= USUAL_USER_AGENT else _client)(user_agent)
     found = []
     if len(said.encode()) > MOST_FIELD_MANAGER:
         found.append(field_errors.too_long("fieldManager", MOST_FIELD_MANAGER))
@@ -96,6 +96,19 @@ def field_manager(query: Query, user_agent: str, *, kind: str) -> str:
     if found:
         raise errors.invalid_options(kind, found)
     return said
+
+
+USUAL_USER_AGENT = 256
+"""Characters of a User-Agent that is worth remembering."""
+
+
+def _client(user_agent: str) -> str:
+    """Return the client that a User-Agent names."""
+    plain = "".join(each for each in user_agent.partition("/")[0] if each.isprintable())
+    return plain.encode()[:MOST_FIELD_MANAGER].decode(errors="ignore")
+
+
+_usual = lru_cache(_client)
 
 
 class FieldValidation(StrEnum):
