@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx
@@ -17,6 +17,7 @@ from berth.cluster.resources import VERBS, Object, ResourceType, Strategy, Subre
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.chain import Admission
+from berth.cluster.writes.admission.step import AsyncStep
 from berth.field_errors import FieldError
 
 NOW = 1_700_000_000.0
@@ -130,9 +131,11 @@ QUESTIONS = tuple(each for each in kinds.RESOURCES if not each.is_stored)
 RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS, PRIORITY_CLASSES, *QUESTIONS)
 
 
-def open_door(_store: Store, _authorizer: Authorizer) -> Admission:
-    """Let everything pass."""
-    return Admission()
+def open_door(
+    _store: Store, _authorizer: Authorizer, async_steps: Sequence[AsyncStep]
+) -> Admission:
+    """Let everything pass that no webhook stops."""
+    return Admission(async_steps=async_steps)
 
 
 class Serving:

@@ -1,17 +1,19 @@
 """Large requests and long answers leave the loop to others."""
 
 import asyncio
+import re
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 
 from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, User
-from berth.cluster.http.chunks import CHUNK_BYTES, CHUNK_PIECES, chunks
+from berth.cluster.http.chunks import CHUNK_BYTES, CHUNK_SECONDS, chunks, taking_turns
 from berth.cluster.http.requests import BODY_LIMIT
 from berth.cluster.shares import NOTICED, REMEMBERED, Shares
 from berth.cluster.storage.store import FullError, Store, TooLargeError
-from tests.cluster.serving import Serving, pod
+from tests.cluster.serving import NOW, Serving, pod
 from tests.loop_turns import watched_loop
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -61,10 +63,30 @@ async def test_pauses_that_are_over_are_forgotten() -> None:
 @pytest.mark.parametrize("size", [1, 100, CHUNK_BYTES // 3, 2 * CHUNK_BYTES])
 def test_chunks(size: int) -> None:
     pieces = [bytes([number % 256]) * size for number in range(12 if size > 100 else 1_200)]
-    found = list(chunks(iter(pieces)))
+    found = list(chunks(iter(pieces), FakeClock()))
     assert b"".join(found) == b"".join(pieces)
     assert max(map(len, found)) < CHUNK_BYTES + size
-    assert len(found) <= 1 + len(pieces) // min(CHUNK_PIECES, max(1, CHUNK_BYTES // size))
+    assert len(found) <= 1 + len(pieces) * size // CHUNK_BYTES
+
+
+async def test_a_chunk_is_cut_when_it_takes_long_to_make() -> None:
+    clock = FakeClock()
+
+    def slow() -> Iterator[bytes]:
+        for piece in (b"a", b"b", b"", b"", b"c"):
+            clock.advance(CHUNK_SECONDS / 2)
+            yield piece
+
+    made = chunks(slow(), clock)
+    assert [chunk async for chunk in taking_turns(made)] == [b"ab", b"c"]
+
+
+class Ticking(FakeClock):
+    """Goes on whenever it is read."""
+
+    def monotonic(self) -> float:
+        self.advance(CHUNK_SECONDS / 10)
+        return super().monotonic()
 
 
 @pytest.mark.parametrize(
@@ -73,22 +95,20 @@ def test_chunks(size: int) -> None:
         "application/json",
         "application/json;as=Table;v=v1;g=meta.k8s.io",
         "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+        "application/vnd.kubernetes.protobuf",
     ],
 )
 async def test_a_long_list_is_served_in_turns(accept: str) -> None:
-    serving = Serving()
-    names = [f"p{number:04}" for number in range(3 * CHUNK_PIECES)]
+    serving = Serving(clock=Ticking(NOW))
+    names = [f"p{number:04}" for number in range(100)]
     await serving.pods(*names)
     async with watched_loop() as one:
-        await serving.request("GET", f"{PODS}?limit=1", accept=accept)
+        await serving.http.get(f"{PODS}?limit=1", headers={"accept": accept})
     async with watched_loop() as turns:
-        code, answer = await serving.request("GET", PODS, accept=accept)
-    assert code == 200
-    if "rows" in answer:
-        shown = [row["object"]["metadata"]["name"] for row in answer["rows"]]
-    else:
-        shown = [each["metadata"]["name"] for each in answer["items"]]
-    assert shown == names
+        answered = await serving.http.get(PODS, headers={"accept": accept})
+    assert answered.status_code == 200
+    shown = re.findall(rb"[^a-z](p[0-9]{4})", answered.content)
+    assert [*dict.fromkeys(shown)] == [name.encode() for name in names]
     assert turns.count >= one.count + 3
 
 

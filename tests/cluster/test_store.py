@@ -155,4 +155,9 @@ def test_old_states_can_be_listed(steps: list[tuple[str, str]]) -> None:
         states[store.version] = {s.name: s.version for s in store.list("pods")}
         store.check_invariants()
     for version, state in states.items():
-        assert {s.name: s.version for s in store.list_at("pods", "", version)} == state
+        found = store.listing("pods", version=version)
+        assert [(s.name, s.version) for s in found] == sorted(state.items())
+        assert len(found) == len(state)
+        for start in "abcd":
+            rest = store.listing("pods", "default", version=version, start=("default", start))
+            assert [s.name for s in rest] == sorted(name for name in state if name >= start)

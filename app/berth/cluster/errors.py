@@ -23,20 +23,23 @@ class StatusError(Exception):
         *,
         details: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        continue_token: str = "",
     ) -> None:
+        """*continue_token* is where a list that failed can go on."""
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.details = details
         self.headers = dict(headers or {})
+        self.continue_token = continue_token
 
     def status(self) -> Object:
         """Return the body."""
         body: Object = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": {"continue": self.continue_token} if self.continue_token else {},
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,
@@ -114,7 +117,20 @@ def uid_mismatch(wanted: str, found: str) -> str:
 
 def invalid(resource: ResourceType, name: str, errors: Sequence[FieldError]) -> StatusError:
     """422: *errors* become the causes, the first :data:`MOST_CAUSES` of them."""
-    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    return _invalid(resource.group, resource.kind, name, errors)
+
+
+def invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
+    """422: the options of a request, of a *kind* in meta.k8s.io, are not such as may be."""
+    return _invalid("meta.k8s.io", kind, "", errors)
+
+
+def invalid_version(resource: ResourceType, error: FieldError) -> StatusError:
+    """422: a watch begins at what is no resource version. The server says the plural for kind."""
+    return _invalid(resource.group, resource.plural, "", [error])
+
+
+def _invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     told = errors[:MOST_CAUSES]
     causes = [
         {"reason": each.reason, "message": _cut(each.message), "field": _cut(each.field)}
@@ -124,18 +140,12 @@ def invalid(resource: ResourceType, name: str, errors: Sequence[FieldError]) -> 
     if len(errors) > len(told):
         said.append(f"and {len(errors) - len(told)} more")
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-    details: Object = {**details_of(resource, name), "kind": resource.kind, "causes": causes}
-    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {text}', details=details)
-
-
-def invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
-    """422: what a request says beside its object is wrong; *kind* is ``CreateOptions``."""
-    causes = [{"reason": e.reason, "message": _cut(e.message), "field": e.field} for e in errors]
-    said = [f"{cause['field']}: {cause['message']}" for cause in causes]
-    text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-    details: Object = {"group": "meta.k8s.io", "kind": kind, "causes": causes}
-    message = f'{kind}.meta.k8s.io "" is invalid: {text}'
-    return StatusError(422, "Invalid", message, details=details)
+    details: Object = {"name": name} if name else {}
+    if group:
+        details["group"] = group
+    details |= {"kind": kind, "causes": causes}
+    qualified = f"{kind}.{group}" if group else kind
+    return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details=details)
 
 
 def forbidden(
@@ -182,8 +192,8 @@ def too_deep(limit: int) -> StatusError:
     )
 
 
-def expired(message: str) -> StatusError:
-    return StatusError(410, "Expired", message)
+def expired(message: str, *, continue_token: str = "") -> StatusError:
+    return StatusError(410, "Expired", message, continue_token=continue_token)
 
 
 def too_large_version(wanted: int, current: int) -> StatusError:

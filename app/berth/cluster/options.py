@@ -19,16 +19,12 @@ ECHOED = 100
 
 
 def flag(query: Query, name: str) -> bool:
-    """Return a boolean parameter; ``1``, ``t`` and an empty value are true, as Go reads it."""
-    match query.get(name):
-        case None | "0" | "f" | "F" | "false" | "False" | "FALSE":
-            return False
-        case "" | "1" | "t" | "T" | "true" | "True" | "TRUE":
-            return True
-        case value:
-            raise errors.bad_request(
-                f"{name}: Invalid value: {value[:ECHOED]!r}: must be a boolean"
-            )
+    """Return a boolean parameter: what is not ``false`` or ``0`` is true, as apimachinery has it.
+
+    Missing is false, empty is true.
+    """
+    text = query.get(name)
+    return text is not None and text.lower() not in ("0", "false")
 
 
 def number(query: Query, name: str) -> int | None:

@@ -3,6 +3,9 @@
 from typing import Final, NamedTuple
 
 NAMESPACES: Final = "namespaces"
+WATCH: Final = "watch"
+"""In front of what is watched."""
+
 NAMESPACE_SUBRESOURCES: Final = frozenset({"finalize", "status"})
 """What looks like a kind inside a namespace, and is not."""
 
@@ -21,6 +24,8 @@ class ResourcePath(NamedTuple):
     subresource: str = ""
     more: tuple[str, ...] = ()
     """Segments after the subresource."""
+    is_watch: bool = False
+    """Whether it is below ``/watch/``, as watches were asked for before there was ``?watch=``."""
 
 
 def parse_path(path: str) -> ResourcePath | None:
@@ -32,10 +37,14 @@ def parse_path(path: str) -> ResourcePath | None:
         group, version, rest = segments[1], segments[2], segments[3:]
     else:
         return None
+    is_watch = rest[0] == WATCH and len(rest) > 1
+    if is_watch:
+        rest = rest[1:]
     namespace = ""
     if rest[0] == NAMESPACES and len(rest) > 1:
         namespace = rest[1]
         if len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
             rest = rest[2:]
     resource, name, subresource = (*rest, "", "")[:3]
-    return ResourcePath(group, version, resource, namespace, name, subresource, tuple(rest[3:]))
+    more = tuple(rest[3:])
+    return ResourcePath(group, version, resource, namespace, name, subresource, more, is_watch)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from berth.cluster.options import flag
 from berth.cluster.resource_paths import parse_path
 
 VERBS: Final = {
@@ -13,7 +14,6 @@ VERBS: Final = {
     "POST": "create",
     "PUT": "update",
 }
-FALSE: Final = frozenset({"0", "f", "F", "false", "False", "FALSE"})
 NAME_SELECTOR: Final = "metadata.name="
 
 
@@ -47,9 +47,11 @@ def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attribute
         return Attributes(method.lower(), path=path)
     name = parsed.name
     verb = VERBS.get(method, method.lower())
-    if not name:
+    if parsed.is_watch:
+        verb = "watch"
+    elif not name:
         if verb == "get":
-            verb = "watch" if query.get("watch", "0") not in FALSE else "list"
+            verb = "watch" if flag(query, "watch") else "list"
         elif verb == "delete":
             verb = "deletecollection"
         if verb in ("deletecollection", "list", "watch"):

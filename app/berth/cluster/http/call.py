@@ -1,7 +1,7 @@
 """One request to a resource, and what its handler needs to answer it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp
 
@@ -13,6 +13,7 @@ from berth.cluster.http.bodies import Bodies
 from berth.cluster.http.paths import Target
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.requests import Answer, Request
+from berth.cluster.http.watches import Frames
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas.types import Schema
 from berth.cluster.storage.store import Store
@@ -39,6 +40,7 @@ class Services:
     """By the name of the subresource."""
     reviews: Reviews
     clock: Clock
+    frames: Frames = field(default_factory=Frames)
     is_open: bool = True
     """Whether watches may go on."""
 

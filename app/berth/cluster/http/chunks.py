@@ -4,27 +4,32 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Final
 
-CHUNK_BYTES: Final = 1024 * 1024
-CHUNK_PIECES: Final = 500
-"""Pieces per chunk: enough to be cheap, few enough that a slow reader falls behind gently."""
+from berth.clock import Clock
+
+CHUNK_BYTES: Final = 256 * 1024
+CHUNK_SECONDS: Final = 0.002
+"""How long a chunk may take to make: so long does everybody else wait."""
 
 
-def chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Join *pieces*, as they come, to chunks of some size."""
+def chunks(pieces: Iterable[bytes], clock: Clock) -> Iterator[bytes]:
+    """Join *pieces*, as they come, to chunks of some size, each made within some time."""
     gathered: list[bytes] = []
     size = 0
+    until = clock.monotonic() + CHUNK_SECONDS
     for piece in pieces:
         gathered.append(piece)
         size += len(piece)
-        if size >= CHUNK_BYTES or len(gathered) >= CHUNK_PIECES:
+        if size >= CHUNK_BYTES or clock.monotonic() >= until:
             yield b"".join(gathered)
             gathered, size = [], 0
+            until = clock.monotonic() + CHUNK_SECONDS
     if gathered:
         yield b"".join(gathered)
 
 
 async def taking_turns(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield *pieces*; others on the event loop get a turn after each."""
+    """Yield *pieces*, but not the empty ones; others get a turn on the event loop after each."""
     for piece in pieces:
-        yield piece
+        if piece:
+            yield piece
         await asyncio.sleep(0)

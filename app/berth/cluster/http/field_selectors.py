@@ -41,6 +41,11 @@ class FieldSelector:
             for requirement in self.requirements
         )
 
+    def narrowed(self, field: str, value: str) -> "FieldSelector":
+        """Return one that takes only those of the objects whose *field* has that value."""
+        requirement = FieldRequirement(field, equals=True, value=value)
+        return FieldSelector((*self.requirements, requirement), (*self.names, field))
+
 
 def parse_field_selector(text: str, supported: Collection[str]) -> FieldSelector:
     """Parse *text*; raises ValueError when it is malformed or names a field not in *supported*.

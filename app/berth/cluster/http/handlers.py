@@ -7,6 +7,7 @@ from berth.cluster import errors
 from berth.cluster.http import actions, objects
 from berth.cluster.http.call import Handler
 from berth.cluster.http.paths import Target
+from berth.cluster.resource_paths import WATCH
 
 Methods = Mapping[str, Handler]
 
@@ -34,8 +35,10 @@ SUBRESOURCES: Final[Mapping[str, Methods]] = {
     "scale": PART,
     "status": PART,
     "token": ACTION,
+    WATCH: {"GET": objects.watch},
 }
-"""By name: those that :data:`~berth.cluster.kinds.builtin.SERVED_SUBRESOURCES` announces."""
+"""By name: watches by path, and what
+:data:`~berth.cluster.kinds.builtin.SERVED_SUBRESOURCES` announces."""
 
 COLLECTION_VERBS: Final = {"DELETE": "deletecollection", "GET": "list", "POST": "create"}
 OBJECT_VERBS: Final = {"DELETE": "delete", "GET": "get", "PATCH": "patch", "PUT": "update"}

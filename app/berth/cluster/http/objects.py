@@ -13,10 +13,11 @@ from berth.cluster.http import reads
 from berth.cluster.http.bodies import read_patch, read_plain
 from berth.cluster.http.call import Call
 from berth.cluster.http.chunks import chunks, taking_turns
+from berth.cluster.http.list_options import ListOptions, list_options
 from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.requests import Answer
-from berth.cluster.http.watches import Watch, watch_options
+from berth.cluster.http.watches import Watch
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
@@ -36,24 +37,36 @@ STATUS = builtin.meta("Status")
 async def get(call: Call) -> ASGIApp:
     render = call.renderer(call.target.resource)
     resource, namespace, name, _ = call.target
+    reads.check_version(call.services.store, call.request.query)
     return _shown(call, render, call.services.writes.get(resource, namespace, name))
 
 
 async def list_or_watch(call: Call) -> ASGIApp:
+    asked = list_options(call.request.query)
+    if asked.watch:
+        return _watch(call, asked)
     resource, namespace, _, _ = call.target
     render = call.renderer(resource)
-    query = call.request.query
-    wanted = reads.selection(resource, namespace, query)
-    services = call.services
-    if options.flag(query, "watch"):
-        watch = Watch(
-            services.store, wanted, watch_options(query), clock=services.clock, render=render
-        )
-        media_type = render.media_type
-        if media_type != JSON:
-            media_type += ";stream=watch"
-        return StreamingResponse(watch.lines(lambda: services.is_open), media_type=media_type)
-    return _listed(render, reads.list_objects(services.store, wanted, query))
+    wanted = reads.selection(resource, namespace, call.request.query)
+    return _listed(call, render, reads.list_objects(call.services.store, wanted, asked))
+
+
+async def watch(call: Call) -> ASGIApp:
+    """Watch what a path below ``/watch/`` names."""
+    return _watch(call, list_options(call.request.query, watch=True))
+
+
+def _watch(call: Call, asked: ListOptions) -> ASGIApp:
+    resource, namespace, name, _ = call.target
+    services, render = call.services, call.renderer(resource)
+    wanted = reads.selection(resource, namespace, call.request.query, name)
+    watching = Watch(
+        services.store, wanted, asked, clock=services.clock, render=render, frames=services.frames
+    )
+    media_type = render.media_type
+    if media_type != JSON:
+        media_type += ";stream=watch"
+    return StreamingResponse(watching.lines(lambda: services.is_open), media_type=media_type)
 
 
 async def create(call: Call) -> ASGIApp:
@@ -100,7 +113,8 @@ async def delete_collection(call: Call) -> ASGIApp:
     how = await _delete_options(call)
     context = _deleting(call, how)
     wanted = reads.selection(resource, namespace, call.request.query)
-    portion = reads.list_objects(call.services.store, wanted, call.request.query)
+    asked = list_options(call.request.query, watch=False)
+    portion = reads.list_objects(call.services.store, wanted, asked)
     for number, stored in enumerate(portion.objects, 1):
         try:
             await call.services.writes.delete(resource, *stored.key, how, context)
@@ -109,7 +123,7 @@ async def delete_collection(call: Call) -> ASGIApp:
                 raise
         if number % DELETED_AT_ONCE == 0:
             await asyncio.sleep(0)
-    return _listed(render, portion)
+    return _listed(call, render, portion)
 
 
 async def _update(call: Call, change: Change) -> Answer:
@@ -140,9 +154,9 @@ def _shown(call: Call, render: Renderer, stored: Stored) -> Answer:
     return call.answer(render, render.other(shown, part.kind(resource).schema))
 
 
-def _listed(render: Renderer, portion: reads.Portion) -> ASGIApp:
+def _listed(call: Call, render: Renderer, portion: reads.Portion) -> ASGIApp:
     """Return the answer that a list makes: at once when it is short, else while it is sent."""
-    ahead = chunks(render.list(portion))
+    ahead = chunks(render.list(portion), call.services.clock)
     first, second = next(ahead), next(ahead, None)
     if second is None:
         return Answer(first, media_type=render.media_type)

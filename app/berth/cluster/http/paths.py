@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from berth.cluster import errors
 from berth.cluster.kinds.registry import Registry
-from berth.cluster.resource_paths import NAMESPACES, parse_path
+from berth.cluster.resource_paths import NAMESPACES, WATCH, parse_path
 from berth.cluster.resources import ResourceType
 
 
@@ -17,7 +17,7 @@ class Target(NamedTuple):
     name: str = ""
     """Empty: the collection."""
     subresource: str = ""
-    """One that the resource has, or refuses."""
+    """One that the resource has, or refuses, or WATCH where the path has it in front."""
 
 
 class Paths:
@@ -41,8 +41,12 @@ class Paths:
             resource.namespaced and name and not namespace
         ):
             raise errors.path_not_found()
-        if subresource and not (
-            subresource in resource.subresources or subresource in resource.refused_subresources
+        if parsed.is_watch and not subresource:
+            subresource = WATCH
+        elif parsed.is_watch or not (
+            not subresource
+            or subresource in resource.subresources
+            or subresource in resource.refused_subresources
         ):
             raise errors.path_not_found()
         return Target(resource, namespace, name, subresource)

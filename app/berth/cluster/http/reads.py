@@ -1,21 +1,43 @@
 """Lists: which objects, in what portions, from which moment."""
 
 import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
 
 import msgspec
 
 from berth.cluster import errors, views
 from berth.cluster.http.field_selectors import FieldSelector, parse_field_selector
-from berth.cluster.options import Query, number, whole_number
+from berth.cluster.http.list_options import (
+    EXACT,
+    NOT_OLDER_THAN,
+    ListOptions,
+    version_for_list,
+)
+from berth.cluster.options import Query
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import ExpiredError, Key, Store, Stored
 from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 
-TOO_OLD = "The provided continue parameter is too old to display a consistent list result."
+TOKEN_VERSION: Final = "meta.k8s.io/v1"
+LATEST: Final = -1
+"""The version in a token of a list that goes on with the state of now."""
+
+TOO_OLD: Final = "The resourceVersion for the provided list is too old."
+CONTINUE_TOO_OLD: Final = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter."
+)
+CONTINUE_INCONSISTENTLY: Final = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter, or use the continue token in this "
+    "response to retrieve the remainder of the results. Continuing with the provided token results "
+    "in an inconsistent list - objects that were created, modified, or deleted between the time "
+    "the first chunk was returned and now may show up in the list."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +71,11 @@ class Selection:
         return self.fields.matches(views.fields_of(self.resource, stored, self.fields.names))
 
 
-def selection(resource: ResourceType, namespace: str, query: Query) -> Selection:
-    """Read ``labelSelector`` and ``fieldSelector``; 400 when one is malformed."""
+def selection(resource: ResourceType, namespace: str, query: Query, name: str = "") -> Selection:
+    """Read ``labelSelector`` and ``fieldSelector``; 400 when one is malformed.
+
+    *name* is of the one object that the path of a watch may say.
+    """
     label_text, field_text = query.get("labelSelector", ""), query.get("fieldSelector", "")
     try:
         labels = parse_label_selector(label_text) if label_text else None
@@ -60,6 +85,8 @@ def selection(resource: ResourceType, namespace: str, query: Query) -> Selection
         fields = parse_field_selector(field_text, views.selectable(resource))
     except ValueError as exc:
         raise errors.bad_request(str(exc)) from exc
+    if name:
+        fields = fields.narrowed("metadata.name", name)
     return Selection(resource, namespace, labels, fields)
 
 
@@ -86,66 +113,97 @@ class Portion:
 
 
 class _Token(msgspec.Struct, rename={"version": "rv", "api": "v"}):
-    """Where a list goes on: the state it shows, and the last key it gave out."""
+    """Where a list goes on: the state it shows, and the key it goes on at."""
 
-    version: int
-    start: Key
-    api: str = "berth/v1"
+    start: str = ""
+    version: int = 0
+    api: str = ""
 
 
-def list_objects(store: Store, wanted: Selection, query: Query) -> Portion:
+def list_objects(store: Store, wanted: Selection, options: ListOptions) -> Portion:
     """Return the page that ``limit``, ``continue`` and ``resourceVersion`` ask for.
 
-    Pages of one list all show the state of the first, as long as the log reaches back to it.
+    Pages of one list all show the state of the first, as long as the log reaches back to it; after
+    that a client may go on with the state of now. 410 and 504 as in apiserver's etcd3 store.
     """
-    key, limit = wanted.resource.storage_key, number(query, "limit") or 0
-    if query.get("continue"):
-        token = _decode_token(query["continue"])
-        version = token.version
-        try:
-            objects: Sequence[Stored] = store.list_at(key, wanted.namespace, version)
-        except ExpiredError as exc:
-            raise errors.expired(TOO_OLD) from exc
-        objects = [stored for stored in objects if stored.key > token.start]
-    else:
-        objects, version = _at_asked_version(store, key, wanted.namespace, query)
-    if not wanted.is_all:
-        objects = [stored for stored in objects if wanted.takes(stored)]
-    if not limit or len(objects) <= limit:
-        return Portion(objects, version)
-    page = objects[:limit]
-    token = _Token(version=version, start=page[-1].key)
-    remaining = len(objects) - limit if wanted.is_all else None
-    return Portion(page, version, _encode_token(token), remaining)
-
-
-def version_of(query: Query) -> int | None:
-    """Return ``resourceVersion``; None when nothing or "0", which is any state, is said."""
-    text = query.get("resourceVersion", "")
-    return (whole_number("resourceVersion", text) or None) if text else None
-
-
-def _at_asked_version(
-    store: Store, key: str, namespace: str, query: Query
-) -> tuple[Sequence[Stored], int]:
-    asked = version_of(query)
-    if asked is not None and asked > store.version:
+    key, namespace, limit = wanted.resource.storage_key, wanted.namespace, options.limit
+    asked = version_for_list(options)
+    if asked > store.version:
         raise errors.too_large_version(asked, store.version)
-    if asked is None or query.get("resourceVersionMatch") != "Exact":
-        return store.list(key, namespace), store.version
+    is_exact = options.resource_version_match == EXACT or (
+        limit > 0 and options.resource_version_match != NOT_OLDER_THAN
+    )
+    version, start = asked if asked and is_exact else None, None
+    if options.continue_:
+        token = _decode_token(options.continue_)
+        start = _key_of(token.start, namespace)
+        version = None if token.version == LATEST else token.version
     try:
-        return store.list_at(key, namespace, asked), asked
+        found = store.listing(key, namespace, version=version, start=start)
     except ExpiredError as exc:
-        raise errors.expired(str(exc)) from exc
+        if not limit:
+            raise errors.expired(TOO_OLD) from exc
+        if not options.continue_:
+            raise errors.expired(CONTINUE_TOO_OLD) from exc
+        go_on = _encode_token(token.start, LATEST)
+        raise errors.expired(CONTINUE_INCONSISTENTLY, continue_token=go_on) from exc
+    objects = iter(found) if wanted.is_all else (each for each in found if wanted.takes(each))
+    if not limit:
+        return Portion(list(objects), found.version)
+    page = list(islice(objects, limit))
+    after = next(objects, None)
+    if after is None:
+        return Portion(page, found.version)
+    remaining = len(found) - limit if wanted.is_all else None
+    # The first key after the last of this page, as etcd has it.
+    token_text = _encode_token(_start_after(page[-1].key, namespace), found.version)
+    return Portion(page, found.version, token_text, remaining)
 
 
-def _encode_token(token: _Token) -> str:
+def check_version(store: Store, query: Query) -> None:
+    """Raise a 504 when a GET wants a state that is yet to come, a 400 when that is no version."""
+    if "resourceVersion" in query:
+        asked = version_for_list(ListOptions(resource_version=query["resourceVersion"]))
+        if asked > store.version:
+            raise errors.too_large_version(asked, store.version)
+
+
+def _start_after(key: Key, namespace: str) -> str:
+    """Return where a list goes on after *key*; in a list of one namespace that is not said."""
+    name = f"{key[1]}\0"
+    return name if namespace or not key[0] else f"{key[0]}/{name}"
+
+
+def _key_of(start: str, namespace: str) -> Key:
+    """Return the key that a list goes on at."""
+    if namespace:
+        return namespace, start
+    of, slash, name = start.rpartition("/")
+    return (of, name) if slash else ("", start)
+
+
+def _encode_token(start: str, version: int) -> str:
+    token = _Token(start=start, version=version, api=TOKEN_VERSION)
     return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode().rstrip("=")
 
 
 def _decode_token(text: str) -> _Token:
-    padded = text + "=" * (-len(text) % 4)
+    """Read a continue token; 400 in the words of apiserver's ``DecodeContinue``."""
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
-    except (ValueError, binascii.Error, msgspec.MsgspecError) as exc:
-        raise errors.bad_request("continue key is not valid: it is not one of ours") from exc
+        content = base64.b64decode(text + "=" * (-len(text) % 4), altchars="-_", validate=True)
+        token = msgspec.json.decode(content, type=_Token)
+    except (ValueError, msgspec.MsgspecError) as exc:
+        raise _bad_token(f": {exc}") from exc
+    if token.api != TOKEN_VERSION:
+        raise _bad_token(f": server does not recognize this encoded version {token.api!r:.100}")
+    if not token.version:
+        raise _bad_token(f": incorrect encoded start resourceVersion (version {TOKEN_VERSION})")
+    if not token.start:
+        raise _bad_token(f": encoded start key empty (version {TOKEN_VERSION})")
+    if token.version < LATEST or token.start.count("/") > 1:
+        raise _bad_token(f": {token.start!r:.100}")
+    return token
+
+
+def _bad_token(why: str) -> errors.StatusError:
+    return errors.bad_request(f"invalid continue token: continue key is not valid{why}")

@@ -1,6 +1,6 @@
 """Objects as a client wants to see them: whole, as table rows, or their metadata only."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import msgspec
 
@@ -46,6 +46,13 @@ class Renderer:
         self._columns_said = False
 
     @property
+    def shared_as(self) -> Hashable | None:
+        """What all renderers have in common that say the same of an event; None: they do not."""
+        if self._form.shape is Shape.TABLE:
+            return None
+        return self._resource.group_version, self._form
+
+    @property
     def media_type(self) -> str:
         return self._form.media_type
 
@@ -71,13 +78,14 @@ class Renderer:
     def list(self, portion: Portion) -> Iterator[bytes]:
         """Yield a list in pieces: what is before the objects, each of them, what is after.
 
-        In protobuf it is one piece: its length is said first. 406 when one object is wanted.
+        In protobuf the whole comes last, for its length is said first; until then pieces are empty.
+        406 when one object is wanted.
         """
         if self._form.kind == "PartialObjectMetadata":
             why = f"is a list ({go_name(self._resource)}List)"
             raise errors.not_of_that_shape(self._form.kind, why)
         if self.media_type == protobuf.MEDIA_TYPE:
-            yield self._message_list(portion)
+            yield from self._message_list(portion)
             return
         pieces = self._json_list(portion)
         if self.media_type == YAML:
@@ -102,19 +110,16 @@ class Renderer:
             return protobuf.watch_frame(kind, obj)
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), obj)
 
-    def _message_list(self, portion: Portion) -> bytes:
+    def _message_list(self, portion: Portion) -> Iterator[bytes]:
         resource = self._resource
-        partial = self._form.shape is Shape.PARTIAL
-        schema = PARTIAL if partial else resource.schema
+        schema = PARTIAL if self._form.shape is Shape.PARTIAL else resource.schema
+        items = []
+        for each in portion.objects:
+            items.append(protobuf.message_of(views.as_object(resource, each), schema))
+            yield b""
         list_type = self._list_type
-        return protobuf.encode_list(
-            list_type["apiVersion"],
-            list_type["kind"],
-            portion.metadata,
-            (
-                protobuf.message_of(views.as_object(resource, each), schema)
-                for each in portion.objects
-            ),
+        yield protobuf.encode_list(
+            list_type["apiVersion"], list_type["kind"], portion.metadata, items
         )
 
     @property

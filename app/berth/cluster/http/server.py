@@ -22,6 +22,8 @@ from berth.cluster.access.service_account_tokens import ServiceAccountTokens
 from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
+from berth.cluster.dynamic_admission.client import WebhookClient
+from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
 from berth.cluster.http import discovery, openapi, openid
 from berth.cluster.http.call import Services
@@ -88,10 +90,12 @@ class ApiServer:
         """
         identities = Identities(rng)
         authorizer = Authorizer(store, observer=observer)
+        self._webhooks = WebhookClient(store)
+        webhooks = WebhookAdmission(store, registry, self._webhooks, identities=identities)
         self.writes = Writes(
             store,
             Deletions(store, clock=clock),
-            admission=admission(store, authorizer),
+            admission=admission(store, authorizer, (webhooks,)),
             clock=clock,
             identities=identities,
         )
@@ -162,6 +166,7 @@ class ApiServer:
     async def stop(self) -> None:
         """End all watches, let requests finish, and close the connections."""
         self._endpoints.close()
+        await self._webhooks.close()
         if self._server is None or self._ticking is None:
             return
         await self._server.stop()

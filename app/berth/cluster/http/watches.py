@@ -5,63 +5,37 @@ object that leaves the selection is DELETED for it, one that enters is ADDED.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from typing import Final
 
 from berth.clock import Clock
 from berth.cluster import errors
-from berth.cluster.http.chunks import CHUNK_PIECES, chunks, taking_turns
-from berth.cluster.http.reads import Selection, version_of
+from berth.cluster.http.chunks import chunks, taking_turns
+from berth.cluster.http.list_options import ListOptions, version_for_watch
+from berth.cluster.http.reads import Selection
 from berth.cluster.http.rendering import Renderer
-from berth.cluster.options import Query, flag, number
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import Change, ChangeType, Cursor, ExpiredError, Store, Stored
 
-BATCH = CHUNK_PIECES
+BATCH = 500
 """Changes taken at a time."""
 
 GATHERING_TURNS = 3
 """Turns of the event loop from the first change to the chunk that has it. Much of what is written
 meanwhile comes with it: a third as many chunks under the load of ``berth up``, at both ends."""
 
+MOST_FRAMES: Final = 1_000
+"""Frames kept for those who watch the same: what is written in one turn, and some more."""
+
 BOOKMARK_SECONDS = 60.0
+LAST_BOOKMARK_SECONDS: Final = 2.0
+"""How long before its end a watch gets its last bookmark."""
+
 DEFAULT_SECONDS = 3600.0
 """How long a watch lives that does not say."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-
-
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """What the client asked for."""
-
-    version: int | None = None
-    """Changes after this one; None: from now."""
-    initial_events: bool = False
-    """Begin with what is there, as ADDED."""
-    initial_bookmark: bool = False
-    """Say where what was there ends."""
-    bookmarks: bool = False
-    seconds: float = DEFAULT_SECONDS
-
-
-def watch_options(query: Query) -> WatchOptions:
-    """Read the parameters of a watch."""
-    version = version_of(query)
-    streaming_list = flag(query, "sendInitialEvents")
-    if "sendInitialEvents" in query and query.get("resourceVersionMatch") != "NotOlderThan":
-        raise errors.bad_request(
-            "sendInitialEvents: Forbidden: resourceVersionMatch must be NotOlderThan with it"
-        )
-    bookmarks = flag(query, "allowWatchBookmarks")
-    return WatchOptions(
-        version=None if streaming_list else version,
-        initial_events=streaming_list or (version is None and "sendInitialEvents" not in query),
-        initial_bookmark=streaming_list and bookmarks,
-        bookmarks=bookmarks,
-        seconds=float(number(query, "timeoutSeconds") or DEFAULT_SECONDS),
-    )
 
 
 def type_for(wanted: Selection, change: Change) -> ChangeType | None:
@@ -75,6 +49,32 @@ def type_for(wanted: Selection, change: Change) -> ChangeType | None:
     return ChangeType.DELETED if was_in else None
 
 
+class Frames:
+    """Events in the form in which they are sent, shared by all who watch the same."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Change, ChangeType, Hashable], bytes] = {}
+
+    def frame(self, change: Change, kind: ChangeType, render: Renderer) -> bytes:
+        """Return the event that *change* is to somebody for whom it is a *kind*."""
+        if render.shared_as is None:
+            return render.frame(kind, render.event(_shown(change, kind)))
+        key = (change, kind, render.shared_as)
+        frame = self._kept.get(key)
+        if frame is None:
+            if len(self._kept) >= MOST_FRAMES:
+                self._kept.clear()
+            frame = self._kept[key] = render.frame(kind, render.event(_shown(change, kind)))
+        return frame
+
+
+def _shown(change: Change, kind: ChangeType) -> Stored:
+    """Return the state to show: of what left a selection the last in it, as of when it left."""
+    if kind is ChangeType.DELETED and change.type is not kind and change.old is not None:
+        return change.old.at(change.stored.version)
+    return change.stored
+
+
 class Watch:
     """One client's watch. Everything but the waiting is synchronous."""
 
@@ -82,64 +82,86 @@ class Watch:
         self,
         store: Store,
         wanted: Selection,
-        options: WatchOptions,
+        options: ListOptions,
         *,
         clock: Clock,
         render: Renderer,
+        frames: Frames,
     ) -> None:
-        """Raises a 410 when the log does not reach back to the asked version."""
+        """Raises a 422 for what is no version, and a 504 for an initial state yet to come."""
         self._store = store
         self._wanted = wanted
-        self._options = options
         self._clock = clock
         self._render = render
-        self._end = clock.monotonic() + options.seconds
-        self._next_bookmark = clock.monotonic() + BOOKMARK_SECONDS
-        self._told = store.version if options.version is None else options.version
+        self._frames = frames
+        version = version_for_watch(options, wanted.resource)
+        streams_list = options.send_initial_events
+        if streams_list is None:
+            streams_list = options.is_any_version
+        elif streams_list and version > store.version:
+            raise errors.too_large_version(version, store.version)
+        self._bookmarks = options.allow_watch_bookmarks
+        self._says_initial_end = streams_list and self._bookmarks
+        now = clock.monotonic()
+        self._end = now + (options.timeout_seconds or DEFAULT_SECONDS)
+        self._next_bookmark = self._bookmark_after(now)
+        self._told = store.version if streams_list or not version else version
         """All changes up to this version are in what was yielded; what a bookmark may say."""
+        self._cursor: Cursor | None = None
+        self._problem = ""
         try:
-            self._cursor: Cursor = store.watch(wanted.resource.storage_key, self._told)
+            self._cursor = store.watch(wanted.resource.storage_key, self._told)
         except ExpiredError as exc:
-            raise errors.expired(str(exc)) from exc
+            self._problem = str(exc)
         # Taken in the same step as the cursor, so that nothing falls between them.
-        self._initial = self._initial_state() if options.initial_events else []
+        self._initial = self._initial_state() if streams_list else []
 
     async def lines(self, is_open: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """Yield chunks of whole lines until the time is up or *is_open* says no."""
+        """Yield chunks of whole lines until the time is up or *is_open* says no.
+
+        A watch that begins too early has one line, the error, as in the API server's watch cache.
+        One that is too slow ends without a word: its client comes back with the last version.
+        """
+        if self._cursor is None:
+            status = errors.expired(self._problem).status()
+            yield self._render.frame("ERROR", self._render.other(status, builtin.meta("Status")))
+            return
         initial, self._initial = self._initial, []
         added = (
             self._render.frame(ChangeType.ADDED, self._render.event(stored)) for stored in initial
         )
-        async for chunk in taking_turns(chunks(added)):
+        async for chunk in taking_turns(chunks(added, self._clock)):
             yield chunk
         del initial, added
-        if self._options.initial_bookmark:
+        if self._says_initial_end:
             yield self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
         while is_open():
             try:
                 changes = self._cursor.take(BATCH)
-            except ExpiredError as exc:
-                status = errors.expired(str(exc)).status()
-                yield self._render.frame(
-                    "ERROR", self._render.other(status, builtin.meta("Status"))
-                )
+            except ExpiredError:
                 return
             if len(changes) < BATCH:
                 self._told = self._store.version  # now: more is written while the chunk is sent
-            for chunk in chunks(self._said(changes)):
+            for chunk in chunks(self._said(changes), self._clock):
                 yield chunk
             if len(changes) == BATCH:
                 continue
             now = self._clock.monotonic()
             if now >= self._end:
                 return
-            if self._options.bookmarks and now >= self._next_bookmark:
-                self._next_bookmark = now + BOOKMARK_SECONDS
+            if self._bookmarks and now >= self._next_bookmark:
+                self._next_bookmark = self._bookmark_after(now)
                 yield self._bookmark()
                 continue
             await self._cursor.wait()
             for _ in range(GATHERING_TURNS):
                 await asyncio.sleep(0)
+
+    def _bookmark_after(self, now: float) -> float:
+        """Return when the next bookmark is due: in a minute, or shortly before the end."""
+        last = self._end - LAST_BOOKMARK_SECONDS
+        due = now + BOOKMARK_SECONDS
+        return last if now < last < due else due
 
     def _initial_state(self) -> list[Stored]:
         wanted = self._wanted
@@ -149,13 +171,8 @@ class Watch:
     def _said(self, changes: Iterable[Change]) -> Iterable[bytes]:
         for change in changes:
             kind = type_for(self._wanted, change)
-            if kind is None:
-                continue
-            shown = change.stored
-            if kind is ChangeType.DELETED and change.type is not kind and change.old is not None:
-                # It left the selection: show the last state in it, at the version it left.
-                shown = change.old.at(change.stored.version)
-            yield self._render.frame(kind, self._render.event(shown))
+            if kind is not None:
+                yield self._frames.frame(change, kind, self._render)
 
     def _bookmark(self, annotations: Object | None = None) -> bytes:
         metadata: Object = {"resourceVersion": str(self._told)}

@@ -34,6 +34,7 @@ from berth.cluster.strategies import (
     rbac,
     storage,
     syntax,
+    webhooks,
 )
 from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.daemon_set import DAEMON_SET
@@ -207,7 +208,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         default=inert.default_policy_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
-        default=inert.default_mutating_webhooks, generation=True
+        default=webhooks.default_mutating, check=webhooks.check, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicies": ruled(
         default=inert.default_admission_policy, generation=True
@@ -216,7 +217,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         default=inert.default_policy_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
-        default=inert.default_webhooks, generation=True
+        default=webhooks.default, check=webhooks.check, generation=True
     ),
     "apiextensions.k8s.io/v1/customresourcedefinitions": ruled(
         default=inert.default_custom_resource_definition, generation=True

@@ -9,7 +9,7 @@ again.
 
 import asyncio
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -225,11 +225,38 @@ class _Collection:
         self.keys: list[Key] = []
         self.log = log
 
-    def span(self, namespace: str) -> list[Key]:
-        if not namespace:
+    def span(self, namespace: str, start: Key | None = None) -> Sequence[Key]:
+        """Return the keys of a namespace, all if it is empty, from *start* on."""
+        if not namespace and start is None:
             return self.keys
-        first = bisect_left(self.keys, (namespace, ""))
-        return self.keys[first : bisect_left(self.keys, (namespace + "\0", ""))]
+        first = bisect_left(self.keys, start or (namespace, ""))
+        end = bisect_left(self.keys, (namespace + "\0", "")) if namespace else None
+        return self.keys[first:end]
+
+
+class Listing:
+    """The objects of a list, in order. To be read before the next write."""
+
+    def __init__(
+        self,
+        version: int,
+        keys: Sequence[Key],
+        objects: Mapping[Key, Stored],
+        before: Mapping[Key, Stored | None],
+    ) -> None:
+        self.version = version
+        self._keys = keys
+        self._objects = objects
+        self._before = before
+        """Of those that have changed since *version*: as they were."""
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[Stored]:
+        if not self._before:
+            return map(self._objects.__getitem__, self._keys)
+        return (self._before.get(key) or self._objects[key] for key in self._keys)
 
 
 class Store:
@@ -274,22 +301,36 @@ class Store:
         collection = self._collection(storage_key)
         return [collection.objects[key] for key in collection.span(namespace)]
 
-    def list_at(self, storage_key: str, namespace: str, version: int) -> Sequence[Stored]:
-        """Return the objects as they were at *version*, or raise :class:`ExpiredError`."""
-        if version > self._version:
+    def listing(
+        self,
+        storage_key: str,
+        namespace: str = "",
+        *,
+        version: int | None = None,
+        start: Key | None = None,
+    ) -> "Listing":
+        """Return the objects as they were at *version* (None: now), from the key *start* on.
+
+        Raises :class:`ExpiredError` when that is forgotten, or yet to come.
+        """
+        if version is not None and version > self._version:
             raise ExpiredError(f"resource version {version} is yet to come: {self._version}")
         collection = self._collection(storage_key)
-        changes = collection.log.since(version)
-        if not changes:
-            return self.list(storage_key, namespace)
-        objects: dict[Key, Stored | None] = {
-            key: collection.objects[key] for key in collection.span(namespace)
-        }
+        keys = collection.span(namespace, start)
+        changes = [] if version is None else collection.log.since(version)
+        before: dict[Key, Stored | None] = {}
         for change in reversed(changes):
-            if not namespace or change.stored.key[0] == namespace:
-                objects[change.stored.key] = change.old
-        found = ((key, stored) for key, stored in objects.items() if stored is not None)
-        return [stored for _, stored in sorted(found, key=lambda item: item[0])]
+            key = change.stored.key
+            if (not namespace or key[0] == namespace) and (start is None or key >= start):
+                before[key] = change.old
+        if before:
+            # Deleted since then: not among the keys. Created since then: among them.
+            gone = [key for key, old in before.items() if old and key not in collection.objects]
+            keys = [key for key in keys if before.get(key, key) is not None]
+            keys = sorted([*keys, *gone]) if gone else keys
+        return Listing(
+            self._version if version is None else version, keys, collection.objects, before
+        )
 
     def create(self, storage_key: str, obj: Object, *, dry_run: bool = False) -> Stored:
         """Keep a new object, or raise :class:`AlreadyExistsError`.

@@ -1,28 +1,9 @@
 """Kinds that nothing acts on here: what the API server fills in when they are stored."""
 
 from berth.cluster.resources import Object
+from berth.cluster.strategies import webhooks
 from berth.cluster.strategies.shape import section
 from berth.objects import pod_defaults
-
-
-def default_webhooks(obj: Object) -> None:
-    """Of both kinds of webhook configuration."""
-    for hook in obj.get("webhooks") or ():
-        hook.setdefault("failurePolicy", "Fail")
-        hook.setdefault("matchPolicy", "Equivalent")
-        hook.setdefault("namespaceSelector", {})
-        hook.setdefault("objectSelector", {})
-        hook.setdefault("timeoutSeconds", 10)
-        _default_rules(hook.get("rules") or ())
-        service = (hook.get("clientConfig") or {}).get("service")
-        if service:
-            service.setdefault("port", 443)
-
-
-def default_mutating_webhooks(obj: Object) -> None:
-    default_webhooks(obj)
-    for hook in obj.get("webhooks") or ():
-        hook.setdefault("reinvocationPolicy", "Never")
 
 
 def default_admission_policy(obj: Object) -> None:
@@ -47,12 +28,7 @@ def default_match_resources(match: Object) -> None:
     match.setdefault("namespaceSelector", {})
     match.setdefault("objectSelector", {})
     for key in ("resourceRules", "excludeResourceRules"):
-        _default_rules(match.get(key) or ())
-
-
-def _default_rules(rules: list[Object] | tuple[()]) -> None:
-    for rule in rules:
-        rule.setdefault("scope", "*")
+        webhooks.default_rules(match.get(key) or ())
 
 
 def default_custom_resource_definition(obj: Object) -> None:

@@ -1,7 +1,9 @@
 """Watches: what is streamed, to whom, and when it ends."""
 
+import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from berth.cluster.http.reads import selection
 from berth.cluster.http.watches import type_for
 from berth.cluster.storage.store import Store
 from tests.cluster import serving as kinds
-from tests.cluster.serving import Serving, pod
+from tests.cluster.serving import Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"
 WATCH = f"{PODS}?watch=1&timeoutSeconds=10"
@@ -102,7 +104,7 @@ async def test_bookmarks_come_every_minute(serving: Serving) -> None:
             serving.store.wake()
             await serving.settle()
 
-    path = f"{PODS}?watch=true&timeoutSeconds=150&allowWatchBookmarks=true"
+    path = f"{PODS}?watch=true&timeoutSeconds=150&allowWatchBookmarks=true&resourceVersion=1"
     events = await serving.watch(path, wait, seconds=100)
     assert said(events) == [("BOOKMARK", "", "2"), ("BOOKMARK", "", "3")]
 
@@ -137,25 +139,115 @@ async def test_field_selectors_follow_a_pod_to_its_node(serving: Serving) -> Non
     assert said(await serving.watch(path, bind, seconds=10)) == [("ADDED", "b", "5")]
 
 
-async def test_a_forgotten_version_is_gone(serving: Serving) -> None:
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        pytest.param("2", "too old resource version: 2 (5)", id="forgotten"),
+        pytest.param("99", "resource version 99 is yet to come: 7", id="of another life"),
+    ],
+)
+async def test_a_watch_that_cannot_begin_there_says_so_in_an_event(
+    version: str, message: str
+) -> None:
     serving = Serving(log_capacity=2)
     await serving.pods(*"abcdef")
-    code, answer = await serving.request("GET", f"{WATCH}&resourceVersion=2")
-    assert (code, answer["reason"]) == (410, "Expired")
-    assert answer["message"] == "too old resource version: 2 (5)"
-    code, answer = await serving.request("GET", f"{WATCH}&resourceVersion=99")
-    assert (code, answer["reason"]) == (410, "Expired")
+    events = await serving.watch(f"{WATCH}&resourceVersion={version}", nothing, seconds=0)
+    assert events == [{"type": "ERROR", "object": status(410, "Expired", message)[1]}]
 
 
-async def test_a_watcher_that_falls_behind_is_told(serving: Serving) -> None:
+async def test_a_list_that_streams_is_not_of_the_future(serving: Serving) -> None:
+    query = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=9"
+    code, answer = await serving.request("GET", WATCH + query)
+    assert (code, answer["reason"]) == (504, "Timeout")
+
+
+async def test_a_watcher_that_falls_behind_is_ended(serving: Serving) -> None:
     serving = Serving(log_capacity=2)
 
     def burst() -> None:
         for name in "abcdef":
             serving.store.create("pods", pod(name, namespace="default"))
 
-    events = await serving.watch(WATCH, burst, seconds=10)
-    assert [(event["type"], event["object"]["code"]) for event in events] == [("ERROR", 410)]
+    assert await serving.watch(WATCH, burst, seconds=0) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "want"),
+    [
+        pytest.param("/api/v1/watch/pods", ["a", "b", "c"], id="of all"),
+        pytest.param("/api/v1/watch/namespaces/default/pods", ["a", "b"], id="of a namespace"),
+        pytest.param("/api/v1/watch/namespaces/default/pods/b", ["b"], id="of one"),
+        pytest.param(f"{PODS}?watch=1&fieldSelector=metadata.name%3Db", ["b"], id="by its name"),
+        pytest.param("/api/v1/watch/nodes", [], id="of a kind without namespaces"),
+    ],
+)
+async def test_watches_by_path(serving: Serving, path: str, want: list[str]) -> None:
+    async def life() -> None:
+        await serving.pods("b")
+        await serving.post("/api/v1/namespaces/other/pods", pod("c"))
+
+    await serving.pods("a")
+    join = "&" if "?" in path else "?"
+    events = await serving.watch(f"{path}{join}timeoutSeconds=10", life, seconds=10)
+    assert [event["object"]["metadata"]["name"] for event in events] == want
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("POST", "/api/v1/watch/pods", 405),
+        ("DELETE", "/api/v1/watch/namespaces/default/pods/p", 405),
+        ("GET", "/api/v1/watch/namespaces/default/pods/p/status", 404),
+        ("GET", "/api/v1/watch", 404),
+        ("GET", "/api/v1/watch/teapots", 404),
+    ],
+)
+async def test_paths_that_are_no_watches(
+    serving: Serving, method: str, path: str, code: int
+) -> None:
+    assert (await serving.request(method, path))[0] == code
+
+
+async def test_an_object_is_got_though_it_is_to_be_watched(serving: Serving) -> None:
+    await serving.pods("p")
+    assert (await serving.get(f"{PODS}/p?watch=true"))["metadata"]["name"] == "p"
+
+
+async def test_equal_watchers_get_equal_bytes(serving: Serving) -> None:
+    """And those who watch otherwise get their own."""
+
+    async def life() -> None:
+        await serving.pods("p")
+        for value in "xy":
+            await serving.request(
+                "PATCH", f"{PODS}/p", {"metadata": {"labels": {"app": value}}}, **MERGE
+            )
+
+    metadata = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    asked = [
+        (WATCH, "application/json"),
+        (WATCH, "application/json"),
+        (f"{WATCH}&labelSelector=app%3Dx", "application/json"),
+        (WATCH, metadata),
+    ]
+    watching = [
+        asyncio.create_task(serving.http.get(path, headers={"accept": accept}))
+        for path, accept in asked
+    ]
+    await serving.settle()
+    await life()
+    await serving.settle()
+    serving.clock.advance(10)
+    serving.store.wake()
+    every, same, some, partial = [each.content for each in await asyncio.gather(*watching)]
+    assert every == same
+    assert [msgspec.json.decode(line)["type"] for line in every.splitlines()] == [
+        "ADDED",
+        "MODIFIED",
+        "MODIFIED",
+    ]
+    assert [msgspec.json.decode(line)["type"] for line in some.splitlines()] == ["ADDED", "DELETED"]
+    assert b"PartialObjectMetadata" in partial
 
 
 async def test_many_changes_at_once(serving: Serving) -> None:
@@ -184,13 +276,6 @@ async def test_the_server_ends_watches_when_it_stops(serving: Serving) -> None:
     assert said(await serving.watch(f"{PODS}?watch=1", serving.server.stop, seconds=0)) == [
         ("ADDED", "p", "2")
     ]
-
-
-@pytest.mark.parametrize(
-    "query", ["watch=perhaps", "watch=1&sendInitialEvents=true", "watch=1&resourceVersion=x"]
-)
-async def test_watches_that_are_refused(serving: Serving, query: str) -> None:
-    assert (await serving.request("GET", f"{PODS}?{query}"))[0] == 400
 
 
 writes = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["", "x", "y"])), max_size=20)

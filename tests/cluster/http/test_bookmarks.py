@@ -6,10 +6,16 @@ import msgspec
 import pytest
 
 from berth.clock import FakeClock
+from berth.cluster.http.list_options import ListOptions
 from berth.cluster.http.negotiation import Representation
 from berth.cluster.http.reads import selection
 from berth.cluster.http.rendering import Renderer
-from berth.cluster.http.watches import BOOKMARK_SECONDS, Watch, WatchOptions
+from berth.cluster.http.watches import (
+    BOOKMARK_SECONDS,
+    LAST_BOOKMARK_SECONDS,
+    Frames,
+    Watch,
+)
 from berth.cluster.storage.store import Store
 from tests.cluster import serving as kinds
 from tests.cluster.serving import pod
@@ -29,10 +35,11 @@ def write(store: Store, name: str) -> None:
     store.create("pods", pod(name, namespace="default"))
 
 
-def watch(store: Store, options: WatchOptions, clock: FakeClock) -> AsyncGenerator[bytes, None]:
+def watch(store: Store, options: ListOptions, clock: FakeClock) -> AsyncGenerator[bytes, None]:
     render = Renderer(kinds.PODS, Representation(), include_object="", clock=clock)
     wanted = selection(kinds.PODS, "default", {})
-    made = Watch(store, wanted, options, clock=clock, render=render).lines(lambda: True)
+    watching = Watch(store, wanted, options, clock=clock, render=render, frames=Frames())
+    made = watching.lines(lambda: True)
     assert isinstance(made, AsyncGenerator)
     return made
 
@@ -48,7 +55,7 @@ async def test_what_is_written_before_the_first_line_is_sent_comes_after_the_ini
     store: Store, clock: FakeClock
 ) -> None:
     write(store, "a")
-    lines = watch(store, WatchOptions(initial_events=True, initial_bookmark=True), clock)
+    lines = watch(store, ListOptions(allow_watch_bookmarks=True), clock)
     write(store, "b")
 
     assert [await event(lines) for _ in range(3)] == [
@@ -61,10 +68,25 @@ async def test_what_is_written_before_the_first_line_is_sent_comes_after_the_ini
 async def test_what_is_written_while_a_change_is_sent_comes_after_the_bookmark(
     store: Store, clock: FakeClock
 ) -> None:
-    lines = watch(store, WatchOptions(version=1, bookmarks=True), clock)
+    lines = watch(store, ListOptions(resource_version="1", allow_watch_bookmarks=True), clock)
     write(store, "a")
     assert await event(lines) == ("ADDED", "a", "2")
     write(store, "b")
     clock.advance(BOOKMARK_SECONDS)
 
     assert [await event(lines) for _ in range(2)] == [("BOOKMARK", "", "2"), ("ADDED", "b", "3")]
+
+
+async def test_the_last_bookmark_comes_shortly_before_the_end(
+    store: Store, clock: FakeClock
+) -> None:
+    options = ListOptions(resource_version="1", allow_watch_bookmarks=True, timeout_seconds=30)
+    lines = watch(store, options, clock)
+    write(store, "a")
+    assert await event(lines) == ("ADDED", "a", "2")
+    clock.advance(30 - LAST_BOOKMARK_SECONDS)
+    store.wake()
+    assert await event(lines) == ("BOOKMARK", "", "2")
+    clock.advance(LAST_BOOKMARK_SECONDS)
+    store.wake()
+    assert [line async for line in lines] == []

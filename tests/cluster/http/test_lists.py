@@ -79,16 +79,6 @@ async def test_selectors(serving: Serving, path: str, want: list[str]) -> None:
             id="no operator",
         ),
         pytest.param(
-            "limit=x",
-            status(400, "BadRequest", 'limit: Invalid value: "x": must be a whole number >= 0'),
-            id="a limit that is no number",
-        ),
-        pytest.param(
-            "continue=x",
-            status(400, "BadRequest", "continue key is not valid: it is not one of ours"),
-            id="a token that is none",
-        ),
-        pytest.param(
             "resourceVersion=9",
             status(
                 504,
@@ -132,17 +122,6 @@ async def test_pages_show_one_state(serving: Serving) -> None:
     assert names(await serving.get(f"{PODS}?resourceVersion=6&resourceVersionMatch=Exact")) == [
         *"abcde"
     ]
-
-
-async def test_a_page_of_a_forgotten_state(serving: Serving) -> None:
-    serving = Serving(log_capacity=2)
-    await serving.pods("a", "b")
-    first = await serving.get(f"{PODS}?limit=1")
-    await serving.pods(*"cdefg")
-    code, answer = await serving.request(
-        "GET", f"{PODS}?limit=1&continue={first['metadata']['continue']}"
-    )
-    assert (code, answer["reason"]) == (410, "Expired")
 
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -1,0 +1,165 @@
+"""``ListOptions`` of meta/v1: what the query of a list or a watch says, decoded and validated.
+
+The rules and words are those of apimachinery's ``internalversion/validation`` and of apiserver's
+``storage.ValidateListOptions``.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from berth.cluster import errors
+from berth.cluster.options import ECHOED, MAX_INT64, Query, flag
+from berth.cluster.resources import ResourceType
+from berth.field_errors import FieldError
+
+EXACT: Final = "Exact"
+NOT_OLDER_THAN: Final = "NotOlderThan"
+MAX_UINT64: Final = 2**64 - 1
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """The parameters of a list or watch; selectors are read elsewhere."""
+
+    watch: bool = False
+    resource_version: str = ""
+    resource_version_match: str = ""
+    """``Exact``, ``NotOlderThan``, or empty."""
+    limit: int = 0
+    """0: no limit."""
+    continue_: str = ""
+    send_initial_events: bool | None = None
+    allow_watch_bookmarks: bool = False
+    timeout_seconds: int = 0
+    """0: as the server likes."""
+
+    @property
+    def is_any_version(self) -> bool:
+        """Whether ``resourceVersion`` asks for nothing in particular."""
+        return self.resource_version in ("", "0")
+
+
+def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
+    """Read the parameters of a list or watch.
+
+    *watch* is for paths that say it themselves. A watch that begins anywhere begins with what is
+    there, as ``sendInitialEvents`` has it. 400 for what cannot be read, 422 for what is forbidden.
+    """
+    options = ListOptions(
+        watch=flag(query, "watch") if watch is None else watch,
+        resource_version=query.get("resourceVersion", ""),
+        resource_version_match=query.get("resourceVersionMatch", ""),
+        limit=max(_integer(query, "limit"), 0),
+        continue_=query.get("continue", ""),
+        send_initial_events=flag(query, said) if (said := "sendInitialEvents") in query else None,
+        allow_watch_bookmarks=flag(query, "allowWatchBookmarks"),
+        timeout_seconds=max(_integer(query, "timeoutSeconds"), 0),
+    )
+    found = list(_watch_errors(options) if options.watch else _list_errors(options))
+    if found:
+        raise errors.invalid_options("ListOptions", found)
+    return options
+
+
+def version_for_list(options: ListOptions) -> int:
+    """Return ``resourceVersion``; 0: any. 400 for what is no version."""
+    text = options.resource_version
+    if text and options.continue_ and text != "0":
+        message = "specifying resource version is not allowed when using continue"
+        raise errors.bad_request(message)
+    problem = _problem(text)
+    if problem is not None:
+        raise errors.bad_request(f"invalid resource version: {problem.field}: {problem.message}")
+    return int(text or 0)
+
+
+def version_for_watch(options: ListOptions, resource: ResourceType) -> int:
+    """Return ``resourceVersion``; 0: any. 422 for what is no version."""
+    problem = _problem(options.resource_version)
+    if problem is not None:
+        raise errors.invalid_version(resource, problem)
+    return int(options.resource_version or 0)
+
+
+def _problem(text: str) -> FieldError | None:
+    """Return what is wrong with a resource version; None: nothing."""
+    if not text:
+        return None
+    why = ""
+    if not (text.isascii() and text.isdigit()):
+        why = "invalid syntax"
+    elif len(text.lstrip("0")) > len(str(MAX_UINT64)) or int(text) > MAX_UINT64:
+        why = "value out of range"
+    if not why:
+        return None
+    said = f'"{text:.{ECHOED}}"'
+    message = f"Invalid value: {said}: strconv.ParseUint: parsing {said}: {why}"
+    return FieldError("resourceVersion", "FieldValueInvalid", message)
+
+
+def _forbidden(field: str, why: str) -> FieldError:
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {why}")
+
+
+def _match_is_not_supported(options: ListOptions, *supported: str) -> FieldError:
+    values = ", ".join(f'"{each}"' for each in supported)
+    said = f'"{options.resource_version_match:.{ECHOED}}"'
+    message = f"Unsupported value: {said}: supported values: {values}"
+    return FieldError("resourceVersionMatch", "FieldValueNotSupported", message)
+
+
+def _list_errors(options: ListOptions) -> list[FieldError]:
+    found = []
+    match, field = options.resource_version_match, "resourceVersionMatch"
+    if match:
+        if not options.resource_version:
+            why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            found.append(_forbidden(field, why))
+        if options.continue_:
+            why = "resourceVersionMatch is forbidden when continue is provided"
+            found.append(_forbidden(field, why))
+        if match not in (EXACT, NOT_OLDER_THAN):
+            found.append(_match_is_not_supported(options, EXACT, NOT_OLDER_THAN, ""))
+        if match == EXACT and options.resource_version == "0":
+            why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            found.append(_forbidden(field, why))
+    if options.send_initial_events is not None:
+        why = "sendInitialEvents is forbidden for list"
+        found.append(_forbidden("sendInitialEvents", why))
+    return found
+
+
+def _watch_errors(options: ListOptions) -> list[FieldError]:
+    found = []
+    match, field = options.resource_version_match, "resourceVersionMatch"
+    if options.send_initial_events is not None and match != NOT_OLDER_THAN:
+        why = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"
+        found.append(_forbidden(field, why))
+    if match:
+        if options.send_initial_events is None:
+            why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            found.append(_forbidden(field, why))
+        if match != NOT_OLDER_THAN:
+            found.append(_match_is_not_supported(options, NOT_OLDER_THAN))
+        if options.continue_:
+            why = "resourceVersionMatch is forbidden when continue is provided"
+            found.append(_forbidden(field, why))
+    return found
+
+
+def _integer(query: Query, name: str) -> int:
+    """Return an integer of 64 bits, 0 when nothing is said; 400 in Go's words."""
+    text = query.get(name, "")
+    if not text:
+        return 0
+    why = ""
+    if not _INTEGER.fullmatch(text):
+        why = "invalid syntax"
+    elif len(text.lstrip("+-0")) > len(str(MAX_INT64)) or abs(int(text)) > MAX_INT64:
+        why = "value out of range"
+    if why:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text:.{ECHOED}}": {why}')
+    return int(text)
