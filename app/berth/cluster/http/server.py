@@ -95,7 +95,13 @@ class ApiServer:
         self.writes = Writes(
             store,
             Deletions(store, clock=clock),
-            admission=admission(store, authorizer, (webhooks,)),
+            admission=admission(
+                store,
+                authorizer=authorizer,
+                clock=clock,
+                identities=identities,
+                async_steps=(webhooks,),
+            ),
             clock=clock,
             identities=identities,
         )

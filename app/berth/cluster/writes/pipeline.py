@@ -243,12 +243,14 @@ class Writes:
         _refuse(resource, name, strategy.validate(obj, None))
         await self._admission.validate(request)
         try:
-            return self._store.create(
+            stored = self._store.create(
                 resource.storage_key, resource.to_storage(obj), dry_run=context.dry_run
             )
         except AlreadyExistsError as exc:
             deleting = "deletionTimestamp" in exc.existing.decode()["metadata"]
             raise errors.already_exists(resource, name, deleting=deleting) from exc
+        _tell(request)
+        return stored
 
     async def _update(
         self,
@@ -291,7 +293,7 @@ class Writes:
             try:
                 if has_ended(new):
                     return self._deletions.end(resource, stored, dry_run=context.dry_run)
-                return self._store.update(
+                updated = self._store.update(
                     resource.storage_key,
                     resource.to_storage(new),
                     expected=stored.version,
@@ -299,6 +301,8 @@ class Writes:
                 )
             except ConflictError:
                 continue
+            _tell(request)
+            return updated
 
     def _own(
         self,
@@ -340,6 +344,12 @@ class Writes:
             metadata["name"] = self._identities.name(prefix)
             if not self._is_there(resource, namespace, metadata["name"]):
                 return
+
+
+def _tell(request: AdmissionRequest) -> None:
+    """Let the step that waits for it know that the object is stored."""
+    if request.on_stored is not None and not request.context.dry_run:
+        request.on_stored()
 
 
 def _take_namespace(resource: ResourceType, metadata: Object, namespace: str) -> None:
