@@ -138,10 +138,17 @@ def open_door(_store: Store, *, async_steps: Sequence[AsyncStep], **_: Any) -> A
 class Serving:
     """The server, its clock and store, and a client that speaks JSON."""
 
-    def __init__(self, *, log_capacity: int = 1000, clock: FakeClock | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        log_capacity: int = 1000,
+        clock: FakeClock | None = None,
+        store: Store | None = None,
+        resources: Sequence[ResourceType] = RESOURCES,
+    ) -> None:
         self.clock = clock or FakeClock(NOW)
-        self.store = Store(log_capacity=log_capacity)
-        self.registry = Registry(RESOURCES)
+        self.store = store or Store(log_capacity=log_capacity)
+        self.registry = Registry(resources)
         self.server = ApiServer(
             self.registry,
             self.store,

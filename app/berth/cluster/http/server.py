@@ -23,6 +23,7 @@ from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.dynamic_admission.client import WebhookClient
+from berth.cluster.dynamic_admission.policy_admission import PolicyAdmission
 from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
 from berth.cluster.http import discovery, openapi, openid
@@ -33,8 +34,10 @@ from berth.cluster.http.paths import Paths, is_below_version
 from berth.cluster.http.requests import refusal
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
+from berth.cluster.storage.expiry import Expiry
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
+from berth.cluster.writes.definitions import Definitions
 from berth.cluster.writes.deletion import Deletions
 from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.pipeline import Writes
@@ -44,6 +47,9 @@ from berth.cluster.writes.subresources.token import Token
 from berth.http_server import HttpServer
 from berth.same_machine import SameMachine
 from berth.tasks import forever
+
+EVENT_SECONDS = 3600.0
+"""How long an event lives after it was written last: the default of ``--event-ttl``."""
 
 TICK_SECONDS = 1.0
 """How often watches look at the clock: they end and send bookmarks to the second."""
@@ -92,21 +98,24 @@ class ApiServer:
         authorizer = Authorizer(store, observer=observer)
         self._webhooks = WebhookClient(store)
         webhooks = WebhookAdmission(store, registry, self._webhooks, identities=identities)
+        deletions = Deletions(store, clock=clock)
         self.writes = Writes(
             store,
-            Deletions(store, clock=clock),
+            deletions,
             admission=admission(
                 store,
                 authorizer=authorizer,
                 clock=clock,
                 identities=identities,
-                async_steps=(webhooks,),
+                async_steps=(PolicyAdmission(store, registry), webhooks),
             ),
             clock=clock,
             identities=identities,
         )
+        Definitions(registry, store, deletions, clock=clock)
         self._store = store
         self._clock = clock
+        self._expiry = Expiry(store, "events", seconds=EVENT_SECONDS, clock=clock)
         key = signing_key or SigningKey(new_signing_key())
         accounts = ServiceAccountTokens(key, store, clock=clock)
         authenticator = TokenAuthenticator(tokens or Tokens(), accounts)
@@ -183,6 +192,7 @@ class ApiServer:
         while True:
             await self._clock.sleep(TICK_SECONDS)
             self._store.wake()
+            self._expiry.sweep()
 
 
 class _Pages:
@@ -192,20 +202,22 @@ class _Pages:
         self._registry = registry
         self._key = key
         self._revision = 0
+        self._documents = openapi.Documents()
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None or self._revision != self._registry.revision:
-            self._app, self._revision = _pages(self._registry, self._key), self._registry.revision
+            self._app = _pages(self._registry, self._documents, self._key)
+            self._revision = self._registry.revision
         # What ends in a slash is the same page.
         path = scope["path"].rstrip("/") or "/"
         await self._app({**scope, "path": path}, receive, send)
 
 
-def _pages(registry: Registry, key: SigningKey) -> ASGIApp:
+def _pages(registry: Registry, documents: openapi.Documents, key: SigningKey) -> ASGIApp:
     routes = [
         *discovery.routes(tuple(registry)),
-        *openapi.routes(tuple(registry)),
+        *openapi.routes(tuple(registry), documents),
         *openid.routes(key),
         Route("/version", _version),
         *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),
