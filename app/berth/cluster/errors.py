@@ -13,7 +13,10 @@ answer would be many times as large."""
 
 
 class StatusError(Exception):
-    """A request that ends with a Status: HTTP *code*, machine-readable *reason*, and words."""
+    """A request that ends with a Status: HTTP *code*, machine-readable *reason*, and words.
+
+    The *reason* is empty where the API server does not know one.
+    """
 
     def __init__(
         self,
@@ -42,8 +45,9 @@ class StatusError(Exception):
             "metadata": {"continue": self.continue_token} if self.continue_token else {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            body["reason"] = self.reason
         if self.details is not None:
             body["details"] = dict(self.details)
         body["code"] = self.code

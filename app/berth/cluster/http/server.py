@@ -34,6 +34,7 @@ from berth.cluster.resources import Object
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
 from berth.cluster.writes.deletion import Deletions
+from berth.cluster.writes.field_manager import FieldManager
 from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.pipeline import Writes
 from berth.cluster.writes.subresources.action import Action
@@ -94,6 +95,7 @@ class ApiServer:
             admission=admission(store, authorizer),
             clock=clock,
             identities=identities,
+            field_manager=FieldManager(registry.find),
         )
         self._store = store
         self._clock = clock
