@@ -15,6 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from berth.files import file_in_memory
 
 VALIDITY: Final = timedelta(days=365)
+AUTHORITY_VALIDITY: Final = 10 * VALIDITY
 CLOCKS_DIFFER_BY: Final = timedelta(hours=1)
 
 
@@ -32,31 +33,52 @@ def self_signed(hosts: Sequence[str], *, now: datetime, name: str) -> KeyPair:
     *now* must know its zone; *name* becomes the common name.
     """
     key = ec.generate_private_key(ec.SECP256R1())
-    names = [_general_name(host) for host in hosts]
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - CLOCKS_DIFFER_BY)
-        .not_valid_after(now + VALIDITY)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+    builder = (
+        _certificate(key, name, now=now, validity=VALIDITY)
+        .issuer_name(_named(name))
+        .add_extension(_of_hosts(hosts), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(), critical=True)
+        .add_extension(_key_usage(signs=True, serves=True), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
     )
-    return KeyPair(
-        certificate.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        ),
+    return _signed(builder, key, by=key)
+
+
+def authority(*, now: datetime, name: str) -> KeyPair:
+    """Make a certificate authority."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = (
+        _certificate(key, name, now=now, validity=AUTHORITY_VALIDITY)
+        .issuer_name(_named(name))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs=True), critical=True)
     )
+    return _signed(builder, key, by=key)
+
+
+def issued(by: KeyPair, hosts: Sequence[str], *, now: datetime, name: str) -> KeyPair:
+    """Make a certificate for a server that the authority *by* vouches for.
+
+    The rest is as for :func:`self_signed`. Raises ValueError when *by* cannot be read.
+    """
+    issuer = x509.load_pem_x509_certificate(by.certificate)
+    signing = serialization.load_pem_private_key(by.key, password=None)
+    if not isinstance(signing, ec.EllipticCurvePrivateKey):
+        raise ValueError("the key of the authority is of another kind than ours")
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = (
+        _certificate(key, name, now=now, validity=VALIDITY)
+        .issuer_name(issuer.subject)
+        .add_extension(_of_hosts(hosts), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(serves=True), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()),
+            critical=False,
+        )
+    )
+    return _signed(builder, key, by=signing)
 
 
 def server_context(pair: KeyPair) -> ssl.SSLContext:
@@ -76,6 +98,44 @@ def load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
         context.load_cert_chain(path, password="")  # else it asks the terminal for one
 
 
+def _certificate(
+    key: ec.EllipticCurvePrivateKey, name: str, *, now: datetime, validity: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_named(name))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCKS_DIFFER_BY)
+        .not_valid_after(now + validity)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _signed(
+    builder: x509.CertificateBuilder,
+    key: ec.EllipticCurvePrivateKey,
+    *,
+    by: ec.EllipticCurvePrivateKey,
+) -> KeyPair:
+    return KeyPair(
+        builder.sign(by, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ),
+    )
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _of_hosts(hosts: Sequence[str]) -> x509.SubjectAlternativeName:
+    return x509.SubjectAlternativeName([_general_name(host) for host in hosts])
+
+
 def _general_name(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
@@ -83,10 +143,10 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _key_usage() -> x509.KeyUsage:
+def _key_usage(*, signs: bool = False, serves: bool = False) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=True,
+        digital_signature=serves,
+        key_cert_sign=signs,
         content_commitment=False,
         key_encipherment=False,
         data_encipherment=False,

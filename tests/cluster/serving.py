@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx
@@ -17,6 +17,7 @@ from berth.cluster.resources import VERBS, Object, ResourceType, Strategy, Subre
 from berth.cluster.schemas import builtin
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.chain import Admission
+from berth.cluster.writes.admission.step import AsyncStep
 from berth.field_errors import FieldError
 
 NOW = 1_700_000_000.0
@@ -136,18 +137,27 @@ QUESTIONS = tuple(each for each in kinds.RESOURCES if not each.is_stored)
 RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS, PRIORITY_CLASSES, *QUESTIONS)
 
 
-def open_door(_store: Store, _authorizer: Authorizer) -> Admission:
-    """Let everything pass."""
-    return Admission()
+def open_door(
+    _store: Store, _authorizer: Authorizer, async_steps: Sequence[AsyncStep]
+) -> Admission:
+    """Let everything pass that no webhook stops."""
+    return Admission(async_steps=async_steps)
 
 
 class Serving:
     """The server, its clock and store, and a client that speaks JSON."""
 
-    def __init__(self, *, log_capacity: int = 1000, clock: FakeClock | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        log_capacity: int = 1000,
+        clock: FakeClock | None = None,
+        store: Store | None = None,
+        resources: Sequence[ResourceType] = RESOURCES,
+    ) -> None:
         self.clock = clock or FakeClock(NOW)
-        self.store = Store(log_capacity=log_capacity)
-        self.registry = Registry(RESOURCES)
+        self.store = store or Store(log_capacity=log_capacity)
+        self.registry = Registry(resources)
         self.server = ApiServer(
             self.registry,
             self.store,

@@ -18,7 +18,7 @@ WRITTEN = [each for each in RESOURCES if "patch" in each.verbs]
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    app = Starlette(routes=openapi.routes(RESOURCES))
+    app = Starlette(routes=openapi.routes(RESOURCES, openapi.Documents()))
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://berth") as client:
         yield client

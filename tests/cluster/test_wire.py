@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from berth.cluster.http import discovery
-from berth.cluster.http.tables import as_table
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import Object
 from tests.cluster.recording import Exchange, exchanges, full_objects
+from tests.cluster.table_of import table_of
 
 AGES = {"Age", "Last Seen", "First Seen"}
 COMPARED = ("name", "type", "format", "priority")
@@ -48,7 +48,7 @@ def shown_rows() -> list[Any]:
 @pytest.mark.parametrize("exchange", tables(), ids=str)
 def test_columns(exchange: Exchange) -> None:
     assert exchange.target is not None
-    table = as_table(exchange.target.resource, [], now=0)
+    table = table_of(exchange.target.resource, list_meta={}, now=0)
     assert [
         {key: definition[key] for key in COMPARED} for definition in table["columnDefinitions"]
     ] == [
@@ -60,7 +60,7 @@ def test_columns(exchange: Exchange) -> None:
 @pytest.mark.parametrize(("exchange", "row", "obj"), shown_rows())
 def test_rows(exchange: Exchange, row: Object, obj: Object) -> None:
     assert exchange.target is not None
-    table = as_table(exchange.target.resource, [obj], now=0)
+    table = table_of(exchange.target.resource, obj, now=0)
     names = [definition["name"] for definition in table["columnDefinitions"]]
     [ours] = table["rows"]
     cells = dict(zip(names, ours["cells"], strict=True))

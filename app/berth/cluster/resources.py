@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from berth.cluster.json_path import JsonPath
 from berth.cluster.schemas.types import Schema
 from berth.field_errors import FieldError
 
@@ -56,6 +57,8 @@ class Strategy:
     """Nodes and leases: kubelets send the whole object at once."""
     graceful_seconds: Callable[[Object], int] = field(default=lambda _obj: 0)
     """How long a deleted object of this kind lives on by itself; 0: gone at once (pods: 30)."""
+    held_by: tuple[str, ...] = ()
+    """Finalizers that a deleted object gets: of those who clean up after it."""
     deleting: Callable[[Object], None] = no_default
     """What changes on an object that is deleted but held by finalizers (namespaces: the phase)."""
 
@@ -88,6 +91,15 @@ class Column:
     """0: always; 1: only with ``-o wide``."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where objects have what their ``scale`` shows (``CustomResourceSubresourceScale``)."""
+
+    replicas: JsonPath
+    status_replicas: JsonPath
+    selector: JsonPath | None = None
+
+
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -104,6 +116,11 @@ class ResourceType:
     namespaced: bool
     schema: Schema
     """The fields of its objects."""
+    structural: Object | None = None
+    """What a custom resource has in place of a compiled schema: ``JSONSchemaProps`` as JSON. None:
+    it is not a custom resource."""
+    list_kind: str = ""
+    """Of its lists; empty: the kind and ``List``."""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = VERBS
@@ -112,6 +129,8 @@ class ResourceType:
     refused_subresources: Mapping[str, str] = field(default_factory=dict)
     """Subresources that a real server has and this one has not, with what is said instead: 405.
     They are not announced."""
+    scale_paths: ScalePaths | None = None
+    """Where the ``scale`` of a custom resource is; of others, in ``spec`` and ``status``."""
     garbage_collected: bool = True
     """Whether its objects own others and are owned. Events come and go too fast for that."""
     default_propagation: str = "Background"
@@ -147,6 +166,11 @@ class ResourceType:
     def qualified_plural(self) -> str:
         """How error messages name the resource: ``pods``, ``deployments.apps``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def kind_of_list(self) -> str:
+        """What a list of its objects says that it is."""
+        return self.list_kind or f"{self.kind}List"
 
     @property
     def path(self) -> str:

@@ -30,6 +30,19 @@ def as_item(resource: ResourceType, stored: Stored) -> bytes:
     return msgspec.json.encode(_body(resource, stored))
 
 
+def as_partial(resource: ResourceType, stored: Stored, group_version: str) -> bytes:
+    """Return the JSON of a PartialObjectMetadata, a type in *group_version*."""
+    prefix = _type_prefix("PartialObjectMetadata", group_version)
+    return b'%b"metadata":%b}' % (prefix, metadata_json(resource, stored))
+
+
+def metadata_json(resource: ResourceType, stored: Stored) -> bytes:
+    """Return the JSON of the metadata alone."""
+    if resource.from_storage is same:
+        return bytes(_decode_metadata(stored.body).metadata)
+    return msgspec.json.encode(_body(resource, stored)["metadata"])
+
+
 def type_of(resource: ResourceType) -> Object:
     """Return the two keys that say what an object is."""
     return {"kind": resource.kind, "apiVersion": resource.group_version}
@@ -55,6 +68,13 @@ def fields_of(resource: ResourceType, stored: Stored, names: tuple[str, ...]) ->
 def selectable(resource: ResourceType) -> set[str]:
     """Return the fields that field selectors may name."""
     return {"metadata.name", "metadata.namespace", *resource.selectable_fields}
+
+
+class _Metadata(msgspec.Struct):
+    metadata: msgspec.Raw
+
+
+_decode_metadata = msgspec.json.Decoder(_Metadata).decode
 
 
 def _body(resource: ResourceType, stored: Stored) -> Object:

@@ -45,8 +45,9 @@ def main(argv: Sequence[str]) -> int:
         if given.credentials_dir is not None:
             cluster.write_credentials(given.credentials_dir)
         say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get all -A")
+        say(cluster.how_kept)
         try:
-            await cluster.run_controllers()
+            await cluster.while_kept(cluster.run_controllers())
         finally:
             await cluster.stop()
         return 0

@@ -4,20 +4,20 @@ import asyncio
 import ipaddress
 import random
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from berth.addresses import LOOPBACK, THIS_MACHINE
-from berth.certificates import KeyPair, self_signed, server_context
+from berth.certificates import KeyPair, issued, server_context
 from berth.client.api_client import ApiClient
 from berth.client.connect import Endpoint, client_of
 from berth.clock import Clock
 from berth.cluster.access.rbac import Observer
-from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import (
     ADMIN,
@@ -33,12 +33,17 @@ from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.storage.database import Database
+from berth.cluster.storage.journal import Journal
 from berth.cluster.storage.store import Store
+from berth.embedded.identity import Identity
 from berth.files import write_file
 from berth.kubeconfig import write_kubeconfig
 from berth.manifests import ManifestError
 from berth.objects.node import Node
 from berth.tasks import forever
+
+T = TypeVar("T")
 
 MONITORING_TOKEN: Final = "monitoring/token"
 COMPONENTS: Final = {"scheduler/kubeconfig": SCHEDULER, "kubelets/kubeconfig": KUBELETS}
@@ -58,6 +63,7 @@ class EmbeddedCluster:
         insecure: bool = False,
         tokens: Tokens | None = None,
         observer: Observer | None = None,
+        database: Database | None = None,
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 
@@ -66,18 +72,24 @@ class EmbeddedCluster:
         Else it is HTTPS with a certificate of its own, and requests need a token and the right to
         what they want. *tokens* are those that are good from the start; *observer* gets
         every decision about a request.
+
+        It begins with what *database* has, and everything is kept there: objects, authority, and
+        the credentials that are written to files. Without, nothing is kept. Raises DatabaseError.
         """
         self._clock = clock
         self._rng = rng
         self._host = host
         self._tokens = Tokens() if tokens is None else tokens
+        self._database = database
+        self._identity = Identity(database, self._tokens, clock=clock)
         self.certificate = None if insecure else self._make_certificate(names)
-        """What it shows, and what the kubeconfig trusts; None when it is plain HTTP."""
+        """What it shows; None when it is plain HTTP."""
         self._registry = Registry(RESOURCES)
-        self._signing_key = SigningKey(new_signing_key())
+        self._signing_key = self._identity.signing_key
+        self._journal = None if database is None else Journal(database)
         self._server = ApiServer(
             self._registry,
-            Store(),
+            Store(journal=self._journal),
             clock=clock,
             rng=rng,
             tokens=None if insecure else self._tokens,
@@ -87,14 +99,28 @@ class EmbeddedCluster:
         self.url = ""
         """Where the API is for this machine, once :meth:`start` has returned."""
 
+    @property
+    def how_kept(self) -> str:
+        """Say where the cluster is kept, in a line for people."""
+        if self._database is None:
+            return "the cluster ends with this process; to keep it, use --data-dir"
+        return f"the cluster is kept in {self._database.path.parent.absolute()}"
+
+    @property
+    def authority(self) -> bytes | None:
+        """What the kubeconfig trusts, as PEM; None when it is plain HTTP."""
+        return None if self.certificate is None else self._identity.authority.certificate
+
     async def start(self, port: int) -> None:
-        """Create what every cluster has and listen; OSError when *port* cannot be had."""
+        """Create what every cluster has and listen; OSError when *port* cannot be had.
+
+        0 is any free port, and after a restart the one of before, if it is free.
+        """
         await bootstrap(self._server.writes)
-        pair = self.certificate
-        tls = None if pair is None else server_context(pair)
-        port = await self._server.start(self._host, port, tls=tls)
+        port = await self._listen(port)
+        scheme = "http" if self.certificate is None else "https"
         host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at
-        self.url = f"{'http' if tls is None else 'https'}://{host}:{port}"
+        self.url = f"{scheme}://{host}:{port}"
 
     async def connect(
         self, user_agent: str, *, user: User = ADMIN, token: str | None = None
@@ -104,26 +130,25 @@ class EmbeddedCluster:
         It is *user*, with a token made for it, or the user of *token*.
         """
         endpoint = Endpoint(self.url)
-        if self.certificate is not None:
+        if self.authority is not None:
             bearer = f"Bearer {token or self._tokens.issue(user)}"
 
             async def authorization() -> str:
                 return bearer
 
-            trusted = ssl.create_default_context(cadata=self.certificate.certificate.decode())
+            trusted = ssl.create_default_context(cadata=self.authority.decode())
             endpoint = Endpoint(self.url, tls=trusted, authorization=authorization)
         return client_of(endpoint, qps=0, burst=1, user_agent=user_agent, clock=self._clock)
 
     async def run_controllers(self) -> None:
         """Run the controllers, and watch over the API server; ends only by cancellation."""
         client = await self.connect("berth-controllers", user=CONTROLLER_MANAGER)
-        pair = self.certificate
         controllers = Controllers(
             client,
             self._registry,
             clock=self._clock,
             rng=self._rng,
-            certificate="" if pair is None else pair.certificate.decode(),
+            certificate=(self.authority or b"").decode(),
             signing_key=self._signing_key,
         )
         try:
@@ -136,18 +161,36 @@ class EmbeddedCluster:
         finally:
             await client.close()
 
+    async def while_kept(self, work: Awaitable[T]) -> T:
+        """Do *work*, but stop it and raise JournalError when something cannot be kept."""
+        working = asyncio.ensure_future(work)
+        if self._journal is None:
+            return await working
+        failing = asyncio.create_task(self._journal.run(), name="journal")
+        try:
+            await asyncio.wait([working, failing], return_when=asyncio.FIRST_COMPLETED)
+            if failing.done():
+                await failing
+            return await working
+        finally:
+            for task in (working, failing):
+                task.cancel()
+            await asyncio.wait([working, failing])
+
     async def stop(self) -> None:
+        """End all watches, let requests finish, and close the connections and the database."""
         await self._server.stop()
+        if self._journal is not None:
+            await self._journal.close()
 
     def write_kubeconfig(self, path: Path, *, user: User = ADMIN) -> None:
         """Write a kubeconfig of *user*, for kubectl and everybody else; it holds a secret."""
-        pair = self.certificate
         write_kubeconfig(
             path,
             server=self.url,
             user=user.name,
-            authority=None if pair is None else pair.certificate,
-            token=None if pair is None else self._tokens.issue(user),
+            authority=self.authority,
+            token=None if self.authority is None else self._identity.token_of(user),
         )
 
     def write_credentials(self, folder: Path) -> None:
@@ -160,7 +203,7 @@ class EmbeddedCluster:
             (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, user in COMPONENTS.items():
             self.write_kubeconfig(folder / name, user=user)
-        write_file(folder / MONITORING_TOKEN, self._tokens.issue(MONITORING))
+        write_file(folder / MONITORING_TOKEN, self._identity.token_of(MONITORING))
 
     @property
     def _reached_at(self) -> str:
@@ -171,7 +214,16 @@ class EmbeddedCluster:
     def _make_certificate(self, names: Sequence[str]) -> KeyPair:
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         hosts = dict.fromkeys((*THIS_MACHINE, self._reached_at, *names))
-        return self_signed(list(hosts), now=now, name="berth")
+        return issued(self._identity.authority, list(hosts), now=now, name="berth")
+
+    async def _listen(self, port: int) -> int:
+        tls = None if self.certificate is None else server_context(self.certificate)
+        if port == 0 and self._identity.port:
+            with suppress(OSError):
+                return await self._server.start(self._host, self._identity.port, tls=tls)
+        listening = await self._server.start(self._host, port, tls=tls)
+        self._identity.port = listening
+        return listening
 
 
 def template_from(manifest: Mapping[str, Any], *, source: str) -> NodeTemplate:

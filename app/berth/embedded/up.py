@@ -86,7 +86,11 @@ class Up:
         With exit_when_idle 0 means: every pod without a scheduling gate has a node, and no node has
         more than it can take; else 1. A pod that was refused has no node, nor have those of a
         refused workload, or of a file that could not be read. Other objects do not matter.
+        Raises JournalError when the cluster cannot be kept.
         """
+        return await self._cluster.while_kept(self._run())
+
+    async def _run(self) -> int:
         cluster, clock, rng = self._cluster, self._clock, self._rng
         async with AsyncExitStack() as cleanup:
 
@@ -101,6 +105,7 @@ class Up:
             path = self._options.kubeconfig.absolute()
             cluster.write_kubeconfig(path)
             self._say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get pods -A")
+            self._say(cluster.how_kept)
             service = SchedulerService(
                 await connect("berth-scheduler", SCHEDULER),
                 self._config,

@@ -10,6 +10,7 @@ from berth.addresses import LOOPBACK
 from berth.clock import RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.storage.database import Database
 from berth.embedded.cluster import EmbeddedCluster, template_from
 from berth.terminal import UsageError, port, positive
 
@@ -26,13 +27,18 @@ def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:
 
 
 def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
-    """Add ``--port``, ``--kubeconfig-out``, ``--token-auth-file`` and ``--insecure``."""
+    """Add what is asked of any embedded cluster."""
     parser.add_argument(
         "--port", type=port, default=0, help="port of the API server; 0 selects a free port"
     )
     parser.add_argument(
         "--kubeconfig-out", type=Path, default=Path("berth.kubeconfig"), metavar="FILE",
         help="write the kubeconfig to this file",
+    )  # fmt: skip
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="FOLDER",
+        help="keep the cluster in this folder: its objects, certificate authority and tokens."
+        " Without this flag, nothing is kept",
     )  # fmt: skip
     parser.add_argument(
         "--token-auth-file", type=Path, metavar="FILE",
@@ -50,7 +56,7 @@ def embedded_cluster(
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
     It listens at the address *host*, and its certificate is good for *names*, too.
-    Raises TokenFileError.
+    Raises TokenFileError and DatabaseError.
     """
     clock = RealClock()
     tokens = Tokens()
@@ -64,6 +70,7 @@ def embedded_cluster(
         names=names,
         insecure=given.insecure,
         tokens=tokens,
+        database=None if given.data_dir is None else Database(given.data_dir),
     )
 
 

@@ -1,13 +1,17 @@
 """Tables: the frame, and what ages look like. The columns have tests of their own."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cluster.http.tables import age, as_table
+from berth.cluster.http.tables import human_age, row
 from berth.cluster.kinds.builtin import STORED, find
-from berth.cluster.resources import Object, ResourceType
+from berth.cluster.resources import Column, Object, ResourceType
+from berth.cluster.storage.store import Stored
 from berth.duration import human_duration
+from tests.cluster.table_of import table_of
 
 CREATED = "2026-11-20T13:06:10Z"
 NOW = 1795179970.0 + 217
@@ -70,12 +74,33 @@ def test_a_duration_has_at_most_two_units(seconds: float) -> None:
     ],
 )
 def test_age_of_a_timestamp(timestamp: str | None, want: str) -> None:
-    assert age(timestamp, NOW) == want
+    obj = namespace()
+    obj["metadata"]["creationTimestamp"] = timestamp
+    [found] = table_of(namespaces(), obj, now=NOW)["rows"]
+    assert found["cells"] == ["demo", "Active", want]
+
+
+@given(st.floats(min_value=-10, max_value=1e9))
+def test_ages_are_what_they_are_when_they_are_remembered(seconds: float) -> None:
+    assert human_age(seconds) == human_duration(seconds)
+
+
+def test_ages_go_on_though_the_cells_are_kept() -> None:
+    kept = Stored(namespace(), 7)
+    ages = [row(namespaces(), kept, "None", NOW + later)["cells"][2] for later in (0, 1, 3600)]
+    assert ages == ["3m37s", "3m38s", "63m"]
+
+
+def test_cells_are_of_the_columns_of_now() -> None:
+    kept, renamed = Stored(namespace(), 7), Column("Upper", "string", lambda obj: obj["kind"])
+    resource = namespaces()
+    assert row(resource, kept, "None", NOW)["cells"] == ["demo", "Active", "3m37s"]
+    assert row(replace(resource, columns=(renamed,)), kept, "None", NOW)["cells"] == ["Namespace"]
 
 
 def test_a_list_becomes_a_table() -> None:
-    table = as_table(
-        namespaces(), [namespace()], list_meta={"resourceVersion": "9", "continue": "x"}, now=NOW
+    table = table_of(
+        namespaces(), namespace(), list_meta={"resourceVersion": "9", "continue": "x"}, now=NOW
     )
     assert [each["name"] for each in table.pop("columnDefinitions")] == ["Name", "Status", "Age"]
     assert table == {
@@ -96,7 +121,7 @@ def test_a_list_becomes_a_table() -> None:
 
 
 def test_an_empty_list_has_rows_none_of_them() -> None:
-    assert as_table(namespaces(), [], list_meta={}, now=NOW)["rows"] == []
+    assert table_of(namespaces(), list_meta={}, now=NOW)["rows"] == []
 
 
 @pytest.mark.parametrize(
@@ -109,23 +134,23 @@ def test_an_empty_list_has_rows_none_of_them() -> None:
     ],
 )
 def test_a_row_carries_what_was_asked_for(include_object: str, want: Object | None) -> None:
-    table = as_table(namespaces(), [namespace()], include_object=include_object, now=NOW)
+    table = table_of(namespaces(), namespace(), include_object=include_object, now=NOW)
     assert table["rows"][0]["object"] == want
 
 
 def test_a_single_object_lends_the_table_its_version() -> None:
-    assert as_table(namespaces(), [namespace()], now=NOW)["metadata"] == {"resourceVersion": "7"}
+    assert table_of(namespaces(), namespace(), now=NOW)["metadata"] == {"resourceVersion": "7"}
 
 
 def test_later_events_of_a_watch_leave_the_columns_out() -> None:
-    table = as_table(namespaces(), [namespace()], now=NOW, with_columns=False)
+    table = table_of(namespaces(), namespace(), now=NOW, with_columns=False)
     assert table["columnDefinitions"] is None
     assert len(table["rows"]) == 1
 
 
 @pytest.mark.parametrize("resource", STORED, ids=lambda each: each.qualified_plural)
 def test_the_barest_object_fills_every_column(resource: ResourceType) -> None:
-    table = as_table(resource, [{"metadata": {"name": "bare"}}], now=NOW)
-    [row] = table["rows"]
-    assert len(row["cells"]) == len(table["columnDefinitions"]) > 0
-    assert "bare" in row["cells"]
+    table = table_of(resource, {"metadata": {"name": "bare"}}, now=NOW)
+    [found] = table["rows"]
+    assert len(found["cells"]) == len(table["columnDefinitions"]) > 0
+    assert "bare" in found["cells"]

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from berth.cluster.http.tables import as_table
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
+from tests.cluster.table_of import table_of
 
 AT = "2026-11-22T09:00:00Z"
 NOW = seconds_of(AT) + 60
@@ -33,7 +33,7 @@ def refused(group: str, plural: str, **fields: Any) -> list[tuple[str, str]]:
 
 def row(group: str, plural: str, version: str = "v1", **fields: Any) -> list[Any]:
     obj: Object = {"metadata": {"name": "x", "creationTimestamp": AT}, **fields}
-    [found] = as_table(find(group, version, plural), [obj], now=NOW)["rows"]
+    [found] = table_of(find(group, version, plural), obj, now=NOW)["rows"]
     cells: list[Any] = found["cells"]
     return cells
 

@@ -309,6 +309,14 @@ def test_versions_of_a_kind_manage_the_same_fields() -> None:
             '  .immutable: expected boolean, got &value.valueUnstructured{Value:"no"}',
             id="values of other types",
         ),
+        pytest.param(
+            {**config(), "metadata": {"name": "c", "generation": 1.5}},
+            500,
+            "failed to convert new typed object (/c; v1, Kind=ConfigMap) to object: json: "
+            "cannot unmarshal number 1.5 into Go struct field ObjectMeta.metadata.generation "
+            "of type int64",
+            id="a value that the type cannot hold",
+        ),
     ],
 )
 def test_configurations_that_do_not_fit(applied: Object, code: int, message: str) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from berth.cluster import errors, views
+from berth.cluster.custom import pruning
 from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.schemas import checks, protobuf
+from berth.cluster.schemas import builtin, checks, protobuf
 from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.warnings import quoted
@@ -32,6 +33,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, negotiation.APPLY_PATCH)
+PATCH_TYPES_OF_CUSTOM_RESOURCES = (JSON_PATCH, MERGE_PATCH, negotiation.APPLY_PATCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,9 @@ class Patch:
             raise errors.too_large(str(exc)) from exc
         except PatchMismatchError as exc:
             raise errors.unprocessable(str(exc)) from exc
-        if self.has_nulls:  # below lists, where null does not remove anything
+        if (
+            self.has_nulls and resource.structural is None
+        ):  # below lists, where null does not remove anything
             drop_nulls(result, keep=NULL_TIMES)
         return result
 
@@ -129,8 +133,7 @@ class Bodies:
             raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(found)}")
         self._warnings += found
         if b"null" in json:
-            checks.fill_nulls(resource.schema, obj)
-            drop_nulls(obj, keep=NULL_TIMES)
+            self._fill_nulls(obj)
         return obj
 
     def applied(self, content: bytes) -> Object:
@@ -154,6 +157,8 @@ class Bodies:
 
         The result may share parts with *current*.
         """
+        if self._resource.structural is not None and patch.media_type == STRATEGIC_MERGE_PATCH:
+            raise errors.unsupported_media_type(PATCH_TYPES_OF_CUSTOM_RESOURCES)
         obj = typed(self._resource, patch.apply(current, self._resource))
         found = self._unknown(obj)
         if found and self._validation is FieldValidation.STRICT:
@@ -162,7 +167,7 @@ class Bodies:
             error = FieldError("patch", "FieldValueInvalid", text)
             raise errors.invalid(self._resource, current["metadata"]["name"], [error])
         self._warnings += found
-        if patch.has_nulls:
+        if patch.has_nulls and self._resource.structural is None:
             checks.fill_nulls(self._resource.schema, obj)
         return obj
 
@@ -171,6 +176,11 @@ class Bodies:
 
         400 for values of a wrong type.
         """
+        if self._resource.structural is not None:
+            paths = self._prune_custom(self._resource.structural, obj)
+            if self._validation is FieldValidation.IGNORE:
+                return []
+            return [f"unknown field {quoted(path)}" for path in paths]
         schema = self._resource.schema
         if checks.fits(schema, obj):
             return []
@@ -181,6 +191,25 @@ class Bodies:
         if self._validation is FieldValidation.IGNORE:
             return []
         return [f"unknown field {quoted(path)}" for path in paths]
+
+    def _prune_custom(self, schema: Object, obj: Object) -> list[str]:
+        """Drop what a custom resource does not have; 400 for metadata of a wrong type."""
+        metadata, meta = obj["metadata"], builtin.meta("ObjectMeta")
+        unknown = []
+        if not checks.fits(meta, metadata):
+            misfit = checks.misfit(meta, metadata)
+            if misfit is not None:
+                raise _cannot_be_handled(self._resource, misfit)
+            unknown = [f"metadata.{path}" for path in checks.prune(meta, metadata)]
+        return unknown + pruning.prune(schema, obj)
+
+    def _fill_nulls(self, obj: Object) -> None:
+        """Nulls are as good as nothing; those of a custom resource, its schema looks after."""
+        if self._resource.structural is None:
+            checks.fill_nulls(self._resource.schema, obj)
+            drop_nulls(obj, keep=NULL_TIMES)
+        else:
+            drop_nulls(obj["metadata"], keep=NULL_TIMES)
 
 
 def typed(resource: ResourceType, body: Any) -> Object:

@@ -12,6 +12,7 @@ from berth.cluster.http.handlers import handler_of
 from berth.cluster.http.paths import Paths, Target
 from berth.cluster.http.requests import Request, refusal
 from berth.cluster.shares import Shares
+from berth.cluster.storage.journal import JournalError
 from berth.cluster.storage.store import FullError, TooLargeError
 
 log = logging.getLogger(__name__)
@@ -36,8 +37,16 @@ class Endpoints:
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer any request: an ASGI application."""
         answer = await self._answer(scope, receive)
-        if answer is not None:
-            await answer(scope, receive, send)
+        if answer is None:
+            return
+        store = self._services.store
+        # Also what was only read: nobody may learn of a write that a crash takes back.
+        if store.durable_version != store.version:
+            try:
+                await store.durable()
+            except JournalError as exc:
+                answer = refusal(errors.internal(str(exc)))
+        await answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp | None:
         """Return the answer: a refusal is a Status, and so is a bug. None: nobody waits for it."""

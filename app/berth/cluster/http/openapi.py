@@ -8,6 +8,7 @@ protobuf (see :mod:`berth.cluster.http.swagger`); else 406.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
 import msgspec
 from starlette.requests import Request
@@ -15,8 +16,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from berth.cluster import errors
-from berth.cluster.http import swagger
-from berth.cluster.http.bodies import PATCH_TYPES
+from berth.cluster.http import custom_openapi, swagger
+from berth.cluster.http.bodies import PATCH_TYPES, PATCH_TYPES_OF_CUSTOM_RESOURCES
 from berth.cluster.http.discovery import cacheable, content_hash
 from berth.cluster.kinds.registry import by_path
 from berth.cluster.resources import Object, ResourceType
@@ -77,27 +78,52 @@ WRITE_PARAMETERS = {
 }
 
 
-def routes(resources: Sequence[ResourceType]) -> list[Route]:
+class Document(NamedTuple):
+    """The document of a group and version, as it is sent."""
+
+    resources: Sequence[ResourceType]
+    body: bytes
+    hash: str
+
+
+class Documents:
+    """The documents of groups and versions, each made once for the kinds that it describes.
+
+    They outlive the routes, which are made anew whenever a kind comes or goes.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[str, Document] = {}
+
+    def of(self, path: str, resources: Sequence[ResourceType]) -> Document:
+        """Return the document of these kinds, which are all below *path*."""
+        made = self._made.get(path)
+        if made is None or [*map(id, made.resources)] != [*map(id, resources)]:
+            body = msgspec.json.encode(document(resources))
+            made = self._made[path] = Document(resources, body, content_hash(body))
+        return made
+
+
+def routes(resources: Sequence[ResourceType], documents: Documents) -> list[Route]:
     """Return the routes of both OpenAPI forms for these kinds."""
     paths = by_path(resources)
 
-    @cache
     def body(path: str) -> bytes:
-        return msgspec.json.encode(document(paths[path]))
+        return documents.of(path, paths[path]).body
 
     @cache
     def index() -> bytes:
         urls = {
             path.removeprefix("/"): {
-                "serverRelativeURL": f"{_url(path)}?hash={content_hash(body(path))}"
+                "serverRelativeURL": f"{_url(path)}?hash={documents.of(path, members).hash}"
             }
-            for path in paths
+            for path, members in paths.items()
         }
         return msgspec.json.encode({"paths": urls})
 
     @cache
     def whole() -> bytes:
-        return msgspec.json.encode(swagger.from_v3(document(resources)))
+        return msgspec.json.encode(swagger.from_v3(document(resources, v2=True)))
 
     return [
         _route("/openapi/v2", whole, protobuf=swagger.empty_protobuf(INFO)),
@@ -106,8 +132,8 @@ def routes(resources: Sequence[ResourceType]) -> list[Route]:
     ]
 
 
-def document(resources: Sequence[ResourceType]) -> Object:
-    """Return the OpenAPI 3.0 document of these kinds."""
+def document(resources: Sequence[ResourceType], *, v2: bool = False) -> Object:
+    """Return the OpenAPI 3.0 document of these kinds; with *v2* one that becomes Swagger 2.0."""
     paths: Object = {}
     for resource in resources:
         paths.update(paths_of(resource))
@@ -115,18 +141,24 @@ def document(resources: Sequence[ResourceType]) -> Object:
         "openapi": "3.0.0",
         "info": INFO,
         "paths": paths,
-        "components": {"schemas": schemas_of(resources)},
+        "components": {"schemas": schemas_of(resources, v2=v2)},
     }
 
 
-def schemas_of(resources: Sequence[ResourceType]) -> Object:
+def schemas_of(resources: Sequence[ResourceType], *, v2: bool = False) -> Object:
     """Return the schemas of the kinds and of everything that their fields lead to."""
-    kinds = {each.schema: _gvk(each) for each in resources}
+    kinds = {each.schema: _gvk(each) for each in resources if each.structural is None}
     found: Object = dict(NAMED_SCALARS.values())
-    for schema in {each: None for kind in kinds for each in reachable(kind)}:
+    roots = [*kinds]
+    if len(kinds) < len(resources):
+        roots += [builtin.meta("ObjectMeta"), builtin.meta("ListMeta")]
+    for schema in {each: None for root in roots for each in reachable(root)}:
         found[schema.name] = _schema(schema)
     for schema, gvk in kinds.items():
         found[schema.name][GVK] = [gvk]
+    for resource in resources:
+        if resource.structural is not None:
+            found |= custom_openapi.schemas_of(resource, v2=v2)
     return dict(sorted(found.items()))
 
 
@@ -186,7 +218,8 @@ def _operation(resource: ResourceType, action: str, *, body: bool = False) -> Ob
 def _patch_operation(resource: ResourceType) -> Object:
     found = _operation(resource, "patch", body=True)
     schema_of_patch = {"type": "object", "description": "The change, as its content type defines."}
-    found["requestBody"]["content"] = {each: {"schema": schema_of_patch} for each in PATCH_TYPES}
+    types = PATCH_TYPES if resource.structural is None else PATCH_TYPES_OF_CUSTOM_RESOURCES
+    found["requestBody"]["content"] = {each: {"schema": schema_of_patch} for each in types}
     return found
 
 

@@ -1,6 +1,6 @@
 """Objects as a client wants to see them: whole, as table rows, or their metadata only."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 
 import msgspec
 
@@ -8,7 +8,7 @@ from berth.clock import Clock
 from berth.cluster import errors, views
 from berth.cluster.http.negotiation import JSON, YAML, Representation, Shape, encoded
 from berth.cluster.http.reads import Portion
-from berth.cluster.http.tables import INCLUDE_OBJECT, as_table, row
+from berth.cluster.http.tables import INCLUDE_OBJECT, as_table, row, table_meta
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin, protobuf
 from berth.cluster.schemas.types import Field, Schema
@@ -32,7 +32,12 @@ class Renderer:
     def __init__(
         self, resource: ResourceType, form: Representation, *, include_object: str, clock: Clock
     ) -> None:
-        """*include_object* is the query parameter of tables; empty: the default. 400 if unknown."""
+        """*include_object* is the query parameter of tables; empty: the default. 400 if unknown.
+
+        406 for a custom resource as protobuf: it has no messages.
+        """
+        if form.media_type == protobuf.MEDIA_TYPE and resource.structural is not None:
+            raise errors.not_acceptable((JSON, YAML))
         if form.shape is Shape.TABLE and include_object not in ("", *INCLUDE_OBJECT):
             raise errors.bad_request(
                 f'Unable to convert to Table as requested: includeObject: Invalid value: "'
@@ -56,6 +61,16 @@ class Renderer:
     def media_type(self) -> str:
         return self._form.media_type
 
+    @property
+    def stream_media_type(self) -> str:
+        """The media type of a watch; 406 when there are no frames of that."""
+        match self.media_type:
+            case "application/json":
+                return JSON
+            case protobuf.MEDIA_TYPE:
+                return f"{protobuf.MEDIA_TYPE};stream=watch"
+        raise errors.not_acceptable((JSON, protobuf.MEDIA_TYPE))
+
     def object(self, stored: Stored) -> bytes:
         """Return one object: the answer to a GET or a write. 406 when a list is wanted."""
         if self._form.kind == "PartialObjectMetadataList":
@@ -70,10 +85,10 @@ class Renderer:
             case Shape.OBJECT:
                 return self.other(views.as_object(self._resource, stored), self._resource.schema)
             case Shape.PARTIAL:
-                partial = {**self._type, "metadata": stored.decode()["metadata"]}
-                return self.other(partial, PARTIAL)
+                partial = views.as_partial(self._resource, stored, self._type["apiVersion"])
+                return self._converted(partial)
             case Shape.TABLE:
-                return self.other(self._table([stored], None), PARTIAL)
+                return self._converted(self._table_of(stored, with_columns=True))
 
     def list(self, portion: Portion) -> Iterator[bytes]:
         """Yield a list in pieces: what is before the objects, each of them, what is after.
@@ -89,8 +104,7 @@ class Renderer:
             return
         pieces = self._json_list(portion)
         if self.media_type == YAML:
-            whole = msgspec.json.decode(b"".join(pieces))
-            yield self.other(whole, PARTIAL)
+            yield self._converted(b"".join(pieces))
             return
         yield from pieces
 
@@ -99,6 +113,12 @@ class Renderer:
         for number, stored in enumerate(portion.objects):
             yield b"," + self._item(stored) if number else self._item(stored)
         yield END
+
+    def _converted(self, json: bytes) -> bytes:
+        """Return JSON in the form that is wanted; in protobuf there is only metadata."""
+        if self.media_type == JSON:
+            return json
+        return self.other(msgspec.json.decode(json), PARTIAL)
 
     def other(self, obj: Object, schema: Schema) -> bytes:
         """Return an object that is not of the kind but says its type: a Status, a Scale."""
@@ -127,12 +147,15 @@ class Renderer:
         if self._form.shape is Shape.PARTIAL:
             return {**self._type, "kind": "PartialObjectMetadataList"}
         resource = self._resource
-        return {"kind": f"{resource.kind}List", "apiVersion": resource.group_version}
+        return {"kind": resource.kind_of_list, "apiVersion": resource.group_version}
 
     def _list_head(self, metadata: Object) -> bytes:
         """Return an empty list."""
         if self._form.shape is Shape.TABLE:
-            return msgspec.json.encode(self._table([], metadata))
+            table = as_table(
+                self._resource, [], list_meta=metadata, group_version=self._type["apiVersion"]
+            )
+            return msgspec.json.encode(table)
         return msgspec.json.encode({**self._list_type, "metadata": metadata, "items": []})
 
     def _item(self, stored: Stored) -> bytes:
@@ -140,22 +163,17 @@ class Renderer:
             case Shape.OBJECT:
                 return views.as_item(self._resource, stored)
             case Shape.PARTIAL:
-                return msgspec.json.encode({"metadata": stored.decode()["metadata"]})
+                return b'{"metadata":%b}' % views.metadata_json(self._resource, stored)
             case Shape.TABLE:
-                obj = views.as_object(self._resource, stored)
-                group_version = self._type["apiVersion"]
-                now = self._clock.now()
-                return msgspec.json.encode(
-                    row(self._resource, obj, self._include_object, now, group_version)
-                )
+                return msgspec.json.encode(self._row(stored))
 
     def event(self, stored: Stored) -> bytes:
         """Return the object of a watch event; only the first table of a watch says its columns."""
         if self._form.shape is not Shape.TABLE:
             return self._object(stored)
-        table = self._table([stored], None, with_columns=not self._columns_said)
+        table = self._table_of(stored, with_columns=not self._columns_said)
         self._columns_said = True
-        return msgspec.json.encode(table)
+        return table
 
     def bookmark(self, metadata: Object) -> bytes:
         """Return the object of a bookmark."""
@@ -169,18 +187,20 @@ class Renderer:
                 table = {**self._type, "metadata": metadata, **NO_ROWS}
                 return msgspec.json.encode(table)
 
-    def _table(
-        self, objects: Sequence[Stored], list_meta: Object | None, *, with_columns: bool = True
-    ) -> Object:
-        return as_table(
+    def _table_of(self, stored: Stored, *, with_columns: bool) -> bytes:
+        """Return the JSON of a table of one object."""
+        table = as_table(
             self._resource,
-            [views.as_object(self._resource, stored) for stored in objects],
-            include_object=self._include_object,
-            list_meta=list_meta,
-            now=self._clock.now(),
+            [self._row(stored)],
+            list_meta=table_meta(stored),
             with_columns=with_columns,
             group_version=self._type["apiVersion"],
         )
+        return msgspec.json.encode(table)
+
+    def _row(self, stored: Stored) -> Object:
+        group_version = self._type["apiVersion"]
+        return row(self._resource, stored, self._include_object, self._clock.now(), group_version)
 
 
 def go_name(resource: ResourceType) -> str:

@@ -22,6 +22,9 @@ from berth.cluster.access.service_account_tokens import ServiceAccountTokens
 from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
+from berth.cluster.dynamic_admission.client import WebhookClient
+from berth.cluster.dynamic_admission.policy_admission import PolicyAdmission
+from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
 from berth.cluster.http import discovery, openapi, openid
 from berth.cluster.http.call import Services
@@ -31,8 +34,10 @@ from berth.cluster.http.paths import Paths, is_below_version
 from berth.cluster.http.requests import refusal
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
+from berth.cluster.storage.expiry import Expiry
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
+from berth.cluster.writes.definitions import Definitions
 from berth.cluster.writes.deletion import Deletions
 from berth.cluster.writes.field_manager import FieldManager
 from berth.cluster.writes.identities import Identities
@@ -43,6 +48,9 @@ from berth.cluster.writes.subresources.token import Token
 from berth.http_server import HttpServer
 from berth.same_machine import SameMachine
 from berth.tasks import forever
+
+EVENT_SECONDS = 3600.0
+"""How long an event lives after it was written last: the default of ``--event-ttl``."""
 
 TICK_SECONDS = 1.0
 """How often watches look at the clock: they end and send bookmarks to the second."""
@@ -89,16 +97,21 @@ class ApiServer:
         """
         identities = Identities(rng)
         authorizer = Authorizer(store, observer=observer)
+        self._webhooks = WebhookClient(store)
+        webhooks = WebhookAdmission(store, registry, self._webhooks, identities=identities)
+        deletions = Deletions(store, clock=clock)
         self.writes = Writes(
             store,
-            Deletions(store, clock=clock),
-            admission=admission(store, authorizer),
+            deletions,
+            admission=admission(store, authorizer, (PolicyAdmission(store, registry), webhooks)),
             clock=clock,
             identities=identities,
             field_manager=FieldManager(registry.find),
         )
+        Definitions(registry, store, deletions, clock=clock)
         self._store = store
         self._clock = clock
+        self._expiry = Expiry(store, "events", seconds=EVENT_SECONDS, clock=clock)
         key = signing_key or SigningKey(new_signing_key())
         accounts = ServiceAccountTokens(key, store, clock=clock)
         authenticator = TokenAuthenticator(tokens or Tokens(), accounts)
@@ -164,6 +177,7 @@ class ApiServer:
     async def stop(self) -> None:
         """End all watches, let requests finish, and close the connections."""
         self._endpoints.close()
+        await self._webhooks.close()
         if self._server is None or self._ticking is None:
             return
         await self._server.stop()
@@ -174,6 +188,7 @@ class ApiServer:
         while True:
             await self._clock.sleep(TICK_SECONDS)
             self._store.wake()
+            self._expiry.sweep()
 
 
 class _Pages:
@@ -183,20 +198,22 @@ class _Pages:
         self._registry = registry
         self._key = key
         self._revision = 0
+        self._documents = openapi.Documents()
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None or self._revision != self._registry.revision:
-            self._app, self._revision = _pages(self._registry, self._key), self._registry.revision
+            self._app = _pages(self._registry, self._documents, self._key)
+            self._revision = self._registry.revision
         # What ends in a slash is the same page.
         path = scope["path"].rstrip("/") or "/"
         await self._app({**scope, "path": path}, receive, send)
 
 
-def _pages(registry: Registry, key: SigningKey) -> ASGIApp:
+def _pages(registry: Registry, documents: openapi.Documents, key: SigningKey) -> ASGIApp:
     routes = [
         *discovery.routes(tuple(registry)),
-        *openapi.routes(tuple(registry)),
+        *openapi.routes(tuple(registry), documents),
         *openid.routes(key),
         Route("/version", _version),
         *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),

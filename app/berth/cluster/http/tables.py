@@ -1,10 +1,18 @@
-"""``kubectl get``'s tables: objects in, a ``meta.k8s.io/v1`` Table out."""
+"""``kubectl get``'s tables: stored objects in, a ``meta.k8s.io/v1`` Table out.
+
+What the columns say of an object is computed once per object: it is kept beside it, ages as times.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from berth.cluster import views
 from berth.cluster.columns.cells import UNKNOWN, Since
 from berth.cluster.resources import Column, Object, ResourceType
+from berth.cluster.storage.store import Stored
 from berth.cluster.times import seconds_of
 from berth.duration import human_duration
 
@@ -14,58 +22,81 @@ GROUP_VERSION = "meta.k8s.io/v1"
 INCLUDE_OBJECT = ("Metadata", "Object", "None")
 """The values of the query parameter ``includeObject``; the first is the default."""
 
+AGES: Final = 10_000
+"""Ages in whole seconds whose text is remembered: objects are often made together."""
 
-def age(timestamp: str | None, now: float) -> str:
-    """Return how long before *now* (unix seconds) that RFC 3339 time was."""
-    if not timestamp:
-        return UNKNOWN
-    return human_duration(now - seconds_of(timestamp))
+
+class Age(NamedTuple):
+    """A cell that says how long ago something was."""
+
+    since: float
+    """Unix seconds."""
+    text: str
+    """With braces for the age."""
+
+    def at(self, now: float) -> str:
+        """Return the cell at *now*."""
+        age = human_age(now - self.since)
+        return age if self.text == "{}" else self.text.format(age)
+
+
+def human_age(seconds: float) -> str:
+    """Return an age as kubectl writes it, which counts whole seconds."""
+    return _age_of(int(seconds) if seconds > 0 else max(seconds, -2))
+
+
+_age_of = lru_cache(AGES)(human_duration)
 
 
 def as_table(
     resource: ResourceType,
-    objects: Sequence[Object],
+    rows: Sequence[Object],
     *,
-    include_object: str = "Metadata",
-    list_meta: Object | None = None,
-    now: float,
+    list_meta: Object,
     with_columns: bool = True,
     group_version: str = GROUP_VERSION,
 ) -> Object:
-    """Return *objects*, as *resource* serves them, as a Table.
+    """Return a Table of :func:`row`\\ s.
 
-    *include_object* is one of :data:`INCLUDE_OBJECT`; *list_meta* is the metadata of the list, or
-    None when the table is one object; *now* is in unix seconds. A watch says ``with_columns=False``
-    after its first event: the client remembers them.
+    *list_meta* is the metadata of the list, or :func:`table_meta` when the table is one object. A
+    watch says ``with_columns=False`` after its first event: the client remembers them.
     """
     columns = resource.columns
     return {
         "kind": "Table",
         "apiVersion": group_version,
-        "metadata": table_meta(objects) if list_meta is None else list_meta,
+        "metadata": list_meta,
         "columnDefinitions": [definition(each) for each in columns] if with_columns else None,
-        "rows": [row(resource, obj, include_object, now, group_version) for obj in objects],
+        "rows": rows,
     }
 
 
 def row(
     resource: ResourceType,
-    obj: Object,
+    stored: Stored,
     include_object: str,
     now: float,
     group_version: str = GROUP_VERSION,
 ) -> Object:
-    """Return the row of one object, as :func:`as_table` has it."""
+    """Return the row of one object, to be encoded as JSON.
+
+    *include_object* is one of :data:`INCLUDE_OBJECT`, and *now* is in unix seconds.
+    """
+    cells = [each.at(now) if type(each) is Age else each for each in _cells(resource, stored)]
+    match include_object:
+        case "None":
+            return {"cells": cells, "object": None}
+        case "Object":
+            return {"cells": cells, "object": msgspec.Raw(views.as_json(resource, stored))}
     return {
-        "cells": [cell(column, obj, now) for column in resource.columns],
-        "object": row_object(resource, obj, include_object, group_version),
+        "cells": cells,
+        "object": msgspec.Raw(views.as_partial(resource, stored, group_version)),
     }
 
 
-def table_meta(objects: Sequence[Object]) -> Object:
+def table_meta(stored: Stored) -> Object:
     """Return the metadata of a table that is not a list: the version of its one object."""
-    versions = [obj["metadata"].get("resourceVersion") for obj in objects]
-    return {"resourceVersion": versions[0]} if len(versions) == 1 and versions[0] else {}
+    return {"resourceVersion": str(stored.version)}
 
 
 def definition(column: Column) -> Object:
@@ -79,24 +110,19 @@ def definition(column: Column) -> Object:
     }
 
 
-def cell(column: Column, obj: Object, now: float) -> Any:
-    """Return what *column* says of *obj* at *now*."""
-    value = column.value(obj)
-    return value.text.format(age(value.timestamp, now)) if isinstance(value, Since) else value
+def _cells(resource: ResourceType, stored: Stored) -> Sequence[Any]:
+    """Return what the columns say, with an :class:`Age` where that depends on the time."""
+    known = stored.cells
+    if known is None or known[0] is not resource.columns:
+        obj = views.as_object(resource, stored)
+        cells = tuple(_cell(column.value(obj)) for column in resource.columns)
+        known = stored.cells = resource.columns, cells
+    return known[1]
 
 
-def row_object(
-    resource: ResourceType, obj: Object, include_object: str, group_version: str
-) -> Object | None:
-    """Return what a row carries beside its cells, for labels and sorting on the client."""
-    match include_object:
-        case "None":
-            return None
-        case "Object":
-            return {"kind": resource.kind, "apiVersion": resource.group_version, **obj}
-        case _:
-            return {
-                "kind": "PartialObjectMetadata",
-                "apiVersion": group_version,
-                "metadata": obj["metadata"],
-            }
+def _cell(value: Any) -> Any:
+    if not isinstance(value, Since):
+        return value
+    if not value.timestamp:
+        return value.text.format(UNKNOWN)
+    return Age(seconds_of(value.timestamp), value.text)

@@ -141,7 +141,8 @@ class Watch:
             except ExpiredError:
                 return
             if len(changes) < BATCH:
-                self._told = self._store.version  # now: more is written while the chunk is sent
+                # Now: more is written while the chunk is sent.
+                self._told = max(self._told, self._store.durable_version)
             for chunk in chunks(self._said(changes), self._clock):
                 yield chunk
             if len(changes) == BATCH:

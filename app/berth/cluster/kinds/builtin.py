@@ -20,6 +20,7 @@ from berth.cluster.columns import service as service_cells
 from berth.cluster.columns import storage as storage_cells
 from berth.cluster.columns import workloads as workload_cells
 from berth.cluster.columns.cells import COMMON, Cell, Cells
+from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
@@ -31,9 +32,11 @@ from berth.cluster.strategies import (
     devices,
     inert,
     job,
+    policies,
     rbac,
     storage,
     syntax,
+    webhooks,
 )
 from berth.cluster.strategies.by_schema import of_schema
 from berth.cluster.strategies.daemon_set import DAEMON_SET
@@ -52,9 +55,12 @@ from berth.cluster.strategies.service import SERVICE
 from berth.cluster.strategies.stateful_set import STATEFUL_SET
 
 SERVED_SUBRESOURCES: Final = frozenset(
-    {"approval", "binding", "finalize", "scale", "status", "token"}
-)
-"""Of those that a real server has; the others are for real nodes, or not built yet."""
+    {
+        "approval", "attach", "binding", "exec", "finalize", "log", "portforward", "proxy", "scale",
+        "status", "token",
+    }
+)  # fmt: skip
+"""Of those that a real server has; the others are not built yet."""
 
 GROUPS: Final = (
     "",
@@ -201,26 +207,24 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         selectable_fields.RESOURCE_SLICE,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
-        default=inert.default_mutating_policy, generation=True
+        default=policies.default_mutating_policy, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": ruled(
-        default=inert.default_policy_binding, generation=True
+        default=policies.default_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
-        default=inert.default_mutating_webhooks, generation=True
+        default=webhooks.default_mutating, check=webhooks.check, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicies": ruled(
-        default=inert.default_admission_policy, generation=True
+        default=policies.default_policy, check=policies.check_policy, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings": ruled(
-        default=inert.default_policy_binding, generation=True
+        default=policies.default_binding, check=policies.check_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
-        default=inert.default_webhooks, generation=True
+        default=webhooks.default, check=webhooks.check, generation=True
     ),
-    "apiextensions.k8s.io/v1/customresourcedefinitions": ruled(
-        default=inert.default_custom_resource_definition, generation=True
-    ),
+    "apiextensions.k8s.io/v1/customresourcedefinitions": Behaviour(CUSTOM_RESOURCE_DEFINITION),
     "autoscaling/v1/horizontalpodautoscalers": Behaviour(
         cells=_v1_autoscaler_cells(),
         more={

@@ -1,7 +1,9 @@
 """The kinds that are served at present."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+from berth.cluster.custom.versions import version_order
 from berth.cluster.resources import ResourceType
 
 
@@ -23,8 +25,14 @@ class Registry:
         self._listeners.append(listener)
 
     def add(self, resource: ResourceType) -> None:
-        """Serve a kind, last in discovery, or in the place of the one at the same URL."""
+        """Serve a kind, or serve it in the place of the one at the same URL.
+
+        In discovery custom resources come after what the server has from the start, by group.
+        """
+        is_new = _key(resource) not in self._resources
         self._resources[_key(resource)] = resource
+        if is_new and resource.structural is not None:
+            self._resources = dict(sorted(self._resources.items(), key=_order))
         self._note_change()
 
     def remove(self, resource: ResourceType) -> None:
@@ -62,6 +70,13 @@ def by_path(resources: Iterable[ResourceType]) -> dict[str, list[ResourceType]]:
     for each in resources:
         paths.setdefault(each.path, []).append(each)
     return paths
+
+
+def _order(entry: tuple[tuple[str, str, str], ResourceType]) -> tuple[Any, ...]:
+    (group, version, plural), resource = entry
+    if resource.structural is None:
+        return ()
+    return (group, version_order(version), plural)
 
 
 def _key(resource: ResourceType) -> tuple[str, str, str]:

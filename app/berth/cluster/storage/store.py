@@ -5,17 +5,26 @@ as their JSON bytes, encoded once per write; lists and watches send those bytes.
 version counts all writes. Each storage key has a bounded log of changes, and a watch is a cursor
 over it: a watcher that is too slow, or comes back too late, gets :class:`ExpiredError` and lists
 again.
+
+With a :class:`~berth.cluster.storage.journal.Journal`, writes become durable in groups, a few
+milliseconds after they were made. Who writes next builds on them at once; but nobody outside may
+learn of a write that a crash can take back: another write would then get its version. So watchers
+are told of durable changes only, and every answer, to a read as to a write, waits with
+:meth:`Store.durable` for what it may show.
 """
 
 import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from berth.cluster.resources import Object
+
+if TYPE_CHECKING:
+    from berth.cluster.storage.journal import Journal
 
 LOG_CAPACITY = 20_000
 """Changes remembered per storage key: seconds of lag at full load, about 40 MB of pods."""
@@ -89,7 +98,7 @@ class Stored:
     are for selectors and belong to the store.
     """
 
-    __slots__ = ("body", "fields", "key", "labels", "uid", "version")
+    __slots__ = ("body", "cells", "fields", "key", "labels", "uid", "version")
 
     def __init__(self, obj: Object, version: int) -> None:
         metadata = obj["metadata"]
@@ -102,6 +111,22 @@ class Stored:
         self.fields: dict[str, dict[str, str]] = {}
         """Values of fields that selectors asked for, by group and version: kept by readers, as they
         cannot change."""
+        self.cells: tuple[object, Sequence[Any]] | None = None
+        """What was last shown of it in tables: the columns, and what they said."""
+
+    @classmethod
+    def of_parts(
+        cls, key: Key, uid: str, version: int, labels: dict[str, str], body: bytes
+    ) -> "Stored":
+        """Return what was kept of an object, without reading its JSON."""
+        stored = cls.__new__(cls)
+        stored.key = key
+        stored.uid = uid
+        stored.version = version
+        stored.labels = labels
+        stored.body = body
+        stored.fields = {}
+        return stored
 
     @property
     def name(self) -> str:
@@ -131,15 +156,20 @@ class Change:
 class Log:
     """The latest changes of one storage key, in order. Positions count from the first ever."""
 
-    def __init__(self, capacity: int, size: int = LOG_BYTES) -> None:
-        """*capacity* is in changes, *size* in bytes of their objects."""
+    def __init__(self, capacity: int, size: int = LOG_BYTES, *, compacted: int = 0) -> None:
+        """*capacity* is in changes, *size* in bytes of their objects.
+
+        Changes up to version *compacted* are forgotten already.
+        """
         self._capacity = capacity
         self._size_limit = size
         self._size = 0
         self._changes: list[Change] = []
         self._versions: list[int] = []
         self._start = 0
-        self.compacted = 0
+        self.published = 0
+        """The position up to which watchers may read."""
+        self.compacted = compacted
         """The version of the latest forgotten change."""
         self.waiters: dict[asyncio.Future[None], None] = {}
 
@@ -157,6 +187,10 @@ class Log:
             self._forget(self._capacity)
         elif self._size > self._size_limit and len(self._changes) > 1:
             self._forget(len(self._changes) // 2)
+
+    def publish(self, end: int) -> None:
+        """Show watchers the changes before position *end*."""
+        self.published = end
         self.wake()
 
     def _forget(self, count: int) -> None:
@@ -201,13 +235,14 @@ class Cursor:
 
     def take(self, limit: int) -> list[Change]:
         """Return the next changes, at most *limit*, and move past them."""
-        changes = self._log.read(self._position, limit)
+        visible = max(self._log.published - self._position, 0)
+        changes = self._log.read(self._position, min(limit, visible))
         self._position += len(changes)
         return changes
 
     async def wait(self) -> None:
         """Return when there may be something to :meth:`take`, or the store was woken."""
-        if self._position < self._log.end:
+        if self._position < self._log.published:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._log.waiters[future] = None
@@ -220,10 +255,12 @@ class Cursor:
 class _Collection:
     """The objects of one storage key, sorted, and their log."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, storage_key: str, log: Log) -> None:
+        self.storage_key = storage_key
         self.objects: dict[Key, Stored] = {}
         self.keys: list[Key] = []
         self.log = log
+        self.followers: list[Callable[[Change], None]] = []
 
     def span(self, namespace: str, start: Key | None = None) -> Sequence[Key]:
         """Return the keys of a namespace, all if it is empty, from *start* on."""
@@ -272,18 +309,37 @@ class Store:
         log_capacity: int = LOG_CAPACITY,
         log_bytes: int = LOG_BYTES,
         limit: int = STORE_LIMIT,
+        journal: "Journal | None" = None,
     ) -> None:
+        """It begins with what *journal* has kept, and keeps all writes there."""
         self._log_capacity = log_capacity
         self._log_bytes = log_bytes
         self._limit = limit
         self._size = 0
         self._collections: dict[str, _Collection] = {}
         self._version = 1
+        self._compacted = 0
+        self._journal = journal
+        if journal is not None:
+            self._restore(journal)
 
     @property
     def version(self) -> int:
         """The resource version of the latest write."""
         return self._version
+
+    @property
+    def durable_version(self) -> int:
+        """The resource version of the latest write that no crash takes back."""
+        return self._version if self._journal is None else self._journal.version
+
+    async def durable(self) -> None:
+        """Return when no crash takes back what was written until now.
+
+        Raises :class:`~berth.cluster.storage.journal.JournalError` when it cannot be kept.
+        """
+        if self._journal is not None:
+            await self._journal.durable()
 
     def writes_of(self, storage_key: str) -> int:
         """Return how many writes there were; what was made from the objects before is stale."""
@@ -343,7 +399,6 @@ class Store:
             raise AlreadyExistsError(existing)
         self._check_room(stored, None, self._limit)
         if not dry_run:
-            insort(collection.keys, stored.key)
             self._commit(collection, Change(ChangeType.ADDED, stored, None))
         return stored
 
@@ -379,7 +434,6 @@ class Store:
         last = old.at(self._version + 1)
         if not dry_run:
             collection = self._collection(storage_key)
-            del collection.keys[bisect_left(collection.keys, old.key)]
             self._commit(collection, Change(ChangeType.DELETED, last, old))
         return last
 
@@ -393,6 +447,10 @@ class Store:
             raise ExpiredError(f"resource version {version} is yet to come: {self._version}")
         log = self._collection(storage_key).log
         return Cursor(log, log.after(version))
+
+    def follow(self, storage_key: str, follow: Callable[[Change], None]) -> None:
+        """Call *follow* with every change from now on, within the write: it may write itself."""
+        self._collection(storage_key).followers.append(follow)
 
     def wake(self) -> None:
         """Let all watchers look at the time."""
@@ -416,9 +474,8 @@ class Store:
         try:
             return self._collections[storage_key]
         except KeyError:
-            return self._collections.setdefault(
-                storage_key, _Collection(Log(self._log_capacity, self._log_bytes))
-            )
+            log = Log(self._log_capacity, self._log_bytes, compacted=self._compacted)
+            return self._collections.setdefault(storage_key, _Collection(storage_key, log))
 
     def _current(self, storage_key: str, key: Key, expected: int | None) -> Stored:
         old = self.get(storage_key, *key)
@@ -436,15 +493,42 @@ class Store:
         if self._size + growth > limit:
             raise FullError(f"{self._size} bytes are kept, limit is {limit}")
 
+    def _restore(self, journal: "Journal") -> None:
+        """Take over what was kept: the objects as they once were, and the changes since then."""
+        self._compacted = journal.compacted
+        self._version = journal.version
+        for storage_key, stored in journal.objects():
+            self._collection(storage_key).objects[stored.key] = stored
+            self._size += len(stored.body)
+        for collection in self._collections.values():
+            collection.keys = sorted(collection.objects)
+        for storage_key, change, stored in journal.changes():
+            collection = self._collection(storage_key)
+            self._apply(collection, Change(change, stored, collection.objects.get(stored.key)))
+            collection.log.publish(collection.log.end)
+
     def _commit(self, collection: _Collection, change: Change) -> None:
-        """The one place where a write becomes visible."""
-        self._version = change.stored.version
+        """The one place where a write takes effect."""
+        self._apply(collection, change)
+        log = collection.log
+        if self._journal is None:
+            log.publish(log.end)
+        else:
+            self._journal.append(collection.storage_key, change, log)
+        for follow in collection.followers:
+            follow(change)
+
+    def _apply(self, collection: _Collection, change: Change) -> None:
+        stored = change.stored
+        self._version = stored.version
         if change.old is not None:
             self._size -= len(change.old.body)
-        if change.type is not ChangeType.DELETED:
-            self._size += len(change.stored.body)
         if change.type is ChangeType.DELETED:
-            del collection.objects[change.stored.key]
+            del collection.keys[bisect_left(collection.keys, stored.key)]
+            del collection.objects[stored.key]
         else:
-            collection.objects[change.stored.key] = change.stored
+            if change.type is ChangeType.ADDED:
+                insort(collection.keys, stored.key)
+            self._size += len(stored.body)
+            collection.objects[stored.key] = stored
         collection.log.append(change)

@@ -5,65 +5,6 @@ from berth.cluster.strategies.shape import section
 from berth.objects import pod_defaults
 
 
-def default_webhooks(obj: Object) -> None:
-    """Of both kinds of webhook configuration."""
-    for hook in obj.get("webhooks") or ():
-        hook.setdefault("failurePolicy", "Fail")
-        hook.setdefault("matchPolicy", "Equivalent")
-        hook.setdefault("namespaceSelector", {})
-        hook.setdefault("objectSelector", {})
-        hook.setdefault("timeoutSeconds", 10)
-        _default_rules(hook.get("rules") or ())
-        service = (hook.get("clientConfig") or {}).get("service")
-        if service:
-            service.setdefault("port", 443)
-
-
-def default_mutating_webhooks(obj: Object) -> None:
-    default_webhooks(obj)
-    for hook in obj.get("webhooks") or ():
-        hook.setdefault("reinvocationPolicy", "Never")
-
-
-def default_admission_policy(obj: Object) -> None:
-    spec = section(obj, "spec")
-    spec.setdefault("failurePolicy", "Fail")
-    default_match_resources(section(spec, "matchConstraints"))
-
-
-def default_mutating_policy(obj: Object) -> None:
-    default_admission_policy(obj)
-    obj["spec"].setdefault("reinvocationPolicy", "Never")
-
-
-def default_policy_binding(obj: Object) -> None:
-    match = section(obj, "spec").get("matchResources")
-    if match:
-        default_match_resources(match)
-
-
-def default_match_resources(match: Object) -> None:
-    match.setdefault("matchPolicy", "Equivalent")
-    match.setdefault("namespaceSelector", {})
-    match.setdefault("objectSelector", {})
-    for key in ("resourceRules", "excludeResourceRules"):
-        _default_rules(match.get(key) or ())
-
-
-def _default_rules(rules: list[Object] | tuple[()]) -> None:
-    for rule in rules:
-        rule.setdefault("scope", "*")
-
-
-def default_custom_resource_definition(obj: Object) -> None:
-    spec = section(obj, "spec")
-    section(spec, "conversion").setdefault("strategy", "None")
-    names = section(spec, "names")
-    kind = names.get("kind") or ""
-    names.setdefault("singular", kind.lower())
-    names.setdefault("listKind", f"{kind}List")
-
-
 def default_endpoint_slice(obj: Object) -> None:
     for port in obj.get("ports") or ():
         port.setdefault("name", "")

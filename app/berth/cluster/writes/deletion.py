@@ -59,6 +59,7 @@ class Deletions:
         new = views.as_object(resource, stored)
         grace = min(_grace(resource, new, options), LAST_SECOND - int(self._clock.now()))
         _set_propagation(resource, new["metadata"], options.propagation)
+        _hold(resource, new["metadata"])
         if not grace and not finalizers_of(new):
             return self.end(resource, stored, dry_run=options.dry_run), True
         if "deletionTimestamp" in new["metadata"]:
@@ -126,6 +127,14 @@ def _set_propagation(resource: ResourceType, metadata: Object, asked: str) -> No
         metadata["finalizers"] = after
     else:
         metadata.pop("finalizers", None)
+
+
+def _hold(resource: ResourceType, metadata: Object) -> None:
+    """Let those who clean up after objects of this kind hold one that is deleted."""
+    held_by = resource.strategy.held_by
+    if held_by and "deletionTimestamp" not in metadata:
+        before = metadata.get("finalizers") or []
+        metadata["finalizers"] = [*before, *(each for each in held_by if each not in before)]
 
 
 def _check(resource: ResourceType, stored: Stored, options: DeleteOptions) -> None:

@@ -13,6 +13,8 @@ import msgspec
 
 from berth.cluster import errors
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import checks as schema_checks
+from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.managed_fields import checks, entries, field_sets, last_applied
 from berth.cluster.writes.managed_fields.compile import node_of
@@ -145,6 +147,7 @@ class FieldManager:
             raise _refusal(exc.conflicts) from exc
         if manager == last_applied.KUBECTL:
             last_applied.update_annotation(new, applied)
+        _decode(new, applied, resource)
         return new
 
 
@@ -334,7 +337,7 @@ def converted(obj: Object, resource: ResourceType, other: ResourceType) -> Objec
     """Return an object of *resource* as *other*, another version of the kind, shows it."""
     if resource is other:
         return obj
-    seen = other.from_storage(resource.to_storage(obj))
+    seen = other.from_storage(resource.to_storage(_copy(obj)))  # which may change it
     return {**seen, "apiVersion": other.group_version, "kind": other.kind}
 
 
@@ -385,6 +388,17 @@ def _named(applied: Object, resource: ResourceType) -> str:
     said = metadata if isinstance(metadata, dict) else {}
     namespace, name = said.get("namespace") or "", said.get("name") or ""
     return f"{namespace}/{name}; {resource.group_version}, Kind={resource.kind}"
+
+
+def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
+    """Make of *new* what the API server's types make of it, or raise a 500 if they cannot."""
+    if resource.structural is not None:
+        return
+    if why := schema_checks.misfit(resource.schema, new):
+        said = f"failed to convert new typed object ({_named(applied, resource)}) to object: {why}"
+        raise errors.StatusError(500, "", said)
+    schema_checks.fill_nulls(resource.schema, new)
+    drop_nulls(new, keep=NULL_TIMES)
 
 
 def _refusal(conflicts: Sequence[Conflict]) -> errors.StatusError:

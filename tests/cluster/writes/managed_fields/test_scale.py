@@ -8,9 +8,9 @@ from berth.cluster.writes.managed_fields.entries import Entry, Manager, entry
 from berth.cluster.writes.managed_fields.scale import to_object, to_scale
 
 REPLICAS = ("f:spec", "f:replicas")
-IN_SCALE = {"f:spec": {"f:replicas": {}}}
-BOTH = {"f:spec": {"f:paused": {}, "f:replicas": {}}}
-PAUSED = {"f:spec": {"f:paused": {}}}
+IN_SCALE: Any = {"f:spec": {"f:replicas": {}}}
+BOTH: Any = {"f:spec": {"f:paused": {}, "f:replicas": {}}}
+PAUSED: Any = {"f:spec": {"f:paused": {}}}
 
 
 def of(name: str, operation: str, fields: Any, version: str = "apps/v1", **more: str) -> Entry:

@@ -35,12 +35,21 @@ class Admission:
         return bool(self._async_steps or calls.admit or calls.validate or calls.last)
 
     async def mutate(self, request: AdmissionRequest) -> None:
-        """Let the steps change the object. Suspends only if an async step is concerned."""
-        for admit in self._calls(request.operation, request.resource, request.subresource).admit:
+        """Let the steps change the object. Suspends only if an async step is concerned.
+
+        What an async step has replaced is shown to the others again: it may lack what they fill in.
+        """
+        calls = self._calls(request.operation, request.resource, request.subresource)
+        for admit in calls.admit:
             admit(request)
         for step in self._async_steps:
-            if step.concerns(request):
-                await step.mutate(request)
+            if not step.concerns(request):
+                continue
+            before = request.object
+            await step.mutate(request)
+            if request.object is not before:
+                for admit in calls.admit:
+                    admit(request)
 
     async def validate(self, request: AdmissionRequest) -> None:
         """Let the steps refuse the request. Suspends only if an async step is concerned."""

@@ -37,7 +37,7 @@ class AsyncStep(Protocol):
         ...
 
     async def mutate(self, request: AdmissionRequest) -> None:
-        """Change ``request.object``, or refuse the request, after all steps' ``admit``."""
+        """Replace ``request.object``, or refuse the request, after all steps' ``admit``."""
         ...
 
     async def validate(self, request: AdmissionRequest) -> None:

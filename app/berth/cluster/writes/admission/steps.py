@@ -3,7 +3,7 @@
 That is ``AllOrderedPlugins`` of ``k8s.io/kubernetes/pkg/kubeapiserver/options``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.rbac import Authorizer
@@ -13,12 +13,15 @@ from berth.cluster.writes.admission.default_storage_class import DefaultStorageC
 from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
 from berth.cluster.writes.admission.priority import Priority
+from berth.cluster.writes.admission.step import AsyncStep
 
-MakeAdmission = Callable[[Store, Authorizer], Admission]
+MakeAdmission = Callable[[Store, Authorizer, Sequence[AsyncStep]], Admission]
 
 
-def standard_admission(store: Store, authorizer: Authorizer) -> Admission:
-    """Return admission as a real server has it by default."""
+def standard_admission(
+    store: Store, authorizer: Authorizer, async_steps: Sequence[AsyncStep] = ()
+) -> Admission:
+    """Return admission as a real server has it by default, with what waits for others."""
     return Admission(
         (
             NamespaceLifecycle(store),
@@ -27,5 +30,6 @@ def standard_admission(store: Store, authorizer: Authorizer) -> Admission:
             DefaultStorageClass(store),
             # Not a plugin of a real server, but what its RBAC storage does after all of them.
             Escalation(authorizer),
-        )
+        ),
+        async_steps=async_steps,
     )

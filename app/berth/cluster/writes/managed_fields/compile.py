@@ -7,7 +7,16 @@ kube-openapi's conversion of schemas (package ``schemaconv``).
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
+from berth.cluster.custom.walk import (
+    EMBEDDED,
+    INT_OR_STRING,
+    LIST_KEYS,
+    LIST_TYPE,
+    MAP_TYPE,
+    PRESERVES,
+)
 from berth.cluster.resources import ResourceType
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import (
@@ -55,7 +64,16 @@ ATOMIC: Final = "atomic"
 
 def node_of(resource: ResourceType) -> Struct:
     """Return the node of the objects of a kind."""
-    return of_schema(resource.schema)
+    if resource.structural is None:
+        return of_schema(resource.schema)
+    node = _custom.get(resource.schema)
+    if node is None:
+        node = _custom[resource.schema] = of_structural(resource.structural)
+    return node
+
+
+_custom: WeakKeyDictionary[Schema, Struct] = WeakKeyDictionary()
+"""Of definitions that are there."""
 
 
 @cache
@@ -130,12 +148,12 @@ def _of_any_resource() -> dict[str, tuple[str, Node]]:
 
 
 def _of_properties(schema: Mapping[str, Any]) -> Node:
-    if schema.get("x-kubernetes-int-or-string"):
+    if schema.get(INT_OR_STRING):
         return LEAF
     match schema.get("type"):
         case "object":
             node = _object(schema)
-            return Atomic(node) if schema.get("x-kubernetes-map-type") == ATOMIC else node
+            return Atomic(node) if schema.get(MAP_TYPE) == ATOMIC else node
         case "array":
             return _array(schema)
         case None | "":
@@ -153,21 +171,21 @@ def _object(schema: Mapping[str, Any]) -> Struct:
         node.rest = DEDUCED
     for name, child in (schema.get("properties") or {}).items():
         node.known[name] = (f"f:{name}", _of_properties(child))
-    if schema.get("x-kubernetes-embedded-resource"):
+    if schema.get(EMBEDDED):
         node.known |= _of_any_resource()
     return node
 
 
 def _is_open(schema: Mapping[str, Any]) -> bool:
-    return bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    return bool(schema.get(PRESERVES))
 
 
 def _array(schema: Mapping[str, Any]) -> Node:
     items = schema.get("items") or {}
-    match schema.get("x-kubernetes-list-type"):
+    match schema.get(LIST_TYPE):
         case "map":
             properties = items.get("properties") or {}
-            keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+            keys = tuple(schema.get(LIST_KEYS) or ())
             defaults = {
                 key: properties[key]["default"]
                 for key in keys

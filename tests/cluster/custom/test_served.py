@@ -1,0 +1,172 @@
+"""Custom resources over HTTP: from the definition to the end."""
+
+from typing import Any
+
+import pytest
+
+from tests.cluster.custom.definitions import (
+    DEFINITIONS,
+    defined,
+    definition,
+    serving,
+    status_of,
+    version,
+    widget,
+    widgets,
+)
+
+SIZED = {
+    "type": "object",
+    "properties": {
+        "size": {"type": "integer", "default": 1},
+        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "note": {"type": "string", "nullable": True},
+    },
+}
+
+
+async def test_a_kind_is_served_when_its_definition_is_created() -> None:
+    server = serving()
+    assert (await server.request("GET", widgets()))[0] == 404
+    await server.post(DEFINITIONS, definition(shortNames=["wd"]))
+    stored = await server.get(f"{DEFINITIONS}/widgets.example.com")
+    assert stored["status"]["acceptedNames"] == {
+        "plural": "widgets",
+        "singular": "widget",
+        "kind": "Widget",
+        "listKind": "WidgetList",
+        "shortNames": ["wd"],
+    }
+    assert stored["status"]["storedVersions"] == ["v1"]
+    assert [(each["type"], each["status"]) for each in stored["status"]["conditions"]] == [
+        ("NamesAccepted", "True"),
+        ("Established", "True"),
+    ]
+    assert (await server.get(widgets()))["kind"] == "WidgetList"
+
+
+async def test_objects_are_pruned_and_defaulted() -> None:
+    server = await defined(definition("Widget", version(spec=SIZED)))
+    spec = {"free": {"a": None, "b": [1]}, "lost": 1, "note": None, "size": None}
+    made = await server.post(widgets(), widget(spec=spec))
+    assert made["spec"] == {"free": {"a": None, "b": [1]}, "note": None, "size": 1}
+    assert made["metadata"]["generation"] == 1
+
+
+async def test_unknown_fields_are_refused_when_the_client_wants_that() -> None:
+    server = await defined(definition("Widget", version(spec=SIZED)))
+    body = widget(spec={"lost": 1}, more={})
+    code, answer = await server.request("POST", f"{widgets()}?fieldValidation=Strict", body)
+    assert code == 400
+    assert answer["message"] == (
+        'Widget in version "v1" cannot be handled as a Widget: strict decoding error: '
+        'unknown field "more", unknown field "spec.lost"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("media_type", "patch", "code"),
+    [
+        pytest.param("application/merge-patch+json", {"spec": {"size": 3}}, 200, id="merge"),
+        pytest.param(
+            "application/json-patch+json",
+            [{"op": "replace", "path": "/spec/size", "value": 3}],
+            200,
+            id="JSON patch",
+        ),
+        pytest.param(
+            "application/strategic-merge-patch+json", {"spec": {"size": 3}}, 415, id="strategic"
+        ),
+    ],
+)
+async def test_patches(media_type: str, patch: Any, code: int) -> None:
+    server = await defined(definition("Widget", version(spec=SIZED)))
+    await server.post(widgets(), widget())
+    found, answer = await server.request("PATCH", f"{widgets()}/w", patch, content_type=media_type)
+    assert found == code
+    if code == 200:
+        assert (answer["spec"]["size"], answer["metadata"]["generation"]) == (3, 2)
+
+
+async def test_the_status_is_a_part_of_its_own() -> None:
+    server = await defined(definition("Widget", version(spec=SIZED, subresources={"status": {}})))
+    made = await server.post(widgets(), widget(status={"lost": 1}))
+    assert "status" not in made
+    body = widget(spec={"size": 9}, status={"ready": True})
+    body["metadata"]["labels"] = {"lost": "yes"}
+    code, answer = await server.request("PUT", f"{widgets()}/w/status", body)
+    assert code == 200
+    assert answer["status"] == {"ready": True}
+    assert answer["spec"] == {"size": 1}
+    assert answer["metadata"]["generation"] == 1
+    assert "labels" not in answer["metadata"]
+
+
+async def test_without_the_subresource_the_status_is_like_any_field() -> None:
+    server = await defined(definition())
+    made = await server.post(widgets(), widget(status={"a": 1}))
+    assert made["status"] == {"a": 1}
+    assert (await server.request("GET", f"{widgets()}/w/status"))[0] == 404
+    code, answer = await server.request("PUT", f"{widgets()}/w", widget(status={"a": 2}))
+    assert (code, answer["metadata"]["generation"]) == (200, 2)
+
+
+async def test_all_versions_show_the_same_objects() -> None:
+    old = version(
+        "v1beta1",
+        spec={"type": "object", "properties": {"size": {"type": "integer"}}},
+        storage=False,
+    )
+    server = await defined(definition("Widget", old, version("v1", spec=SIZED)))
+    await server.post(widgets(), widget(spec={"size": 2, "note": "n"}))
+    shown = await server.get(f"{widgets(at='v1beta1')}/w")
+    assert (shown["apiVersion"], shown["spec"]) == ("example.com/v1beta1", {"size": 2})
+    changed = widget(api_version="example.com/v1beta1", spec={"size": 3})
+    assert (await server.request("PUT", f"{widgets(at='v1beta1')}/w", changed))[0] == 200
+    assert (await server.get(f"{widgets()}/w"))["spec"] == {"size": 3}
+
+
+async def test_a_default_that_comes_later_is_shown() -> None:
+    server = await defined(definition())
+    await server.post(widgets(), widget())
+    crd = await server.get(f"{DEFINITIONS}/widgets.example.com")
+    crd["spec"]["versions"][0] = version(spec=SIZED)
+    assert (await server.request("PUT", f"{DEFINITIONS}/widgets.example.com", crd))[0] == 200
+    assert (await server.get(f"{widgets()}/w"))["spec"] == {"size": 1}
+    assert (await server.get(widgets()))["items"][0]["spec"] == {"size": 1}
+
+
+async def test_a_version_that_is_not_served_any_more_is_gone() -> None:
+    old = version("v1beta1", storage=False)
+    server = await defined(definition("Widget", old, version("v1")))
+    crd = await server.get(f"{DEFINITIONS}/widgets.example.com")
+    crd["spec"]["versions"][0]["served"] = False
+    assert (await server.request("PUT", f"{DEFINITIONS}/widgets.example.com", crd))[0] == 200
+    assert (await server.request("GET", widgets(at="v1beta1")))[0] == 404
+    assert (await server.request("GET", widgets()))[0] == 200
+
+
+async def test_with_the_definition_its_objects_go() -> None:
+    server = await defined(definition())
+    await server.post(widgets(), widget())
+    assert (await server.request("DELETE", f"{DEFINITIONS}/widgets.example.com"))[0] == 200
+    assert (await server.request("GET", f"{DEFINITIONS}/widgets.example.com"))[0] == 404
+    assert (await server.request("GET", widgets()))[0] == 404
+    await server.post(DEFINITIONS, definition())
+    assert (await server.get(widgets()))["items"] == []
+
+
+async def test_a_definition_waits_for_objects_that_are_held() -> None:
+    server = await defined(definition())
+    body = widget()
+    body["metadata"]["finalizers"] = ["example.com/held"]
+    await server.post(widgets(), body)
+    await server.request("DELETE", f"{DEFINITIONS}/widgets.example.com")
+    conditions = await status_of(server)
+    assert conditions["Terminating"]["reason"] == "InstanceDeletionInProgress"
+    assert (await server.request("POST", widgets(), widget("new")))[0] == 405
+    held = await server.get(f"{widgets()}/w")
+    assert held["metadata"]["deletionTimestamp"]
+    body["metadata"]["finalizers"] = []
+    assert (await server.request("PUT", f"{widgets()}/w", body))[0] == 200
+    assert (await server.request("GET", f"{DEFINITIONS}/widgets.example.com"))[0] == 404
