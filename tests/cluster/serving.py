@@ -56,6 +56,12 @@ def terminate(namespace: Object) -> None:
     namespace["status"]["phase"] = "Terminating"
 
 
+def unmanaged(obj: Object) -> Object:
+    """Return *obj* without what it says of the managers of its fields."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
 def subresources(*names: str) -> dict[str, Subresource]:
     return {name: Subresource(name) for name in names}
 

@@ -73,6 +73,21 @@ MOST_FIELD_MANAGER = 128
 """Bytes of a field manager's name."""
 
 
+def force(query: Query, *, applies: bool) -> bool:
+    """Return whether conflicts do not matter, or raise a 422: it is for who *applies*.
+
+    Who does must say by which name.
+    """
+    found = []
+    if not applies and "force" in query:
+        found.append(field_errors.forbidden("force", "may not be specified for non-apply patch"))
+    if applies and not query.get("fieldManager"):
+        found.append(field_errors.required("fieldManager", "is required for apply patch"))
+    if found:
+        raise errors.invalid_options("PatchOptions", found)
+    return flag(query, "force")
+
+
 def field_manager(query: Query, user_agent: str, *, kind: str) -> str:
     """Return who manages the fields that a write sets, or raise a 422.
 
