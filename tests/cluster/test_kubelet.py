@@ -39,6 +39,7 @@ def pod(
     phase: str = "Pending",
     cpu: str = "1",
     grace: int | None = None,
+    pod_ip: str = "",
     **spec: Any,
 ) -> KubeletPod:
     """A pod on a node; *grace*: it is being deleted, with so many seconds."""
@@ -51,7 +52,7 @@ def pod(
         {
             "metadata": meta,
             "spec": {"nodeName": node, "containers": [container], **spec},
-            "status": {"phase": phase, "conditions": [scheduled]},
+            "status": {"phase": phase, "conditions": [scheduled], "podIP": pod_ip},
         },
         KubeletPod,
     )
@@ -354,6 +355,24 @@ def test_leases_are_made_once_then_renewed() -> None:
     assert 10.0 <= delay <= 10.0 * (1 + JITTER)
     assert renewal == Patch(f"{LEASES}/n", {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}})
     assert isinstance(leases.step("n"), Create)
+
+
+def test_a_lease_from_before_is_renewed_at_once() -> None:
+    leases = Leases(seconds=40, clock=FakeClock(NOW), rng=random.Random(1))
+    leases.step("n")
+
+    assert leases.finished("n", AlreadyExistsError(409, "AlreadyExists", "")) == 0.0
+    assert isinstance(leases.step("n"), Patch)
+
+
+def test_pods_from_before_keep_their_addresses_for_themselves(world: World) -> None:
+    world.pods.on_add(pod("here", phase="Running", pod_ip="10.64.0.7"))
+    world.pods.on_add(pod("hidden", phase="Running", pod_ip="192.168.0.9"))
+    world.pods.on_add(pod("new"))
+
+    [started] = world.after(2)
+    assert isinstance(started, Patch)
+    assert started.body["status"]["podIP"] == "10.64.0.8"
 
 
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "uid-j", "controller": True}

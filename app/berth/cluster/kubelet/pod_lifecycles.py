@@ -177,6 +177,7 @@ class PodLifecycles:
         requests = pod_requests(pod, use_status=False, pod_level=True)
         if pod.status.phase == "Running":  # from before we were started
             node.take(pod.metadata.uid, requests)
+            node.has_pod_ip(pod.status.pod_ip)
             return Tracked(pod, node, State.RUNNING)
         rejection = node.admit(pod.metadata.uid, requests)
         state = State.REJECTED if rejection else State.STARTING
