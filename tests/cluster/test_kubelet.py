@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError, ServerError
 from berth.clock import FakeClock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Patch
+from berth.cluster.events.correlator import Occurrence
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kubelet.completion import Completion, completion_of
 from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
 from berth.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pod_status import KubeletPod
 from berth.cluster.resources import Object
@@ -36,6 +39,7 @@ def pod(
     phase: str = "Pending",
     cpu: str = "1",
     grace: int | None = None,
+    pod_ip: str = "",
     **spec: Any,
 ) -> KubeletPod:
     """A pod on a node; *grace*: it is being deleted, with so many seconds."""
@@ -48,7 +52,7 @@ def pod(
         {
             "metadata": meta,
             "spec": {"nodeName": node, "containers": [container], **spec},
-            "status": {"phase": phase, "conditions": [scheduled]},
+            "status": {"phase": phase, "conditions": [scheduled], "podIP": pod_ip},
         },
         KubeletPod,
     )
@@ -60,13 +64,20 @@ class World:
     def __init__(self) -> None:
         self.clock = FakeClock(NOW)
         self.scheduled: list[tuple[float, str]] = []
+        self.recorded: list[Occurrence] = []
         template = NodeTemplate()
         self.nodes = {
             name: HollowNode(name, index=index, allocatable=template.allocatable())
             for index, name in enumerate(template.names(2))
         }
         self.pods = PodLifecycles(
-            self.nodes, timings=TIMINGS, clock=self.clock, schedule=self._schedule
+            self.nodes,
+            timings=TIMINGS,
+            clock=self.clock,
+            schedule=self._schedule,
+            events=PodEvents(
+                lambda node: EventRecorder(self.recorded.append, "kubelet", self.clock, node)
+            ),
         )
 
     def _schedule(self, key: str, delay: float) -> None:
@@ -346,6 +357,24 @@ def test_leases_are_made_once_then_renewed() -> None:
     assert isinstance(leases.step("n"), Create)
 
 
+def test_a_lease_from_before_is_renewed_at_once() -> None:
+    leases = Leases(seconds=40, clock=FakeClock(NOW), rng=random.Random(1))
+    leases.step("n")
+
+    assert leases.finished("n", AlreadyExistsError(409, "AlreadyExists", "")) == 0.0
+    assert isinstance(leases.step("n"), Patch)
+
+
+def test_pods_from_before_keep_their_addresses_for_themselves(world: World) -> None:
+    world.pods.on_add(pod("here", phase="Running", pod_ip="10.64.0.7"))
+    world.pods.on_add(pod("hidden", phase="Running", pod_ip="192.168.0.9"))
+    world.pods.on_add(pod("new"))
+
+    [started] = world.after(2)
+    assert isinstance(started, Patch)
+    assert started.body["status"]["podIP"] == "10.64.0.8"
+
+
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "uid-j", "controller": True}
 
 
@@ -481,3 +510,53 @@ def test_who_holds_a_deleted_pod_sees_it_fail_first(world: World) -> None:
     assert isinstance(patch, Patch)
     assert patch.body["status"]["phase"] == "Failed"
     assert (second, rest) == ([Delete(PATH, "uid-p", grace_seconds=0)], [])
+
+
+def test_a_pod_that_was_to_end_soon_is_deleted_first(world: World) -> None:
+    running = of_job(run_seconds="1")
+    world.pods.on_add(running)
+    world.after(2)
+    (time, key) = world.scheduled.pop()
+    world.scheduled.append((time - 0.5, key))  # a queue keeps the earliest time only
+
+    assert world.after(0.5) == []
+    assert len(world.after(0.5)) == 1
+
+
+def told(world: World) -> list[tuple[str, str, str]]:
+    return [(each.reason, each.message, each.regarding.field_path) for each in world.recorded]
+
+
+PRESENT = 'Container image "nginx" already present on machine and can be accessed by the pod'
+
+
+def test_events_tell_what_happens_to_containers(world: World) -> None:
+    world.pods.on_add(pod())
+    world.after(2)
+    world.pods.on_update(pod(), pod(grace=30))
+    world.pods.on_update(pod(grace=30), pod(grace=0))
+
+    container = "spec.containers{c}"
+    assert told(world) == [
+        ("Pulled", PRESENT, container),
+        ("Created", "Container created", container),
+        ("Started", "Container started", container),
+        ("Killing", "Stopping container c", container),
+    ]
+    assert {(each.component, each.host) for each in world.recorded} == {("kubelet", "node-0")}
+
+
+def test_an_event_tells_why_a_node_does_not_take_a_pod(world: World) -> None:
+    world.pods.on_add(pod(cpu="20"))
+    world.after(0)
+
+    [event] = world.recorded
+    assert (event.type, event.reason, event.regarding.field_path) == ("Warning", "OutOfcpu", "")
+    assert event.message.startswith("Node didn't have enough resource: cpu")
+
+
+def test_nothing_is_stopped_that_never_ran(world: World) -> None:
+    world.pods.on_add(pod(grace=30))
+    world.after(5)
+
+    assert told(world) == []

@@ -167,6 +167,10 @@ async def test_the_volumes_of_a_stateful_set_bind_and_its_pods_run() -> None:
     assert sets["db"]["status"]["updatedReplicas"] == 3
 
 
+def is_failed_binding(event: Object) -> bool:
+    return bool(event["reason"] == "FailedScheduling")
+
+
 async def test_a_failed_binding_leaves_nothing_assumed_and_nothing_reserved() -> None:
     """The pod is deleted while its volume is made, and held: so binding it is refused."""
     async with running_world(nodes=1) as world:
@@ -186,12 +190,15 @@ async def test_a_failed_binding_leaves_nothing_assumed_and_nothing_reserved() ->
         pods = await world.until(PODS, lambda _: not world.service.scheduler.binding_count)
         claims = await world.items(CLAIMS)
         volume_claims = await world.items(VOLUME_CLAIMS)
-        events = await world.until("/api/v1/namespaces/default/events", bool)
+        events = await world.until(
+            "/api/v1/namespaces/default/events",
+            lambda found: any(map(is_failed_binding, found.values())),
+        )
 
         assert "nodeName" not in pods["db"]["spec"]
         assert volume_claims["data"]["status"]["phase"] == "Bound"
         assert not claims["gpu"]["status"].get("reservedFor")
-        assert [event["message"] for event in events.values()] == [
+        assert [event["message"] for event in filter(is_failed_binding, events.values())] == [
             'running Bind plugin "DefaultBinder": Operation cannot be fulfilled on '
             'pods/binding "db": pod db is being deleted, cannot be assigned to a host'
         ]

@@ -29,6 +29,8 @@ class Create:
 
     path: str
     body: Object
+    note: str = field(default="", compare=False)
+    """What an event is to say of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Patch:
     path: str
     body: Object
     content_type: str = MERGE
+    note: str = field(default="", compare=False)
+    """What an event is to say of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,11 @@ async def perform(client: Api, action: Action) -> bytes:
     match action:
         case Get(path, params):
             return await client.request("GET", path, params=params or None)
-        case Create(path, body):
+        case Create(path, body, _):
             return await client.request("POST", path, body=msgspec.json.encode(body))
         case Replace(path, body):
             return await client.request("PUT", path, body=msgspec.json.encode(body))
-        case Patch(path, body, content_type):
+        case Patch(path, body, content_type, _):
             encoded = msgspec.json.encode(body)
             return await client.request("PATCH", path, body=encoded, content_type=content_type)
         case Delete():

@@ -42,8 +42,9 @@ class StatusError(Exception):
             "metadata": {"continue": self.continue_token} if self.continue_token else {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            body["reason"] = self.reason
         if self.details is not None:
             body["details"] = dict(self.details)
         body["code"] = self.code

@@ -5,12 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from berth.client.errors import ForbiddenError
 from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
+from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.deployment import DeploymentController
 from berth.cluster.controllers.revisions import HASH_LABEL, REVISION, revision_of
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, ObjectView, PodView, WorkloadView
+from berth.cluster.events.correlator import Occurrence
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
 from tests.cluster.objects import pod_view, workload_view
 
@@ -22,12 +26,17 @@ class World:
     """A Deployment controller, and an API server as small as can be."""
 
     def __init__(self) -> None:
+        self.recorded: list[Occurrence] = []
         self.clock = FakeClock(1_767_225_600.0)
         self.deployments: Table[WorkloadView] = Table()
         self.replica_sets: Table[WorkloadView] = Table()
         self.pods: Table[PodView] = Table()
         self.controller = DeploymentController(
-            self.deployments, self.replica_sets, self.pods, clock=self.clock
+            self.deployments,
+            self.replica_sets,
+            self.pods,
+            clock=self.clock,
+            recorder=EventRecorder(self.recorded.append, "deployment-controller", self.clock),
         )
         self._version = 1
 
@@ -68,7 +77,11 @@ class World:
         actions = self.controller.plan(KEY).actions
         for action in actions:
             self._perform(action)
+            self.controller.finished(KEY, Outcome(action, answer=b"{}"))
         return actions
+
+    def told(self) -> list[tuple[str, str]]:
+        return [(each.reason, each.message) for each in self.recorded]
 
     def settle(self) -> list[list[int]]:
         """Plan and do until nothing is left; return the sizes along the way."""
@@ -293,3 +306,32 @@ def test_nothing_happens_to_a_deployment_that_is_being_deleted(world: World) -> 
 def test_a_revision_is_a_number_of_64_bits(text: str, want: int) -> None:
     meta = Meta("web", "uid", annotations={REVISION: text})
     assert revision_of(WorkloadView(meta)) == want
+
+
+def test_events_tell_of_new_sizes(world: World) -> None:
+    world.create(replicas=2)
+    world.settle()
+    world.set_image("nginx:2")
+    world.settle()
+
+    first, second = (each.metadata.name for each in world.sets())
+    assert world.told() == [
+        ("ScalingReplicaSet", f"Scaled up replica set {first} from 0 to 2"),
+        ("ScalingReplicaSet", f"Scaled up replica set {second} from 0 to 1"),
+        ("ScalingReplicaSet", f"Scaled down replica set {first} from 2 to 1"),
+        ("ScalingReplicaSet", f"Scaled up replica set {second} from 1 to 2"),
+        ("ScalingReplicaSet", f"Scaled down replica set {first} from 1 to 0"),
+    ]
+
+
+def test_an_event_tells_why_there_is_no_new_replica_set(world: World) -> None:
+    world.create(replicas=2)
+    [create] = [each for each in world.controller.plan(KEY).actions if isinstance(each, Create)]
+    refused = ForbiddenError(403, "Forbidden", "exceeded quota: q")
+    world.controller.finished(KEY, Outcome(create, error=refused))
+    world.controller.finished(KEY, Outcome(create, skipped=True))
+
+    name = create.body["metadata"]["name"]
+    [told] = world.recorded
+    assert (told.type, told.reason) == ("Warning", "ReplicaSetCreateError")
+    assert told.message == f'Failed to create new replica set "{name}": exceeded quota: q'

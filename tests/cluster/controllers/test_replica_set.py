@@ -7,17 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.client.errors import ApiError, ServerError, UnavailableError
+from berth.client.errors import (
+    ApiError,
+    ForbiddenError,
+    NotFoundError,
+    ServerError,
+    UnavailableError,
+)
 from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome, Plan
+from berth.cluster.controllers.expectations import UNSEEN_SECONDS
 from berth.cluster.controllers.replica_set import (
-    UNSEEN_SECONDS,
     ReplicaSetController,
     in_order_of_deletion,
 )
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, WorkloadView
+from berth.cluster.events.correlator import Occurrence
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from tests.cluster.objects import BIRTH, pod_view, workload_view
@@ -31,12 +39,17 @@ class World:
     """A ReplicaSet controller with the tables it reads."""
 
     def __init__(self) -> None:
+        self.recorded: list[Occurrence] = []
         self.clock = FakeClock(1_767_225_600.0)  # BIRTH
         self.replica_sets: Table[WorkloadView] = Table()
         self.pods: Table[PodView] = Table()
         self.enqueued: list[str] = []
         self.controller = ReplicaSetController(
-            self.replica_sets, self.pods, clock=self.clock, rng=random.Random(3)
+            self.replica_sets,
+            self.pods,
+            clock=self.clock,
+            rng=random.Random(3),
+            recorder=EventRecorder(self.recorded.append, "replicaset-controller", self.clock),
         )
         self.controller.subscribe(self.enqueued.append)
 
@@ -300,6 +313,7 @@ def test_replication_controllers_are_looked_after_in_the_same_way() -> None:
         Table(),
         clock=FakeClock(0.0),
         rng=random.Random(3),
+        recorder=EventRecorder(lambda _: None, "replication-controller", FakeClock(0.0)),
         resource=find("", "v1", "replicationcontrollers"),
     )
     owners.on_add(workload_view())
@@ -311,3 +325,62 @@ def test_replication_controllers_are_looked_after_in_the_same_way() -> None:
     assert (reference["apiVersion"], reference["kind"]) == ("v1", "ReplicationController")
     assert isinstance(patch, Patch)
     assert patch.path == "/api/v1/namespaces/default/replicationcontrollers/web/status"
+
+
+TERMINATING = "unable to create new content in namespace default because it is being terminated"
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "told"),
+    [
+        pytest.param(
+            Create(PODS, {"metadata": {"name": "web-a"}}),
+            None,
+            [("Normal", "SuccessfulCreate", "Created pod: web-a")],
+            id="created",
+        ),
+        pytest.param(
+            Create(PODS, {"metadata": {"name": "web-a"}}),
+            ForbiddenError(403, "Forbidden", 'pods "web-a" is forbidden: exceeded quota: q'),
+            [
+                (
+                    "Warning",
+                    "FailedCreate",
+                    'Error creating: pods "web-a" is forbidden: exceeded quota: q',
+                )
+            ],
+            id="refused",
+        ),
+        pytest.param(
+            Create(PODS, {"metadata": {"name": "web-a"}}),
+            ForbiddenError(403, "Forbidden", TERMINATING),
+            [],
+            id="in a namespace on its way out",
+        ),
+        pytest.param(
+            Delete(f"{PODS}/web-a", "u"),
+            None,
+            [("Normal", "SuccessfulDelete", "Deleted pod: web-a")],
+            id="deleted",
+        ),
+        pytest.param(
+            Delete(f"{PODS}/web-a", "u"), NotFoundError(404, "NotFound", ""), [], id="gone already"
+        ),
+        pytest.param(
+            Delete(f"{PODS}/web-a", "u"),
+            ServerError(500, "InternalError", "no"),
+            [("Warning", "FailedDelete", "Error deleting: no")],
+            id="not deleted",
+        ),
+        pytest.param(Patch(STATUS, {}), None, [], id="its own status"),
+    ],
+)
+def test_events_tell_of_pods(
+    world: World, action: Action, error: ApiError | None, told: list[tuple[str, str, str]]
+) -> None:
+    world.replica_sets.on_add(workload_view())
+    world.controller.finished(KEY, Outcome(action, error=error))
+    world.controller.finished(KEY, Outcome(action, skipped=True))
+
+    assert [(each.type, each.reason, each.message) for each in world.recorded] == told
+    assert {each.regarding.name for each in world.recorded} <= {"web"}

@@ -158,3 +158,17 @@ async def test_answers_in_yaml(serving: Serving) -> None:
         answer = await serving.http.get(path, headers={"accept": YAML})
         assert answer.headers["content-type"] == YAML
         assert yaml.safe_load(answer.text) == (await serving.http.get(path)).json()
+
+
+async def test_a_watch_is_not_in_yaml(serving: Serving) -> None:
+    answer = await serving.http.get(f"{PODS}?watch=1", headers={"accept": YAML})
+    assert answer.status_code == 406
+
+
+async def test_the_answer_to_a_question_is_no_table(serving: Serving) -> None:
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    body = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+    code, status = await serving.request("POST", path, body, accept=TABLE)
+    assert (code, status["message"]) == (406, REFUSED)
+    code, answer = await serving.request("POST", path, body, accept=f"{TABLE},{JSON}")
+    assert (code, answer["status"]) == (201, {"allowed": True})

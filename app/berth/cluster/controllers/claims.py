@@ -8,6 +8,7 @@ import msgspec
 from berth.cluster.actions import Action, Patch
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ObjectView, WorkloadView
+from berth.cluster.events.correlator import Reference
 from berth.cluster.resources import ResourceType
 from berth.cluster.strategies.selectors import LabelSelector, matches
 
@@ -36,6 +37,19 @@ def owner_reference(owner: WorkloadView, resource: ResourceType) -> dict[str, An
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def reference_to(obj: ObjectView, resource: ResourceType) -> Reference:
+    """Return how events name *obj*, which is one of *resource*."""
+    meta = obj.metadata
+    return Reference(
+        resource.group_version,
+        resource.kind,
+        meta.namespace,
+        meta.name,
+        meta.uid,
+        resource_version=meta.resource_version,
+    )
 
 
 def claim(

@@ -7,6 +7,7 @@ from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers.informers import SharedInformers, T
 from berth.cluster.controllers.table import Table
+from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.cluster.kinds.registry import Registry
 
 
@@ -24,6 +25,12 @@ class ControllerContext:
     signing_key: SigningKey | None
     """That of the API server for service account tokens; None: Secrets get none."""
 
+    events: EventBroadcaster
+
     def table(self, storage_key: str, view: type[T]) -> Table[T]:
         """Return the objects of a kind, such as ``deployments.apps``, read as *view*."""
         return self.informers.table(storage_key, view)
+
+    def recorder(self, component: str) -> EventRecorder:
+        """Return what events are recorded with, in the name of *component*."""
+        return self.events.recorder(component)

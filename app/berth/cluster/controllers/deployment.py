@@ -3,16 +3,17 @@
 from collections.abc import Callable, Sequence
 
 from berth.clock import Clock
-from berth.cluster.actions import Action, Patch
+from berth.cluster.actions import Action, Create, Patch
 from berth.cluster.controllers import deployment_status, revisions
-from berth.cluster.controllers.claims import claim
+from berth.cluster.controllers.claims import claim, reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
-from berth.cluster.controllers.replica_set import replica_set_path, status_patch
+from berth.cluster.controllers.replica_set import is_terminating, replica_set_path, status_patch
 from berth.cluster.controllers.revisions import DEPLOYMENTS
 from berth.cluster.controllers.rollout import Limits, Size, grow_new, limits_of, shrink_old
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, WorkloadView, metadata_of
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
 
 
@@ -28,7 +29,9 @@ class DeploymentController:
         pods: Table[PodView],
         *,
         clock: Clock,
+        recorder: EventRecorder,
     ) -> None:
+        self._recorder = recorder
         self._deployments = deployments
         self._replica_sets = replica_sets
         self._pods = pods
@@ -80,7 +83,19 @@ class DeploymentController:
         return Plan(actions, again=deployment_status.seconds_until_timeout(deployment, status, now))
 
     def finished(self, key: str, outcome: Outcome) -> None:
-        """Nothing to remember: what was done shows in the tables."""
+        """Tell of new sizes. Nothing to remember: what was done shows in the tables."""
+        deployment, action, error = self._deployments.get(key), outcome.action, outcome.error
+        if deployment is None or outcome.skipped:
+            return
+        about = reference_to(deployment, DEPLOYMENTS)
+        if isinstance(action, Create | Patch) and action.note and error is None:
+            self._recorder.event(about, reason="ScalingReplicaSet", message=action.note)
+        elif isinstance(action, Create) and error is not None and not is_terminating(error):
+            name = action.body["metadata"]["name"]
+            message = f'Failed to create new replica set "{name}": {error}'
+            self._recorder.event(
+                about, type="Warning", reason="ReplicaSetCreateError", message=message
+            )
 
     def _enqueue_deployment_of(self, pod: PodView, enqueue: Callable[[str], None]) -> None:
         controller = pod.metadata.controller
@@ -208,6 +223,7 @@ def new_controller(context: ControllerContext) -> DeploymentController:
         context.table("replicasets.apps", WorkloadView),
         context.table("pods", PodView),
         clock=context.clock,
+        recorder=context.recorder("deployment-controller"),
     )
 
 

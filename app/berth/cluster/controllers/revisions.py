@@ -99,7 +99,8 @@ def create_new(
             **{k: deployment.spec[k] for k in ("minReadySeconds",) if k in deployment.spec},
         },
     }
-    return Create(f"/apis/apps/v1/namespaces/{meta.namespace}/replicasets", body)
+    path = f"/apis/apps/v1/namespaces/{meta.namespace}/replicasets"
+    return Create(path, body, note=_scaled(name, 0, replicas))
 
 
 def size_annotations(limits: Limits) -> dict[str, str]:
@@ -122,7 +123,16 @@ def change(replica_set: WorkloadView, *, annotations: Object, spec: Object) -> P
         body["metadata"]["annotations"] = annotations
     if spec:
         body["spec"] = spec
-    return Patch(replica_set_path(replica_set), body)
+    note = _scaled(meta.name, replica_set.replicas, spec.get("replicas", replica_set.replicas))
+    return Patch(replica_set_path(replica_set), body, note=note)
+
+
+def _scaled(name: str, before: int, after: int) -> str:
+    """Return what events say of a new size; nothing when it is not new."""
+    if before == after:
+        return ""
+    direction = "up" if before < after else "down"
+    return f"Scaled {direction} replica set {name} from {before} to {after}"
 
 
 def forget_history(old: Sequence[WorkloadView], limit: int) -> list[Delete]:

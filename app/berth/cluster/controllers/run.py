@@ -14,6 +14,7 @@ from berth.cluster.controllers import (
     disruption,
     ephemeral_volume,
     garbage_collector,
+    job,
     namespace,
     persistent_volume,
     replica_set,
@@ -22,11 +23,13 @@ from berth.cluster.controllers import (
     service_account,
     service_account_token,
     stateful_set,
+    ttl_after_finished,
 )
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import Controller
 from berth.cluster.controllers.informers import METADATA_ONLY, SharedInformers
 from berth.cluster.controllers.loop import Loop
+from berth.cluster.events.recorder import EventBroadcaster
 from berth.cluster.kinds.registry import Registry
 from berth.tasks import forever
 
@@ -38,6 +41,8 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     replica_set.new_controller,
     replica_set.new_replication_controller,
     stateful_set.new_controller,
+    job.new_controller,
+    ttl_after_finished.new_controller,
     disruption.new_controller,
     persistent_volume.new_controller,
     resource_claim.new_controller,
@@ -75,7 +80,10 @@ class Controllers:
         self._informers = SharedInformers(
             client, client.accepting(METADATA_ONLY), registry, clock=clock, rng=rng
         )
-        context = ControllerContext(self._informers, registry, clock, rng, certificate, signing_key)
+        self._events = EventBroadcaster(client, clock=clock)
+        context = ControllerContext(
+            self._informers, registry, clock, rng, certificate, signing_key, self._events
+        )
         slots = asyncio.Semaphore(CONCURRENCY)
         made = [new_controller(context) for new_controller in CONTROLLERS]
         self._loops = [
@@ -86,8 +94,11 @@ class Controllers:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            name = "controllers watch"
-            group.create_task(forever(name, self._informers.run), name=name)
+            for name, run in (
+                ("controllers watch", self._informers.run),
+                ("controllers events", self._events.run),
+            ):
+                group.create_task(forever(name, run), name=name)
             await self._informers.synced()
             for loop in self._loops:
                 name = f"controller {loop.name}"

@@ -73,7 +73,7 @@ class Call:
 
     def renderer(self, resource: ResourceType) -> Renderer:
         """Return what writes objects of *resource* in the form that the client accepts."""
-        form = negotiation.representation(self.request.accept)
+        form = negotiation.representation(self.request.accept, tables=resource.is_stored)
         include = self.request.query.get("includeObject", "")
         return Renderer(resource, form, include_object=include, clock=self.services.clock)
 

@@ -7,6 +7,7 @@ from berth.cluster import errors
 from berth.cluster.http import actions, objects
 from berth.cluster.http.call import Handler
 from berth.cluster.http.paths import Target
+from berth.cluster.http.subresources import connections, pod_logs
 from berth.cluster.resource_paths import WATCH
 
 Methods = Mapping[str, Handler]
@@ -28,10 +29,26 @@ QUESTION: Final[Methods] = {"POST": actions.answer}
 PART: Final[Methods] = {"GET": objects.get, "PATCH": objects.patch, "PUT": objects.put}
 ACTION: Final[Methods] = {"POST": actions.act}
 
+
+def connecting(handler: Handler) -> Methods:
+    """Return the methods of a connection to a container: GET for WebSockets, POST for SPDY."""
+    return {"GET": handler, "POST": handler}
+
+
+def proxied(handler: Handler) -> Methods:
+    """Return the methods that are passed on to somebody behind the API server."""
+    return dict.fromkeys(("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"), handler)
+
+
 SUBRESOURCES: Final[Mapping[str, Methods]] = {
     "approval": PART,
+    "attach": connecting(connections.attach),
     "binding": ACTION,
+    "exec": connecting(connections.execute),
     "finalize": {"PUT": objects.put},
+    "log": {"GET": pod_logs.logs},
+    "portforward": connecting(connections.port_forward),
+    "proxy": proxied(connections.proxy),
     "scale": PART,
     "status": PART,
     "token": ACTION,

@@ -14,7 +14,6 @@ from berth.cluster.http.bodies import read_patch, read_plain
 from berth.cluster.http.call import Call
 from berth.cluster.http.chunks import chunks, taking_turns
 from berth.cluster.http.list_options import ListOptions, list_options
-from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.requests import Answer
 from berth.cluster.http.watches import Watch
@@ -63,10 +62,9 @@ def _watch(call: Call, asked: ListOptions) -> ASGIApp:
     watching = Watch(
         services.store, wanted, asked, clock=services.clock, render=render, frames=services.frames
     )
-    media_type = render.media_type
-    if media_type != JSON:
-        media_type += ";stream=watch"
-    return StreamingResponse(watching.lines(lambda: services.is_open), media_type=media_type)
+    return StreamingResponse(
+        watching.lines(lambda: services.is_open), media_type=render.stream_media_type
+    )
 
 
 async def create(call: Call) -> ASGIApp:

@@ -7,6 +7,8 @@ from berth.cluster.kinds.registry import Registry
 from berth.cluster.resource_paths import NAMESPACES, WATCH, parse_path
 from berth.cluster.resources import ResourceType
 
+PROXY = "proxy"
+
 
 class Target(NamedTuple):
     """What a request is about."""
@@ -28,8 +30,9 @@ class Paths:
 
     def target(self, path: str) -> Target:
         """Return what ``/api/v1/...`` or ``/apis/group/version/...`` means, or raise a 404."""
-        parsed = parse_path(path) if is_below_version(path) and "//" not in path else None
-        if parsed is None or parsed.more:
+        parsed = parse_path(path) if is_below_version(path) else None
+        # What is after a proxy is somebody else's path.
+        if parsed is None or (parsed.subresource != PROXY and (parsed.more or "//" in path)):
             raise errors.path_not_found()
         resource = self._registry.find(parsed.group, parsed.version, parsed.resource)
         if resource is None:

@@ -61,6 +61,16 @@ class Renderer:
     def media_type(self) -> str:
         return self._form.media_type
 
+    @property
+    def stream_media_type(self) -> str:
+        """The media type of a watch; 406 when there are no frames of that."""
+        match self.media_type:
+            case "application/json":
+                return JSON
+            case protobuf.MEDIA_TYPE:
+                return f"{protobuf.MEDIA_TYPE};stream=watch"
+        raise errors.not_acceptable((JSON, protobuf.MEDIA_TYPE))
+
     def object(self, stored: Stored) -> bytes:
         """Return one object: the answer to a GET or a write. 406 when a list is wanted."""
         if self._form.kind == "PartialObjectMetadataList":

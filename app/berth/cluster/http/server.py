@@ -23,6 +23,7 @@ from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.dynamic_admission.client import WebhookClient
+from berth.cluster.dynamic_admission.policy_admission import PolicyAdmission
 from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
 from berth.cluster.http import discovery, openapi, openid
@@ -33,6 +34,7 @@ from berth.cluster.http.paths import Paths, is_below_version
 from berth.cluster.http.requests import refusal
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
+from berth.cluster.storage.expiry import Expiry
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
 from berth.cluster.writes.definitions import Definitions
@@ -45,6 +47,9 @@ from berth.cluster.writes.subresources.token import Token
 from berth.http_server import HttpServer
 from berth.same_machine import SameMachine
 from berth.tasks import forever
+
+EVENT_SECONDS = 3600.0
+"""How long an event lives after it was written last: the default of ``--event-ttl``."""
 
 TICK_SECONDS = 1.0
 """How often watches look at the clock: they end and send bookmarks to the second."""
@@ -97,13 +102,14 @@ class ApiServer:
         self.writes = Writes(
             store,
             deletions,
-            admission=admission(store, authorizer, (webhooks,)),
+            admission=admission(store, authorizer, (PolicyAdmission(store, registry), webhooks)),
             clock=clock,
             identities=identities,
         )
         Definitions(registry, store, deletions, clock=clock)
         self._store = store
         self._clock = clock
+        self._expiry = Expiry(store, "events", seconds=EVENT_SECONDS, clock=clock)
         key = signing_key or SigningKey(new_signing_key())
         accounts = ServiceAccountTokens(key, store, clock=clock)
         authenticator = TokenAuthenticator(tokens or Tokens(), accounts)
@@ -180,6 +186,7 @@ class ApiServer:
         while True:
             await self._clock.sleep(TICK_SECONDS)
             self._store.wake()
+            self._expiry.sweep()
 
 
 class _Pages:

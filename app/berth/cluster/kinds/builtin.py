@@ -32,6 +32,7 @@ from berth.cluster.strategies import (
     devices,
     inert,
     job,
+    policies,
     rbac,
     storage,
     syntax,
@@ -54,9 +55,12 @@ from berth.cluster.strategies.service import SERVICE
 from berth.cluster.strategies.stateful_set import STATEFUL_SET
 
 SERVED_SUBRESOURCES: Final = frozenset(
-    {"approval", "binding", "finalize", "scale", "status", "token"}
-)
-"""Of those that a real server has; the others are for real nodes, or not built yet."""
+    {
+        "approval", "attach", "binding", "exec", "finalize", "log", "portforward", "proxy", "scale",
+        "status", "token",
+    }
+)  # fmt: skip
+"""Of those that a real server has; the others are not built yet."""
 
 GROUPS: Final = (
     "",
@@ -203,19 +207,19 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         selectable_fields.RESOURCE_SLICE,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
-        default=inert.default_mutating_policy, generation=True
+        default=policies.default_mutating_policy, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": ruled(
-        default=inert.default_policy_binding, generation=True
+        default=policies.default_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
         default=webhooks.default_mutating, check=webhooks.check, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicies": ruled(
-        default=inert.default_admission_policy, generation=True
+        default=policies.default_policy, check=policies.check_policy, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings": ruled(
-        default=inert.default_policy_binding, generation=True
+        default=policies.default_binding, check=policies.check_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
         default=webhooks.default, check=webhooks.check, generation=True

@@ -11,9 +11,12 @@ from berth.client.errors import ApiError
 from berth.clock import Clock
 from berth.cluster.actions import Action, perform
 from berth.cluster.delay_queue import DelayQueue
+from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
+from berth.cluster.kubelet import node_events
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.node_reports import Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pod_status import KubeletPod, decode_pod
 from berth.informer.reflector import Reflector
@@ -73,8 +76,13 @@ class HollowKubelets:
             if settings.lease_seconds is not None
             else None
         )
+        self._events = EventBroadcaster(client, clock=clock)
         self._pods = PodLifecycles(
-            self._nodes, timings=settings.timings, clock=clock, schedule=self._schedule_pod
+            self._nodes,
+            timings=settings.timings,
+            clock=clock,
+            schedule=self._schedule_pod,
+            events=PodEvents(self._recorder_of),
         )
         self._reflector: Reflector[KubeletPod] = Reflector(
             client,
@@ -94,10 +102,14 @@ class HollowKubelets:
             tasks = {
                 "kubelets watch pods": self._reflector.run,
                 "kubelets queue": self._feed,
+                "kubelets events": self._events.run,
                 **{f"kubelets worker {number}": self._work for number in range(WORKERS)},
             }
             for name, run in tasks.items():
                 group.create_task(forever(name, run), name=name)
+
+    def _recorder_of(self, node: str) -> EventRecorder:
+        return self._events.recorder("kubelet", host=node)
 
     def _schedule_pod(self, key: str, delay: float) -> None:
         self._queue.add(Due("pod", key), delay=delay)
@@ -146,6 +158,8 @@ class HollowKubelets:
                 self._pods.finished(due.name, action, error)
             case "node":
                 delay = self._node_reports.finished(due.name, error)
+                if error is None and len(self._nodes) <= node_events.LARGEST_FLEET:
+                    node_events.registered(due.name, self._recorder_of(due.name))
                 if error is None and self._leases is not None:
                     self._queue.add(Due("lease", due.name), delay=self._leases.first_delay())
                 if self._node_reports.all_registered:

@@ -17,6 +17,7 @@ from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Patch
 from berth.cluster.kubelet import pod_status
 from berth.cluster.kubelet.completion import completion_of
 from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
+from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_status import KubeletPod
 from berth.cluster.resources import Object
 from berth.objects.resources import pod_requests
@@ -78,8 +79,10 @@ class PodLifecycles:
         timings: Timings,
         clock: Clock,
         schedule: Schedule,
+        events: PodEvents,
     ) -> None:
         self._nodes = nodes
+        self._events = events
         self._timings = timings
         self._clock = clock
         self._schedule = schedule
@@ -121,7 +124,7 @@ class PodLifecycles:
             return None
         pod, now = tracked.pod, self._clock.now()
         if tracked.stop_at is not None:
-            if tracked.stopped or tracked.stop_at > self._clock.monotonic():
+            if tracked.stopped or self._is_early(key, tracked.stop_at):
                 return None
             if pod.metadata.finalizers and not pod.is_terminated and not tracked.killed:
                 # Who holds it, such as the controller of its Job, waits for a phase that says so.
@@ -131,6 +134,7 @@ class PodLifecycles:
             return Delete(_path(pod), pod.metadata.uid, grace_seconds=0)
         if tracked.rejection is not None and tracked.state is State.REJECTED:
             tracked.state = State.REPORTING
+            self._events.rejected(pod, tracked.rejection)
             return _report(pod, pod_status.rejected(tracked.rejection, now=now))
         if tracked.state is State.STARTING:
             tracked.state = State.REPORTING
@@ -152,6 +156,8 @@ class PodLifecycles:
         if isinstance(action, Patch) and tracked.state is State.REPORTING:
             if error is None:
                 tracked.state = State.ENDED if tracked.rejection else State.RUNNING
+                if tracked.rejection is None:
+                    self._events.started(tracked.pod)
                 self._run(tracked)
             else:
                 tracked.state = State.REJECTED if tracked.rejection else State.STARTING
@@ -161,6 +167,7 @@ class PodLifecycles:
                 tracked.state = State.ENDED
             else:
                 tracked.restarts += 1
+                self._events.started(tracked.pod)
                 self._run(tracked)
 
     def _meet(self, pod: KubeletPod, node: HollowNode) -> Tracked:
@@ -170,10 +177,21 @@ class PodLifecycles:
         requests = pod_requests(pod, use_status=False, pod_level=True)
         if pod.status.phase == "Running":  # from before we were started
             node.take(pod.metadata.uid, requests)
+            node.has_pod_ip(pod.status.pod_ip)
             return Tracked(pod, node, State.RUNNING)
         rejection = node.admit(pod.metadata.uid, requests)
         state = State.REJECTED if rejection else State.STARTING
         return Tracked(pod, node, state, rejection=rejection)
+
+    def _is_early(self, key: str, time: float) -> bool:
+        """Whether *time* is still to come; then the pod is looked at again.
+
+        Who drives us knows one time for a pod, and it was another.
+        """
+        seconds = time - self._clock.monotonic()
+        if seconds > 0:
+            self._schedule(key, seconds)
+        return seconds > 0
 
     def _run(self, tracked: Tracked) -> None:
         """Have the end of containers that run looked at when it comes."""
@@ -188,7 +206,7 @@ class PodLifecycles:
         pod, completion = tracked.pod, completion_of(tracked.pod)
         if tracked.state is not State.RUNNING or completion is None:
             return None
-        if tracked.ends_at is None or tracked.ends_at > self._clock.monotonic():
+        if tracked.ends_at is None or self._is_early(pod.key, tracked.ends_at):
             return None
         now, exit_code = self._clock.now(), completion.exit_code
         if not completion.restarts:
@@ -209,6 +227,8 @@ class PodLifecycles:
             grace = metadata.deletion_grace_period_seconds
             seconds = self._timings.stop_seconds if grace is None else float(grace)
             seconds = min(seconds, self._timings.stop_seconds)
+            if tracked.stop_at is None:
+                self._events.stopping(tracked.pod)
         stop_at = self._clock.monotonic() + seconds
         if tracked.stop_at is None or stop_at < tracked.stop_at:
             tracked.stop_at = stop_at

@@ -8,7 +8,7 @@ from berth.clock import rfc3339
 from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
 from berth.cluster.resources import Object
 from berth.objects.meta import ObjectMeta
-from berth.objects.pod import Pod, PodSpec
+from berth.objects.pod import Pod, PodSpec, PodStatus
 
 KILLED: Final = 137
 """The exit code of a container that was killed: 128 and the number of SIGKILL."""
@@ -27,11 +27,18 @@ class RestartableSpec(PodSpec, frozen=True, gc=False):
     restart_policy: str = "Always"
 
 
+class AddressedStatus(PodStatus, frozen=True, gc=False):
+    """A pod's status with its address."""
+
+    pod_ip: str = msgspec.field(default="", name="podIP")
+
+
 class KubeletPod(Pod, frozen=True, gc=False):
     """A pod as far as a hollow kubelet reads it."""
 
     metadata: DeletableMeta = DeletableMeta()
     spec: RestartableSpec = RestartableSpec()
+    status: AddressedStatus = AddressedStatus()
 
 
 decode_pod = msgspec.json.Decoder(KubeletPod).decode

@@ -1,0 +1,94 @@
+"""Recorders, which controllers and kubelets call, and the one task that writes for them."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from berth.client.api import Api
+from berth.client.errors import ApiError, NotFoundError
+from berth.client.rate_limit import TokenBucket
+from berth.clock import Clock
+from berth.cluster.actions import Patch, perform
+from berth.cluster.events.correlator import EventCorrelator, Occurrence, Reference, Type
+
+log = logging.getLogger(__name__)
+
+QUEUED: Final = 10_000
+"""Events that wait to be written. What comes when it is full is lost, as in client-go (1,000)."""
+
+BURST: Final = 500
+PER_SECOND: Final = 200.0
+"""How fast events are written. The processor is for pods first: a thousand hollow nodes share it.
+A real kubelet writes 50 events a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecorder:
+    """Records what one *component* does. Neither waits nor fails."""
+
+    record: Callable[[Occurrence], None]
+    component: str
+    clock: Clock
+    host: str = ""
+
+    def event(
+        self, regarding: Reference, *, type: Type = "Normal", reason: str, message: str
+    ) -> None:
+        """Record that something happened to *regarding*."""
+        at = self.clock.now()
+        self.record(Occurrence(regarding, type, reason, message, self.component, self.host, at))
+
+
+class EventBroadcaster:
+    """Writes what its recorders tell, one event after the other, when nothing else is due.
+
+    Best effort: what the server refuses, and what does not reach it, is lost.
+    """
+
+    def __init__(self, client: Api, *, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._correlator = EventCorrelator()
+        self._bucket = TokenBucket(qps=PER_SECOND, burst=BURST, clock=clock)
+        self._queue: deque[Occurrence] = deque()
+        self._added = asyncio.Event()
+        self.lost = 0
+        """Events that nobody will see."""
+
+    def recorder(self, component: str, *, host: str = "") -> EventRecorder:
+        """Return a recorder for *component*, such as ``replicaset-controller``."""
+        return EventRecorder(self._record, component, self._clock, host)
+
+    async def run(self) -> None:
+        """Write events; ends only by cancellation."""
+        while True:
+            if not self._queue:
+                self._added.clear()
+                await self._added.wait()
+            await self._bucket.take()
+            await self._write(self._queue.popleft())
+
+    def _record(self, occurrence: Occurrence) -> None:
+        if len(self._queue) >= QUEUED:
+            self.lost += 1
+            return
+        self._queue.append(occurrence)
+        self._added.set()
+
+    async def _write(self, occurrence: Occurrence) -> None:
+        action = self._correlator.correlate(occurrence)
+        if action is None:
+            return
+        try:
+            try:
+                await perform(self._client, action)
+            except NotFoundError:
+                if not isinstance(action, Patch):
+                    raise
+                await perform(self._client, self._correlator.recreate(occurrence))
+        except ApiError as exc:
+            self.lost += 1
+            log.debug("event lost", extra={"reason": occurrence.reason, "error": str(exc)})

@@ -1,0 +1,151 @@
+"""Connections to containers, ports and nodes: ``exec``, ``attach``, ``portforward``, ``proxy``.
+
+Nothing listens where they lead, so what is answered is what a real server says then. A request to
+upgrade the connection gets it as a Status, which kubectl prints.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.types import ASGIApp
+
+from berth.cluster import errors
+from berth.cluster.errors import StatusError
+from berth.cluster.http.call import Call, Handler
+from berth.cluster.http.subresources.containers import container_of
+from berth.cluster.http.subresources.kubelets import (
+    host_and_port,
+    kubelet_of,
+    refused,
+    service_unavailable,
+    unreachable,
+)
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object
+from berth.cluster.writes.context import WriteContext
+
+ENDED: Final = ("Succeeded", "Failed")
+SLICES: Final = find("discovery.k8s.io", "v1", "endpointslices").storage_key
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+
+
+async def execute(call: Call) -> ASGIApp:
+    """``exec``: 400 for a container that is none, or a pod that is over."""
+    pod = await _connected(call)
+    phase = (pod.get("status") or {}).get("phase")
+    if phase in ENDED:
+        raise errors.bad_request(
+            f"cannot exec into a container in a completed pod; current phase is {phase}"
+        )
+    container_of(pod, call.request.query.get("container", ""))
+    raise _no_kubelet(call, pod)
+
+
+async def attach(call: Call) -> ASGIApp:
+    pod = await _connected(call)
+    container_of(pod, call.request.query.get("container", ""))
+    raise _no_kubelet(call, pod)
+
+
+async def port_forward(call: Call) -> ASGIApp:
+    raise _no_kubelet(call, await _connected(call))
+
+
+async def proxy(call: Call) -> ASGIApp:
+    """Pass a request on to a pod, a service or a node."""
+    return await _PROXIES[call.target.resource.plural](call)
+
+
+async def _proxy_to_pod(call: Call) -> ASGIApp:
+    """``NAME`` or ``SCHEME:NAME:PORT``; without a port, the first that a container names."""
+    _, name, port = _parts(call.target.name)
+    pod = await _connected(call, name)
+    ip = (pod.get("status") or {}).get("podIP")
+    if not ip:
+        raise errors.bad_request("address not allowed")
+    ports = [
+        each
+        for container in pod["spec"].get("containers") or []
+        for each in container.get("ports") or []
+    ]
+    named = {each.get("name"): each["containerPort"] for each in ports}
+    if not port:
+        port = str(ports[0]["containerPort"]) if ports else "80"
+    raise _not_reached(host_and_port(ip, named.get(port, port)))
+
+
+async def _proxy_to_service(call: Call) -> ASGIApp:
+    """``NAME`` or ``SCHEME:NAME:PORT``: one of the endpoints of that port."""
+    _, name, wanted = _parts(call.target.name)
+    service = await _connected(call, name)
+    ports = (service.get("spec") or {}).get("ports") or []
+    if wanted:
+        ports = [each for each in ports if wanted in (each.get("name"), str(each["port"]))]
+        if not ports:
+            raise service_unavailable(f'no service port "{wanted}" found for service "{name}"')
+    port_name = ports[0].get("name", "") if ports else ""
+    address = _endpoint(call, name, port_name)
+    if address is None:
+        raise service_unavailable(f'no endpoints available for service "{name}"')
+    raise _not_reached(address)
+
+
+async def _proxy_to_node(call: Call) -> ASGIApp:
+    """``NAME`` or ``SCHEME:NAME:PORT``; without a port, the kubelet's."""
+    _, name, port = _parts(call.target.name)
+    await _connected(call, name)
+    raise _not_reached(kubelet_of(call.services.store, name).host_and_port(port))
+
+
+_PROXIES: Final[Mapping[str, Handler]] = {
+    "nodes": _proxy_to_node,
+    "pods": _proxy_to_pod,
+    "services": _proxy_to_service,
+}
+
+
+async def _connected(call: Call, name: str = "") -> Object:
+    """Return the object, once admission let the connection pass."""
+    resource, namespace, given, subresource = call.target
+    name = name or given
+    context = WriteContext(call.request.user, "")
+    found = call.services.writes.get(resource, namespace, name)
+    await call.services.writes.connect(resource, namespace, name, subresource, context)
+    return found.decode()
+
+
+def _no_kubelet(call: Call, pod: Object) -> StatusError:
+    name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
+    if not node:
+        return errors.bad_request(f"pod {name} does not have a host assigned")
+    kubelet = kubelet_of(call.services.store, node)
+    return unreachable(f"error dialing backend: {kubelet.why}")
+
+
+def _not_reached(address: str) -> StatusError:
+    return service_unavailable(f"error trying to reach service: {refused(address)}")
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """Take ``SCHEME:NAME:PORT`` apart; scheme and port may be missing."""
+    match name.split(":"):
+        case [only]:
+            return "", only, ""
+        case [name, port]:
+            return "", name, port
+        case ["" | "http" | "https" as scheme, name, port]:
+            return scheme, name, port
+    raise errors.bad_request(f'invalid service request "{name}"')
+
+
+def _endpoint(call: Call, service: str, port_name: str) -> str | None:
+    """Return an address of a service that is ready, by its EndpointSlices."""
+    for stored in call.services.store.list(SLICES, call.target.namespace):
+        if stored.labels.get(SERVICE_NAME) != service:
+            continue
+        part = stored.decode()
+        ports = [each for each in part.get("ports") or [] if (each.get("name") or "") == port_name]
+        for endpoint in part.get("endpoints") or []:
+            if ports and (endpoint.get("conditions") or {}).get("ready") is not False:
+                return host_and_port(endpoint["addresses"][0], ports[0]["port"])
+    return None

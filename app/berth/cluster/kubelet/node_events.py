@@ -1,0 +1,24 @@
+"""Events that kubelets write about nodes."""
+
+from typing import Final
+
+from berth.cluster.events.correlator import Reference
+from berth.cluster.events.recorder import EventRecorder
+
+LARGEST_FLEET: Final = 100
+"""Nodes up to which all of this is told: the events of thousands would crowd out those of pods."""
+
+
+def registered(name: str, recorder: EventRecorder) -> None:
+    """Record that a kubelet has started, registered its node and found it ready."""
+    node = Reference("v1", "Node", "", name, name)
+    recorder.event(node, reason="Starting", message="Starting kubelet.")
+    for condition in ("NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"):
+        recorder.event(node, reason=condition, message=_status(name, condition))
+    message = "Updated Node Allocatable limit across pods"
+    recorder.event(node, reason="NodeAllocatableEnforced", message=message)
+    recorder.event(node, reason="NodeReady", message=_status(name, "NodeReady"))
+
+
+def _status(name: str, condition: str) -> str:
+    return f"Node {name} status is now: {condition}"
