@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from berth import field_errors
+from berth.cel.failures import CompileError, EvaluationError
 from berth.cluster.custom import cel_values
 from berth.cluster.custom.cel_values import UndefinedFieldError, Variable
 from berth.cluster.custom.validation import ABSENT, keys_of, predecessors
@@ -56,8 +57,6 @@ class Program:
 
     def evaluate(self, schema: Schema, value: Any, before: Any) -> Any:
         """Return what it gives; EvaluationError."""
-        from berth.cel.expressions import EvaluationError
-
         roots = {"self": value, "oldSelf": None if before is ABSENT else before}
         bindings = {
             **cel_values.bound(self.variables, roots),
@@ -89,8 +88,6 @@ class Program:
 
 def compiled(schema: Schema, source: str, returns: str, *, optional_old: bool = False) -> Program:
     """Compile an expression about values of *schema*; raise :class:`RuleError`."""
-    from berth.cel.expressions import CompileError
-
     text = source.strip()
     try:
         named = cel_values.variables(schema, text)
@@ -246,8 +243,6 @@ def _evaluate(
 def _ask(
     rule: _Rule, schema: Schema, value: Any, before: Any, path: str, *, is_unchanged: bool
 ) -> Iterator[FieldError]:
-    from berth.cel.expressions import EvaluationError
-
     program = rule.program
     if program.uses_old:
         if before is ABSENT and not program.is_optional:
@@ -279,8 +274,6 @@ def _failed(text: str, rule: _Rule) -> str:
 
 
 def _message(rule: _Rule, schema: Schema, value: Any, before: Any) -> str:
-    from berth.cel.expressions import EvaluationError
-
     if rule.message is not None:
         try:
             said = rule.message.evaluate(schema, value, before)
