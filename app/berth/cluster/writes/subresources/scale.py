@@ -5,6 +5,8 @@ from berth.cluster.columns.cells import labels_text, selector_text
 from berth.cluster.json_path import simple_steps
 from berth.cluster.resources import Object, ResourceType, ScalePaths
 from berth.cluster.schemas import builtin
+from berth.cluster.writes.managed_fields.entries import stored
+from berth.cluster.writes.managed_fields.scale import to_object, to_scale
 from berth.cluster.writes.subresources.part import Part
 from berth.field_errors import FieldError
 
@@ -21,7 +23,7 @@ SCALE = ResourceType(
 
 
 def scale_of(resource: ResourceType, obj: Object) -> Object:
-    """Return the Scale of a workload."""
+    """Return the Scale of a workload, with the managers of its replicas."""
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     if resource.scale_paths is not None:
@@ -34,9 +36,12 @@ def scale_of(resource: ResourceType, obj: Object) -> Object:
             "replicas": (obj.get("status") or {}).get("replicas") or 0,
             "selector": write_selector(spec.get("selector")),
         }
+    shown = {key: metadata[key] for key in kept if key in metadata}
+    if managed := to_scale(stored(obj), resource.group_version, _owned(resource)):
+        shown["managedFields"] = managed
     return {
         **views.type_of(SCALE),
-        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "metadata": shown,
         "spec": {"replicas": replicas},
         "status": status,
     }
@@ -53,16 +58,28 @@ def _of_custom_resource(paths: ScalePaths, obj: Object) -> tuple[int, Object]:
 
 
 def rescaled(resource: ResourceType, obj: Object, scale: Object) -> Object:
-    """Return the workload with the size that *scale* says."""
+    """Return the workload with the size that *scale* says, and who manages that."""
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     if replicas < 0:
         text = f"Invalid value: {replicas}: must be greater than or equal to 0"
         error = FieldError("spec.replicas", "FieldValueInvalid", text)
         raise errors.invalid(SCALE, obj["metadata"]["name"], [error])
-    path = ["spec", "replicas"]
-    if resource.scale_paths is not None:
-        path = simple_steps(resource.scale_paths.replicas.text) or path
-    return {**_with(obj, path, replicas), "metadata": dict(obj["metadata"])}
+    metadata = dict(obj["metadata"])
+    managed = to_object(stored(scale), stored(obj), resource.group_version, _owned(resource))
+    if managed:
+        metadata["managedFields"] = managed
+    return {**_with(obj, _path(resource), replicas), "metadata": metadata}
+
+
+def _path(resource: ResourceType) -> list[str]:
+    """Return where objects say how many."""
+    paths = resource.scale_paths
+    return (simple_steps(paths.replicas.text) if paths else None) or ["spec", "replicas"]
+
+
+def _owned(resource: ResourceType) -> tuple[str, ...]:
+    """Return the same as managed fields have it."""
+    return tuple(f"f:{step}" for step in _path(resource))
 
 
 def _with(obj: Object, path: list[str], value: int) -> Object:
