@@ -19,6 +19,7 @@ from berth.cluster.controllers import (
     persistent_volume,
     replica_set,
     resource_claim,
+    resource_quota,
     root_ca,
     service_account,
     service_account_token,
@@ -52,6 +53,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     service_account.new_controller,
     service_account_token.new_controller,
     root_ca.new_controller,
+    resource_quota.new_controller,
     cluster_role_aggregation.new_controller,
 )
 """Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""
