@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from berth.cel.expressions import CompileError, Environment, EvaluationError
+from berth.cel.expressions import Environment
+from berth.cel.failures import CompileError, EvaluationError
 
 ENVIRONMENT = Environment("object", "oldObject")
 POD = {

@@ -39,6 +39,7 @@ def pod(
     phase: str = "Pending",
     cpu: str = "1",
     grace: int | None = None,
+    pod_ip: str = "",
     **spec: Any,
 ) -> KubeletPod:
     """A pod on a node; *grace*: it is being deleted, with so many seconds."""
@@ -51,7 +52,7 @@ def pod(
         {
             "metadata": meta,
             "spec": {"nodeName": node, "containers": [container], **spec},
-            "status": {"phase": phase, "conditions": [scheduled]},
+            "status": {"phase": phase, "conditions": [scheduled], "podIP": pod_ip},
         },
         KubeletPod,
     )
@@ -356,6 +357,24 @@ def test_leases_are_made_once_then_renewed() -> None:
     assert isinstance(leases.step("n"), Create)
 
 
+def test_a_lease_from_before_is_renewed_at_once() -> None:
+    leases = Leases(seconds=40, clock=FakeClock(NOW), rng=random.Random(1))
+    leases.step("n")
+
+    assert leases.finished("n", AlreadyExistsError(409, "AlreadyExists", "")) == 0.0
+    assert isinstance(leases.step("n"), Patch)
+
+
+def test_pods_from_before_keep_their_addresses_for_themselves(world: World) -> None:
+    world.pods.on_add(pod("here", phase="Running", pod_ip="10.64.0.7"))
+    world.pods.on_add(pod("hidden", phase="Running", pod_ip="192.168.0.9"))
+    world.pods.on_add(pod("new"))
+
+    [started] = world.after(2)
+    assert isinstance(started, Patch)
+    assert started.body["status"]["podIP"] == "10.64.0.8"
+
+
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "uid-j", "controller": True}
 
 
@@ -491,6 +510,17 @@ def test_who_holds_a_deleted_pod_sees_it_fail_first(world: World) -> None:
     assert isinstance(patch, Patch)
     assert patch.body["status"]["phase"] == "Failed"
     assert (second, rest) == ([Delete(PATH, "uid-p", grace_seconds=0)], [])
+
+
+def test_a_pod_that_was_to_end_soon_is_deleted_first(world: World) -> None:
+    running = of_job(run_seconds="1")
+    world.pods.on_add(running)
+    world.after(2)
+    (time, key) = world.scheduled.pop()
+    world.scheduled.append((time - 0.5, key))  # a queue keeps the earliest time only
+
+    assert world.after(0.5) == []
+    assert len(world.after(0.5)) == 1
 
 
 def told(world: World) -> list[tuple[str, str, str]]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
 from berth.cel import functions, urls
+from berth.cel.failures import CompileError, EvaluationError
 
 MAX_LENGTH: Final = 64 * 1024
 """Bytes of an expression. The API server has no limit but that of a request."""
@@ -29,14 +30,6 @@ extensions:
 - name: two-var-comprehensions
 """
 _MISSING_KEY: Final = "Key not found in map : "
-
-
-class CompileError(Exception):
-    """An expression that is wrong, or gives something else than it must; in CEL's words."""
-
-
-class EvaluationError(Exception):
-    """An expression that failed on what it was evaluated with; in CEL's words."""
 
 
 class Environment:

@@ -41,7 +41,9 @@ class Indexes:
             previous = last
         return cls(tuple(_joined(intervals)))
 
-    def __contains__(self, number: int) -> bool:
+    def __contains__(self, number: int | None) -> bool:
+        if number is None:
+            return False
         place = bisect_right(self.intervals, (number, MOST)) - 1
         return place >= 0 and self.intervals[place][1] >= number
 

@@ -17,8 +17,8 @@ from berth.client.errors import (
 from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome, Plan
+from berth.cluster.controllers.expectations import UNSEEN_SECONDS
 from berth.cluster.controllers.replica_set import (
-    UNSEEN_SECONDS,
     ReplicaSetController,
     in_order_of_deletion,
 )

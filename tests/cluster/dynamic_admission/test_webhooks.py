@@ -209,6 +209,11 @@ async def test_a_patch_that_does_not_fit_is_an_error(serving: Hooked) -> None:
             {"objectSelector": {"matchLabels": {"app": "web"}}}, [], id="objects with a label"
         ),
         pytest.param(
+            {"matchConditions": [{"name": "b", "expression": "object.metadata.name == 'b'"}]},
+            [],
+            id="objects of a name",
+        ),
+        pytest.param(
             {"namespaceSelector": {"matchExpressions": [{"key": "env", "operator": "Exists"}]}},
             [],
             id="namespaces with a label",

@@ -1,21 +1,16 @@
 """ReplicaSets and ReplicationControllers: as many pods of a template as are wanted."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from berth.client.errors import (
-    AlreadyExistsError,
-    ApiError,
-    ForbiddenError,
-    NotFoundError,
-    UnavailableError,
-)
+from berth.client.errors import ApiError, ForbiddenError, NotFoundError
 from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to, selector_of
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.expectations import Expectations, new_name, sooner
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import (
     PodView,
@@ -29,15 +24,9 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.selectors import matches
 from berth.cluster.times import seconds_of
-from berth.cluster.writes.identities import MAX_NAME, SUFFIX_ALPHABET, SUFFIX_LENGTH
 
 BURST: Final = 500
 """Pods created or deleted in one plan, as upstream's; the rest follows in the next."""
-
-UNSEEN_SECONDS: Final = 30.0
-"""How long a pod counts that was created, or may have been, and that no watch has shown yet."""
-
-PREFIX_LENGTH: Final = MAX_NAME - SUFFIX_LENGTH
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -48,11 +37,7 @@ REPLICA_SETS: Final = find("apps", "v1", "replicasets")
 
 
 class ReplicaSetController:
-    """Decides what to create, delete, adopt, release and report. Reads tables, writes nothing.
-
-    Pods that were asked for and not seen yet count, so a slow watch never makes it create too many;
-    pods whose deletion was asked for do not count, so it never deletes too many.
-    """
+    """Decides what to create, delete, adopt, release and report. Reads tables, writes nothing."""
 
     def __init__(
         self,
@@ -72,10 +57,7 @@ class ReplicaSetController:
         self._clock = clock
         self._rng = rng
         self._recorder = recorder
-        self._unseen: dict[str, dict[str, float]] = {}
-        """By ReplicaSet: names of pods that are being created, with the time to give up on them."""
-        self._doomed: dict[str, dict[str, float]] = {}
-        """By ReplicaSet: uids of pods that are being deleted, with the time to give up on it."""
+        self._expectations = Expectations(clock)
 
     def subscribe(self, enqueue: Callable[[str], None]) -> None:
         def replica_set_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
@@ -91,8 +73,7 @@ class ReplicaSetController:
     def plan(self, key: str) -> Plan:
         replica_set = self._replica_sets.get(key)
         if replica_set is None:
-            self._unseen.pop(key, None)
-            self._doomed.pop(key, None)
+            self._expectations.forget(key)
             return NOTHING
         claimed = claim(replica_set, self._resource, self._pods, path=pod_path)
         active = [pod for pod in claimed.owned if pod.is_active]
@@ -103,29 +84,19 @@ class ReplicaSetController:
         if status_differs(replica_set.status, status):
             path = replica_set_path(replica_set, self._resource)
             actions.append(status_patch(path, replica_set, status))
-        return Plan(actions, again=_sooner(again, self._wait_for_unseen(key)))
+        return Plan(actions, again=sooner(again, self._expectations.wait(key)))
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Tell what happened; forget what was asked for if it certainly did not happen."""
         replica_set = self._replica_sets.get(key)
         if replica_set is not None and not outcome.skipped:
             tell_of_pod(outcome, reference_to(replica_set, self._resource), self._recorder)
-        if outcome.error is None and not outcome.skipped:
-            return
-        if isinstance(outcome.action, Create):
-            # A pod of that name may be ours, from a request whose answer was lost.
-            may_exist = isinstance(outcome.error, AlreadyExistsError) or (
-                isinstance(outcome.error, UnavailableError) and outcome.error.sent is not False
-            )
-            if not may_exist:
-                self._unseen.get(key, {}).pop(outcome.action.body["metadata"]["name"], None)
-        elif isinstance(outcome.action, Delete):
-            self._doomed.get(key, {}).pop(outcome.action.uid, None)
+        self._expectations.finished(key, outcome)
 
     def _keys_for_pod(self, old: PodView | None, new: PodView | None) -> set[str]:
         """Return the ReplicaSets that a change of a pod concerns."""
         if old is None and new is not None:
-            self._see(new)
+            self._expectations.see(new)
         keys = {
             f"{pod.metadata.namespace}/{controller.name}"
             for pod in (old, new)
@@ -142,67 +113,33 @@ class ReplicaSetController:
             }
         return keys
 
-    def _see(self, pod: PodView) -> None:
-        """Note that a watch has shown *pod*; from now on the table counts it."""
-        controller = pod.metadata.controller
-        if controller is not None:
-            unseen = self._unseen.get(f"{pod.metadata.namespace}/{controller.name}", {})
-            unseen.pop(pod.metadata.name, None)
-
     def _scale(self, key: str, replica_set: WorkloadView, active: list[PodView]) -> list[Action]:
-        unseen = self._still_unseen(key)
-        doomed = self._still_doomed(key, active)
-        present = [pod for pod in active if pod.metadata.uid not in doomed]
+        unseen = self._expectations.unseen(key)
+        present = self._expectations.remaining(key, active)
         missing = replica_set.replicas - len(present) - len(unseen)
-        deadline = self._clock.monotonic() + UNSEEN_SECONDS
         if missing > 0:
             names = self._new_names(replica_set, unseen, min(missing, BURST))
-            unseen.update(dict.fromkeys(names, deadline))
+            self._expectations.create(key, names)
             return [_create(replica_set, self._resource, name) for name in names]
         if missing < 0 and not unseen:
             # While some are unseen the choice would fall on those that run.
             victims = in_order_of_deletion(present)[: min(-missing, BURST)]
-            doomed.update({pod.metadata.uid: deadline for pod in victims})
+            self._expectations.delete(key, victims)
             return [Delete(pod_path(pod), pod.metadata.uid) for pod in victims]
         return []
 
-    def _still_unseen(self, key: str) -> dict[str, float]:
-        now = self._clock.monotonic()
-        unseen = {
-            name: deadline for name, deadline in self._unseen.get(key, {}).items() if deadline > now
-        }
-        self._unseen[key] = unseen
-        return unseen
-
-    def _still_doomed(self, key: str, active: Iterable[PodView]) -> dict[str, float]:
-        now, uids = self._clock.monotonic(), {pod.metadata.uid for pod in active}
-        doomed = {
-            uid: deadline
-            for uid, deadline in self._doomed.get(key, {}).items()
-            if deadline > now and uid in uids
-        }
-        self._doomed[key] = doomed
-        return doomed
-
-    def _wait_for_unseen(self, key: str) -> float | None:
-        """Return the seconds until the first thing asked for is given up on."""
-        deadlines = [*self._unseen.get(key, {}).values(), *self._doomed.get(key, {}).values()]
-        if not deadlines:
-            return None
-        return max(min(deadlines) - self._clock.monotonic(), 0.0)
-
     def _new_names(
-        self, replica_set: WorkloadView, unseen: dict[str, float], count: int
+        self, replica_set: WorkloadView, unseen: Mapping[str, str], count: int
     ) -> list[str]:
-        """Draw names that nobody has; thousands of replicas do draw the same five letters twice."""
         meta = replica_set.metadata
-        prefix = f"{meta.name}-"[:PREFIX_LENGTH]
         names: dict[str, None] = {}
-        while len(names) < count:
-            suffix = "".join(self._rng.choices(SUFFIX_ALPHABET, k=SUFFIX_LENGTH))
-            name = prefix + suffix
-            if name not in unseen and self._pods.get(f"{meta.namespace}/{name}") is None:
-                names[name] = None
+
+        def is_taken(name: str) -> bool:
+            is_asked_for = name in unseen or name in names
+            return is_asked_for or self._pods.get(f"{meta.namespace}/{name}") is not None
+
+        for _ in range(count):
+            names[new_name(self._rng, f"{meta.name}-", is_taken)] = None
         return list(names)
 
     def _status(
@@ -362,7 +299,3 @@ def _create(replica_set: WorkloadView, resource: ResourceType, name: str) -> Cre
         "spec": template.get("spec") or {},
     }
     return Create(f"/api/v1/namespaces/{meta.namespace}/pods", body)
-
-
-def _sooner(*waits: float | None) -> float | None:
-    return min((wait for wait in waits if wait is not None), default=None)

@@ -14,14 +14,17 @@ from berth.cluster.controllers import (
     disruption,
     ephemeral_volume,
     garbage_collector,
+    job,
     namespace,
     persistent_volume,
     replica_set,
     resource_claim,
+    resource_quota,
     root_ca,
     service_account,
     service_account_token,
     stateful_set,
+    ttl_after_finished,
 )
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import Controller
@@ -39,6 +42,8 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     replica_set.new_controller,
     replica_set.new_replication_controller,
     stateful_set.new_controller,
+    job.new_controller,
+    ttl_after_finished.new_controller,
     disruption.new_controller,
     persistent_volume.new_controller,
     resource_claim.new_controller,
@@ -48,6 +53,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     service_account.new_controller,
     service_account_token.new_controller,
     root_ca.new_controller,
+    resource_quota.new_controller,
     cluster_role_aggregation.new_controller,
 )
 """Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""

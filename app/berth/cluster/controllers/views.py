@@ -106,8 +106,26 @@ class PodStatusView(View, frozen=True):
 
 
 class PodView(ObjectView, frozen=True):
+    """A pod, of which more is read when the kind of its controller needs to know more."""
+
     spec: PodSpecView = PodSpecView()
     status: PodStatusView = PodStatusView()
+
+    @classmethod
+    def decoder(cls) -> Callable[[bytes], "PodView"]:
+        decode = msgspec.json.Decoder(PodView).decode
+        decode_of: dict[str, Callable[[bytes], PodView]] = {
+            "Job": msgspec.json.Decoder(JobPodView).decode
+        }
+
+        def with_more_of_some(data: bytes) -> PodView:
+            pod = decode(data)
+            controller = pod.metadata.controller
+            if controller is None or controller.kind not in decode_of:
+                return pod
+            return decode_of[controller.kind](data)
+
+        return with_more_of_some
 
     @property
     def is_active(self) -> bool:
@@ -184,3 +202,29 @@ class ReplicationControllerView(WorkloadView, frozen=True):
 
 class NamespaceView(ObjectView, frozen=True):
     spec: dict[str, Any] = {}
+
+
+class TerminatedView(View, frozen=True):
+    exit_code: int = 0
+    finished_at: str | None = None
+
+
+class ContainerStateView(View, frozen=True):
+    terminated: TerminatedView | None = None
+
+
+class ContainerStatusView(View, frozen=True):
+    name: str = ""
+    restart_count: int = 0
+    state: ContainerStateView = ContainerStateView()
+
+
+class JobPodStatusView(PodStatusView, frozen=True):
+    container_statuses: list[ContainerStatusView] | None = None
+    init_container_statuses: list[ContainerStatusView] | None = None
+
+
+class JobPodView(PodView, frozen=True):
+    """A pod of a Job, whose end is of interest."""
+
+    status: JobPodStatusView = JobPodStatusView()

@@ -47,26 +47,34 @@ def review_of(
     request: AdmissionRequest, resource: ResourceType, uid: str, api_version: str
 ) -> Object:
     """Return the review of a request, its objects as *resource* shows them."""
-    asked: Object = {
+    asked = {
         "uid": uid,
+        **attributes_of(request, resource),
+        "object": converted(request.object, request.resource, resource),
+        "oldObject": converted(request.old_object, request.resource, resource),
+    }
+    return {"kind": KIND, "apiVersion": api_version, "request": asked}
+
+
+def attributes_of(request: AdmissionRequest, resource: ResourceType) -> Object:
+    """Return all that a review says of a request but its objects, as *resource* shows it."""
+    attributes: Object = {
         "kind": _kind(resource),
         "resource": _resource(resource),
         "requestKind": _kind(request.resource),
         "requestResource": _resource(request.resource),
-        "operation": request.operation,
+        "operation": str(request.operation),
         "userInfo": request.context.user.info(),
-        "object": converted(request.object, request.resource, resource),
-        "oldObject": converted(request.old_object, request.resource, resource),
         "dryRun": request.context.dry_run,
         "options": request.options,
     }
     if request.subresource:
-        asked["subResource"] = asked["requestSubResource"] = request.subresource
+        attributes["subResource"] = attributes["requestSubResource"] = request.subresource
     if request.name:
-        asked["name"] = request.name
+        attributes["name"] = request.name
     if request.namespace:
-        asked["namespace"] = request.namespace
-    return {"kind": KIND, "apiVersion": api_version, "request": asked}
+        attributes["namespace"] = request.namespace
+    return attributes
 
 
 def read_response(content: bytes, review: Object, *, may_patch: bool) -> Response:

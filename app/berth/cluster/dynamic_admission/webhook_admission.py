@@ -5,17 +5,21 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
+from berth.cel.failures import EvaluationError
 from berth.cluster import errors
 from berth.cluster.dynamic_admission.client import CallError, WebhookClient
+from berth.cluster.dynamic_admission.conditions import are_met
+from berth.cluster.dynamic_admission.latest import Latest
 from berth.cluster.dynamic_admission.matching import Matcher, converted, is_exempt
 from berth.cluster.dynamic_admission.review import (
     Response,
     ReviewError,
+    attributes_of,
     read_response,
     review_of,
     version_for,
 )
-from berth.cluster.dynamic_admission.webhooks import MUTATING, VALIDATING, Webhook, Webhooks
+from berth.cluster.dynamic_admission.webhooks import MUTATING, VALIDATING, Webhook, read_webhooks
 from berth.cluster.errors import StatusError
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object, ResourceType
@@ -44,15 +48,15 @@ class WebhookAdmission:
     def __init__(
         self, store: Store, registry: Registry, client: WebhookClient, *, identities: Identities
     ) -> None:
-        self._mutating = Webhooks(store, MUTATING)
-        self._validating = Webhooks(store, VALIDATING)
+        self._mutating = Latest(store, [MUTATING], read_webhooks)
+        self._validating = Latest(store, [VALIDATING], read_webhooks)
         self._matcher = Matcher(store, registry)
         self._client = client
         self._identities = identities
 
     def concerns(self, request: AdmissionRequest) -> bool:
         """Tell whether any webhook wants to see the request."""
-        if not self._mutating.current() and not self._validating.current():
+        if not self._mutating.get() and not self._validating.get():
             return False
         return any(
             True
@@ -85,10 +89,12 @@ class WebhookAdmission:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    def _concerned(self, hooks: Webhooks, request: AdmissionRequest) -> Iterator[Concerned]:
+    def _concerned(
+        self, hooks: Latest[list[Webhook]], request: AdmissionRequest
+    ) -> Iterator[Concerned]:
         if is_exempt(request):
             return
-        for hook in hooks.current():
+        for hook in hooks.get():
             resource = self._matcher.resource_of(hook.rules or (), hook.match_policy, request)
             if resource is not None and self._matcher.selects(
                 hook.namespace_selector, hook.object_selector, request
@@ -118,7 +124,9 @@ class WebhookAdmission:
     async def _reviewed(
         self, request: AdmissionRequest, hook: Webhook, resource: ResourceType, *, may_patch: bool
     ) -> Response | None:
-        """Ask a webhook; return its answer, or None where its failure does not matter."""
+        """Ask a webhook; return its answer, or None if it need not be asked, or failed in vain."""
+        if hook.match_conditions and not _meets_conditions(request, hook, resource):
+            return None
         if request.context.dry_run and hook.side_effects not in WITHOUT_SIDE_EFFECTS:
             raise errors.bad_request(f'admission webhook "{hook.name}" does not support dry run')
         version = version_for(hook.admission_review_versions or ())
@@ -136,6 +144,21 @@ class WebhookAdmission:
         if not response.allowed:
             raise _denied(hook.name, response.status)
         return response
+
+
+def _meets_conditions(request: AdmissionRequest, hook: Webhook, resource: ResourceType) -> bool:
+    """Tell whether the conditions of *hook* are met; what fails counts by its failure policy."""
+    values = {
+        "object": converted(request.object, request.resource, resource),
+        "oldObject": converted(request.old_object, request.resource, resource),
+        "request": attributes_of(request, resource),
+    }
+    try:
+        return are_met(hook.match_conditions or (), values)
+    except EvaluationError as exc:
+        if hook.fails_closed:
+            raise errors.forbidden(request.resource, request.name, str(exc)) from exc
+        return False
 
 
 def _denied(name: str, status: Object) -> StatusError:

@@ -5,8 +5,9 @@ from typing import Final
 
 import msgspec
 
+from berth.cluster.dynamic_admission.conditions import NamedExpression
 from berth.cluster.dynamic_admission.matching import CONFIGURATION_GROUP, Rule
-from berth.cluster.storage.store import Store
+from berth.cluster.storage.store import Stored
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape
 
@@ -43,6 +44,7 @@ class Webhook(Shape, frozen=True):
     timeout_seconds: int | None = None
     admission_review_versions: list[str] | None = None
     reinvocation_policy: str | None = None
+    match_conditions: list[NamedExpression] | None = None
 
     @property
     def fails_closed(self) -> bool:
@@ -58,23 +60,10 @@ class _Configuration(Shape, frozen=True):
     webhooks: list[Webhook] | None = None
 
 
-class Webhooks:
-    """The webhooks of one kind of configuration, read again when one has changed."""
-
-    def __init__(self, store: Store, storage_key: str) -> None:
-        self._store = store
-        self._storage_key = storage_key
-        self._read_at = -1
-        self._known: tuple[Webhook, ...] = ()
-
-    def current(self) -> Sequence[Webhook]:
-        """Return them in the order of their configurations' names."""
-        writes = self._store.writes_of(self._storage_key)
-        if writes != self._read_at:
-            self._known = tuple(
-                hook
-                for stored in self._store.list(self._storage_key)
-                for hook in msgspec.json.decode(stored.body, type=_Configuration).webhooks or ()
-            )
-            self._read_at = writes
-        return self._known
+def read_webhooks(configurations: Sequence[Stored]) -> list[Webhook]:
+    """Return the webhooks of *configurations*, in their order."""
+    return [
+        hook
+        for stored in configurations
+        for hook in msgspec.json.decode(stored.body, type=_Configuration).webhooks or ()
+    ]

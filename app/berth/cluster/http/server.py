@@ -23,6 +23,7 @@ from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.dynamic_admission.client import WebhookClient
+from berth.cluster.dynamic_admission.policy_admission import PolicyAdmission
 from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
 from berth.cluster.http import discovery, openapi, openid
@@ -38,6 +39,7 @@ from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
 from berth.cluster.writes.definitions import Definitions
 from berth.cluster.writes.deletion import Deletions
+from berth.cluster.writes.field_manager import FieldManager
 from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.pipeline import Writes
 from berth.cluster.writes.subresources.action import Action
@@ -101,9 +103,16 @@ class ApiServer:
         self.writes = Writes(
             store,
             deletions,
-            admission=admission(store, authorizer, (webhooks,)),
+            admission=admission(
+                store,
+                authorizer=authorizer,
+                clock=clock,
+                identities=identities,
+                async_steps=(PolicyAdmission(store, registry), webhooks),
+            ),
             clock=clock,
             identities=identities,
+            field_manager=FieldManager(registry.find),
         )
         Definitions(registry, store, deletions, clock=clock)
         self._store = store

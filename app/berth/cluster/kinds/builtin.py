@@ -32,7 +32,10 @@ from berth.cluster.strategies import (
     devices,
     inert,
     job,
+    limit_range,
+    policies,
     rbac,
+    resource_quota,
     storage,
     syntax,
     webhooks,
@@ -206,19 +209,19 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         selectable_fields.RESOURCE_SLICE,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
-        default=inert.default_mutating_policy, generation=True
+        default=policies.default_mutating_policy, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": ruled(
-        default=inert.default_policy_binding, generation=True
+        default=policies.default_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
         default=webhooks.default_mutating, check=webhooks.check, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicies": ruled(
-        default=inert.default_admission_policy, generation=True
+        default=policies.default_policy, check=policies.check_policy, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings": ruled(
-        default=inert.default_policy_binding, generation=True
+        default=policies.default_binding, check=policies.check_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": ruled(
         default=webhooks.default, check=webhooks.check, generation=True
@@ -263,7 +266,10 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "networking.k8s.io/v1/ingressclasses": ruled(generation=True),
     "networking.k8s.io/v1/ingresses": ruled(generation=True),
     "networking.k8s.io/v1/ipaddresses": ruled(name=syntax.path_segment),
-    "v1/limitranges": ruled(default=inert.default_limit_range),
+    "v1/limitranges": ruled(default=limit_range.default, check=limit_range.check),
+    "v1/resourcequotas": ruled(
+        check=resource_quota.check, check_update=resource_quota.check_update
+    ),
     "v1/podtemplates": ruled(default=inert.default_pod_template, generation=True),
 }
 """By group, version and plural. Of kinds that are not here the schema says all."""

@@ -69,6 +69,12 @@ class HollowNode:
         for name, amount in self._pods.pop(uid, {}).items():
             self._used[name] -= amount
 
+    def has_pod_ip(self, pod_ip: str) -> None:
+        """Note the address of a pod that ran here before: the next one is another."""
+        network, _, number = pod_ip.rpartition(".")
+        if network == pod_network(self.index) and number.isdecimal():
+            self._addresses_given = max(self._addresses_given, int(number) - 1)
+
     def next_pod_ip(self) -> str:
         self._addresses_given += 1
         return f"{pod_network(self.index)}.{2 + (self._addresses_given - 1) % ADDRESSES}"

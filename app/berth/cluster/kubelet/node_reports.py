@@ -103,7 +103,10 @@ class Leases:
         if isinstance(error, NotFoundError):
             self._existing.discard(name)
             return RETRY_SECONDS
-        if error is None or isinstance(error, AlreadyExistsError):
+        if isinstance(error, AlreadyExistsError):  # from before we were started
+            self._existing.add(name)
+            return 0.0
+        if error is None:
             self._existing.add(name)
             interval = self._seconds / RENEWALS
             return interval * (1.0 + JITTER * self._rng.random())

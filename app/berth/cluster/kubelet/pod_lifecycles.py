@@ -144,7 +144,7 @@ class PodLifecycles:
             return None
         pod, now = tracked.pod, self._clock.now()
         if tracked.stop_at is not None:
-            if tracked.stopped or tracked.stop_at > self._clock.monotonic():
+            if tracked.stopped or self._is_early(key, tracked.stop_at):
                 return None
             if pod.metadata.finalizers and not pod.is_terminated and not tracked.killed:
                 # Who holds it, such as the controller of its Job, waits for a phase that says so.
@@ -201,6 +201,7 @@ class PodLifecycles:
         requests = pod_requests(pod, use_status=False, pod_level=True)
         if pod.status.phase == "Running":  # from before we were started
             node.take(pod.metadata.uid, requests)
+            node.has_pod_ip(pod.status.pod_ip)
             since = pod.status.start_time
             return Tracked(
                 pod,
@@ -212,6 +213,16 @@ class PodLifecycles:
         rejection = node.admit(pod.metadata.uid, requests)
         state = State.REJECTED if rejection else State.STARTING
         return Tracked(pod, node, state, rejection=rejection)
+
+    def _is_early(self, key: str, time: float) -> bool:
+        """Whether *time* is still to come; then the pod is looked at again.
+
+        Who drives us knows one time for a pod, and it was another.
+        """
+        seconds = time - self._clock.monotonic()
+        if seconds > 0:
+            self._schedule(key, seconds)
+        return seconds > 0
 
     def _run(self, tracked: Tracked) -> None:
         """Have the end of containers that run looked at when it comes."""
@@ -226,7 +237,7 @@ class PodLifecycles:
         pod, completion = tracked.pod, completion_of(tracked.pod)
         if tracked.state is not State.RUNNING or completion is None:
             return None
-        if tracked.ends_at is None or tracked.ends_at > self._clock.monotonic():
+        if tracked.ends_at is None or self._is_early(pod.key, tracked.ends_at):
             return None
         now, exit_code = self._clock.now(), completion.exit_code
         if not completion.restarts:

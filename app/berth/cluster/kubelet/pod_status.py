@@ -9,7 +9,7 @@ from berth.clock import rfc3339
 from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
 from berth.cluster.resources import Object
 from berth.objects.meta import ObjectMeta
-from berth.objects.pod import Container, Pod, PodSpec, ResourceRequirements
+from berth.objects.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 
 KILLED: Final = 137
 """The exit code of a container that was killed: 128 and the number of SIGKILL."""
@@ -33,11 +33,18 @@ class RestartableSpec(PodSpec, frozen=True, gc=False):
     ephemeral_containers: tuple[Container, ...] = ()
 
 
+class AddressedStatus(PodStatus, frozen=True, gc=False):
+    """A pod's status with its address."""
+
+    pod_ip: str = msgspec.field(default="", name="podIP")
+
+
 class KubeletPod(Pod, frozen=True, gc=False):
     """A pod as far as a hollow kubelet reads it."""
 
     metadata: DeletableMeta = DeletableMeta()
     spec: RestartableSpec = RestartableSpec()
+    status: AddressedStatus = AddressedStatus()
 
 
 decode_pod = msgspec.json.Decoder(KubeletPod).decode

@@ -1,53 +1,14 @@
 """Kinds that nothing acts on here: what the API server fills in when they are stored."""
 
 from berth.cluster.resources import Object
-from berth.cluster.strategies import webhooks
 from berth.cluster.strategies.shape import section
 from berth.objects import pod_defaults
-
-
-def default_admission_policy(obj: Object) -> None:
-    spec = section(obj, "spec")
-    spec.setdefault("failurePolicy", "Fail")
-    default_match_resources(section(spec, "matchConstraints"))
-
-
-def default_mutating_policy(obj: Object) -> None:
-    default_admission_policy(obj)
-    obj["spec"].setdefault("reinvocationPolicy", "Never")
-
-
-def default_policy_binding(obj: Object) -> None:
-    match = section(obj, "spec").get("matchResources")
-    if match:
-        default_match_resources(match)
-
-
-def default_match_resources(match: Object) -> None:
-    match.setdefault("matchPolicy", "Equivalent")
-    match.setdefault("namespaceSelector", {})
-    match.setdefault("objectSelector", {})
-    for key in ("resourceRules", "excludeResourceRules"):
-        webhooks.default_rules(match.get(key) or ())
 
 
 def default_endpoint_slice(obj: Object) -> None:
     for port in obj.get("ports") or ():
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")
-
-
-def default_limit_range(obj: Object) -> None:
-    """A container's limit is what it gets when it asks for none, and so on downwards."""
-    for item in section(obj, "spec").get("limits") or ():
-        if item.get("type") != "Container":
-            continue
-        limits = {**(item.get("max") or {}), **(item.get("default") or {})}
-        if limits:
-            item["default"] = limits
-        requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
-        if requests:
-            item["defaultRequest"] = requests
 
 
 def default_pod_template(obj: Object) -> None:

@@ -48,8 +48,7 @@ class Job(Shape, frozen=True):
 def default(obj: Object) -> None:
     spec = section(obj, "spec")
     default_spec(spec)
-    labels = spec["template"]["metadata"].get("labels")
-    meta = section(obj, "metadata")
+    labels, meta = spec["template"]["metadata"].get("labels"), section(obj, "metadata")
     if labels and not meta.get("labels"):
         meta["labels"] = dict(labels)
 
@@ -83,6 +82,8 @@ def prepare(new: Object, old: Object | None) -> None:
         labels.setdefault(label, value)
         labels.setdefault(OLD_LABELS[label], value)
     section(spec, "selector", "matchLabels")[CONTROLLER_UID] = meta["uid"]
+    if not meta.get("labels"):
+        meta["labels"] = dict(labels)
 
 
 def check(obj: Object) -> list[FieldError]:

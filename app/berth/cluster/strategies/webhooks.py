@@ -15,6 +15,7 @@ import msgspec
 from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import selectors, syntax
+from berth.cluster.strategies.expressions import check_named
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.field_errors import FieldError
 
@@ -113,6 +114,8 @@ def _check_webhook(hook: Object, path: str) -> Iterator[FieldError]:
     for key in ("namespaceSelector", "objectSelector"):
         selector = msgspec.convert(hook.get(key) or {}, LabelSelector)
         yield from selectors.validate(selector, f"{path}.{key}")
+    conditions = hook.get("matchConditions") or ()
+    yield from check_named(conditions, f"{path}.matchConditions", "bool")
     yield from _check_client(hook.get("clientConfig") or {}, f"{path}.clientConfig")
 
 

@@ -1,0 +1,250 @@
+"""When a Job has ended and why, and what its status says."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from berth.clock import rfc3339
+from berth.cluster.controllers.job_pods import (
+    JobView,
+    Tally,
+    containers_of,
+    failure_of,
+    is_failed,
+)
+from berth.cluster.controllers.views import PodView
+from berth.cluster.events.correlator import Type
+from berth.cluster.indexes import Indexes
+from berth.cluster.resources import Object
+from berth.cluster.times import seconds_of
+
+SUCCESS: Final = "SuccessCriteriaMet"
+FAILURE: Final = "FailureTarget"
+FINAL: Final = {SUCCESS: "Complete", FAILURE: "Failed"}
+"""What is certain, and what is true once the last pod is gone."""
+
+MOST_UNCOUNTED: Final = 500
+"""Pods noted in the status at a time, so that it does not grow too large."""
+
+
+class End(NamedTuple):
+    """That a Job is to end, SUCCESS or FAILURE, and why."""
+
+    type: str
+    reason: str
+    message: str
+
+
+REACHED: Final = End(SUCCESS, "CompletionsReached", "Reached expected number of succeeded pods")
+
+
+def end_of(job: JobView, tally: Tally, pods: Sequence[PodView], *, now: float) -> End | None:
+    """Return why *job* ends although pods may be missing; None: it goes on."""
+    for type_ in FINAL:
+        known = job.condition(type_)
+        if known is not None:
+            return End(type_, known.get("reason") or "", known.get("message") or "")
+    return (
+        _failed_by_policy(job, pods)
+        or _failed_too_often(job, tally, pods)
+        or _took_too_long(job, now)
+        or _failed_by_index(job, tally)
+        or _succeeded_by_policy(job, tally)
+    )
+
+
+def is_complete(job: JobView, tally: Tally, active: int) -> bool:
+    """Whether all has been done that was to be done; *active* pods are still at it."""
+    if job.completions is None:
+        return tally.succeeded > 0 and active == 0
+    return tally.succeeded >= job.completions
+
+
+def seconds_until_deadline(job: JobView, now: float) -> float | None:
+    """Return when *job* is out of time; None when never."""
+    allowed, started = job.spec.get("activeDeadlineSeconds"), job.status.get("startTime")
+    if allowed is None or not started or job.is_suspended:
+        return None
+    return max(seconds_of(started) + float(allowed) - now, 0.0)
+
+
+def status_of(
+    job: JobView, tally: Tally, *, end: End | None, active: int, is_over: bool, now: float
+) -> Object:
+    """Return the fields of the status that are the controller's.
+
+    *active*: pods that run or are to; *is_over*: no pod is left that could change anything, or that
+    has the finalizer.
+    """
+    stamp = rfc3339(now)
+    room = max(MOST_UNCOUNTED - len(tally.uncounted_succeeded) - len(tally.uncounted_failed), 0)
+    succeeded = [] if tally.is_indexed else [pod.metadata.uid for pod in tally.succeeded_now]
+    kept = {pod.metadata.uid for pod in tally.last_failures.values()} if end is None else set()
+    failed = [pod.metadata.uid for pod in tally.failed_now if pod.metadata.uid not in kept]
+    succeeded, failed = succeeded[:room], failed[: max(room - len(succeeded), 0)]
+    uncounted = {
+        "succeeded": [*tally.uncounted_succeeded, *succeeded] or None,
+        "failed": [*tally.uncounted_failed, *failed] or None,
+    }
+    is_over = is_over and not any(uncounted.values())
+    conditions = _conditions(job, end=end, is_over=is_over, stamp=stamp)
+    status: Object = {
+        "active": active or None,
+        "ready": sum(1 for pod in tally.active if pod.ready_since is not None),
+        "terminating": len(tally.terminating),
+        "succeeded": _counted(tally) or None,
+        "failed": tally.counted_failed or None,
+        "uncountedTerminatedPods": uncounted,
+        "conditions": conditions or None,
+        "startTime": _start_time(job, conditions, stamp),
+    }
+    if tally.is_indexed:
+        status["completedIndexes"] = str(tally.completed) or None
+    if job.backoff_limit_per_index is not None:
+        status["failedIndexes"] = str(tally.failed_indexes)
+    if is_over and end is not None and end.type == SUCCESS:
+        status["completionTime"] = stamp
+    return status
+
+
+def changes(job: JobView, status: Object) -> Object:
+    """Return what of *status* differs from what is stored, as a merge patch has it."""
+    return {
+        field: value
+        for field, value in status.items()
+        if _present(job.status.get(field)) != _present(value) or field not in job.status
+        if not (value is None and field not in job.status)
+    }
+
+
+def new_conditions(job: JobView, changed: Object) -> list[Object]:
+    """Return the conditions of *changed* that were otherwise before, or were not."""
+    before = {each.get("type"): each.get("status") for each in job.status.get("conditions") or ()}
+    conditions: list[Object] = changed.get("conditions") or []
+    return [each for each in conditions if before.get(each["type"]) != each["status"]]
+
+
+def events_of(condition: Object) -> Iterator[tuple[Type, str, str]]:
+    """Yield type, reason and message of the events that tell of a new *condition*."""
+    match condition["type"], condition["status"]:
+        case "Complete", _:
+            yield "Normal", "Completed", "Job completed"
+        case "Failed", _:
+            yield "Warning", condition["reason"], condition["message"]
+        case "Suspended", "True":
+            yield "Normal", "Suspended", "Job suspended"
+        case "Suspended", _:
+            yield "Normal", "Resumed", "Job resumed"
+
+
+def _present(value: Any) -> Any:
+    """Return *value* without the fields that are null, and so are not stored."""
+    if isinstance(value, dict):
+        return {key: each for key, each in value.items() if each is not None}
+    return value
+
+
+def _counted(tally: Tally) -> int:
+    return len(tally.completed) if tally.is_indexed else tally.counted_succeeded
+
+
+def _conditions(job: JobView, *, end: End | None, is_over: bool, stamp: str) -> list[Object]:
+    conditions: list[Object] = [*(job.status.get("conditions") or ())]
+    if end is None:
+        if job.is_suspended:
+            _set(conditions, "Suspended", "True", "JobSuspended", "Job suspended", stamp)
+        elif any(each.get("type") == "Suspended" for each in conditions):
+            _set(conditions, "Suspended", "False", "JobResumed", "Job resumed", stamp)
+        return conditions
+    _set(conditions, end.type, "True", end.reason, end.message, stamp)
+    if is_over:
+        _set(conditions, FINAL[end.type], "True", end.reason, end.message, stamp)
+    return conditions
+
+
+def _set(
+    conditions: list[Object], type_: str, status: str, reason: str, message: str, stamp: str
+) -> None:
+    condition = {
+        "type": type_,
+        "status": status,
+        "lastProbeTime": stamp,
+        "lastTransitionTime": stamp,
+        "reason": reason,
+        "message": message,
+    }
+    for place, each in enumerate(conditions):
+        if each.get("type") == type_:
+            if each.get("status") != status:
+                conditions[place] = condition
+            return
+    conditions.append(condition)
+
+
+def _start_time(job: JobView, conditions: Sequence[Object], stamp: str) -> str | None:
+    """Return when the present run began: at the first look, or when it was resumed."""
+    if job.is_suspended:
+        return job.status.get("startTime")
+    resumed = job.condition("Suspended") is not None and any(
+        each.get("type") == "Suspended" and each.get("status") == "False" for each in conditions
+    )
+    return stamp if resumed else job.status.get("startTime") or stamp
+
+
+def _failed_by_policy(job: JobView, pods: Sequence[PodView]) -> End | None:
+    if job.spec.get("podFailurePolicy") is None:
+        return None
+    for pod in pods:
+        message = failure_of(pod, job).fails_job if is_failed(pod, job) else ""
+        if message:
+            return End(FAILURE, "PodFailurePolicy", message)
+    return None
+
+
+def _failed_too_often(job: JobView, tally: Tally, pods: Sequence[PodView]) -> End | None:
+    end = End(FAILURE, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    limit = job.backoff_limit
+    if tally.failed > limit:
+        return end
+    if job.restart_policy != "OnFailure":
+        return None
+    restarts = sum(
+        each.restart_count
+        for pod in pods
+        if pod.status.phase in ("Running", "Pending")
+        for each in containers_of(pod)
+    )
+    return end if restarts >= max(limit, 1) else None
+
+
+def _took_too_long(job: JobView, now: float) -> End | None:
+    if seconds_until_deadline(job, now) != 0.0:
+        return None
+    return End(FAILURE, "DeadlineExceeded", "Job was active longer than specified deadline")
+
+
+def _failed_by_index(job: JobView, tally: Tally) -> End | None:
+    if job.backoff_limit_per_index is None:
+        return None
+    failed, most = len(tally.failed_indexes), job.spec.get("maxFailedIndexes")
+    if most is not None and failed > most:
+        message = "Job has exceeded the specified maximal number of failed indexes"
+        return End(FAILURE, "MaxFailedIndexesExceeded", message)
+    if failed and failed + len(tally.completed) >= (job.completions or 0):
+        return End(FAILURE, "FailedIndexes", "Job has failed indexes")
+    return None
+
+
+def _succeeded_by_policy(job: JobView, tally: Tally) -> End | None:
+    if not job.is_indexed:
+        return None
+    rules = (job.spec.get("successPolicy") or {}).get("rules") or ()
+    for number, rule in enumerate(rules):
+        text, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+        done = len(tally.completed)
+        if text is not None:
+            wanted = Indexes.parse(text)
+            done = wanted.count_in(tally.completed)
+            count = len(wanted) if count is None else count
+        if count is not None and done >= count:
+            return End(SUCCESS, "SuccessPolicy", f"Matched rules at index {number}")
+    return None

@@ -1,0 +1,20 @@
+"""``matchConditions`` of webhooks and policies."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from berth.cluster.strategies.expressions import compiled, environment
+from berth.cluster.strategies.shape import Shape
+
+
+class NamedExpression(Shape, frozen=True):
+    """A match condition or a variable."""
+
+    name: str = ""
+    expression: str = ""
+
+
+def are_met(conditions: Iterable[NamedExpression], values: Mapping[str, Any]) -> bool:
+    """Tell whether all conditions are true of *values*; raise EvaluationError where one fails."""
+    bound = environment().bind(values)
+    return all(compiled(each.expression).is_true(bound) for each in conditions)

@@ -1,0 +1,54 @@
+"""CEL expressions of webhooks and policies: what they may name, and whether they compile."""
+
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from berth import field_errors
+from berth.cel.failures import CompileError
+from berth.cluster.resources import Object
+from berth.field_errors import FieldError
+
+if TYPE_CHECKING:
+    from berth.cel.expressions import Environment, Expression
+
+VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
+"""What an expression may name. There is no ``authorizer``."""
+
+
+@cache
+def environment() -> "Environment":
+    """Return what the expressions may name."""
+    from berth.cel.expressions import Environment  # here, for the library takes 0.15 s to load
+
+    return Environment(*VARIABLES)
+
+
+@lru_cache(maxsize=1024)
+def compiled(source: str) -> "Expression":
+    """Compile an expression that was checked when it was stored."""
+    return environment().compile(source)
+
+
+def check_named(items: Iterable[Object], path: str, *returns: str) -> Iterator[FieldError]:
+    """Evaluate match conditions or variables; each has a name of its own."""
+    names: set[str] = set()
+    for index, item in enumerate(items):
+        here, name = f"{path}[{index}]", item.get("name") or ""
+        if not name:
+            yield field_errors.required(f"{here}.name")
+        elif name in names:
+            yield field_errors.duplicate(f"{here}.name", name)
+        names.add(name)
+        yield from check_expression(item.get("expression"), f"{here}.expression", *returns)
+
+
+def check_expression(source: Any, path: str, *returns: str) -> Iterator[FieldError]:
+    """Evaluate whether an expression compiles, and gives one of the types *returns*."""
+    if not source or not source.strip():
+        yield field_errors.required(path, "expression is not specified")
+        return
+    try:
+        environment().compile(source, *returns)
+    except CompileError as exc:
+        yield field_errors.invalid(path, source, f"compilation failed: {exc}")
