@@ -200,8 +200,8 @@ class ReplicationControllerView(WorkloadView, frozen=True):
         return with_label_selector
 
 
-class NamespaceView(ObjectView, frozen=True):
-    spec: dict[str, Any] = {}
+class NamespaceView(ResourceView, frozen=True):
+    """A namespace: its finalizers and conditions."""
 
 
 class TerminatedView(View, frozen=True):
