@@ -34,6 +34,7 @@ from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import Journal
 from berth.cluster.storage.store import Store
@@ -114,12 +115,14 @@ class EmbeddedCluster:
         """What the kubeconfig trusts, as PEM; None when it is plain HTTP."""
         return None if self.certificate is None else self._identity.authority.certificate
 
-    async def start(self, port: int) -> None:
-        """Create what every cluster has and listen; OSError when *port* cannot be had.
+    async def start(
+        self, port: int, *, objects: Sequence[tuple[ResourceType, Object]] = ()
+    ) -> None:
+        """Create what every cluster has, and *objects*, and listen; OSError when that fails.
 
-        0 is any free port, and after a restart the one of before, if it is free.
+        *port* 0 is any free port, and after a restart the one of before, if it is free.
         """
-        await bootstrap(self._server.writes)
+        await bootstrap(self._server.writes, objects)
         port = await self._listen(port)
         scheme = "http" if self.certificate is None else "https"
         host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at

@@ -67,7 +67,9 @@ class Secured:
         """Return status code and answer; *token* "" means none is sent."""
         if token is None:
             token = self.tokens.issue(user)
-        sent = [*(headers or ()), ("content-type", "application/json")]
+        sent = [*(headers or ())]
+        if "content-type" not in dict(sent):
+            sent.append(("content-type", "application/json"))
         if token:
             sent.append(("authorization", f"Bearer {token}"))
         content = None if body is None else msgspec.json.encode(body)
