@@ -24,7 +24,7 @@ def plant(spec: kopf.Spec, patch: kopf.Patch, **_: Any) -> dict[str, Any]:
 
 
 @kopf.on.field(*GARDENS, field="spec.plants")
-def replant(new: list[str] | None, old: list[str] | None, patch: kopf.Patch, **_: Any) -> None:
+def replant(new: Any, old: Any, patch: kopf.Patch, **_: Any) -> None:
     if old is not None:
         patch.status["planted"] = len(new or [])
         patch.status["replanted"] = True

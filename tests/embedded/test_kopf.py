@@ -53,11 +53,15 @@ class World:
         self._client = client
 
     async def ask(
-        self, method: str, path: str, body: Object | None = None, content_type: str = ""
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        content_type: str = "application/json",
     ) -> Any:
         encoded = None if body is None else msgspec.json.encode(body)
-        kind = {"content_type": content_type} if content_type else {}
-        return msgspec.json.decode(await self._client.request(method, path, body=encoded, **kind))
+        answer = await self._client.request(method, path, body=encoded, content_type=content_type)
+        return msgspec.json.decode(answer)
 
     async def until(self, path: str, wanted: Callable[[Object], Any]) -> Object:
         """Look until what is at *path* is as *wanted*."""

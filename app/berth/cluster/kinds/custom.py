@@ -59,7 +59,7 @@ def _resource_type(definition: Object, version: Any) -> ResourceType:
     shown = _from_storage(schema)
     if is_storage and len(spec["versions"]) == 1 and definition["metadata"].get("generation") == 1:
         shown = same  # as it was written, so it was pruned and defaulted
-    convert = _to_storage
+    convert: Callable[[Object], Object] = same if is_storage else _to_storage
     if not is_storage and spec["conversion"]["strategy"] == "Webhook":
         convert = shown = _not_converted(definition, kind)
     return ResourceType(
@@ -85,7 +85,7 @@ def _resource_type(definition: Object, version: Any) -> ResourceType:
             each["jsonPath"].removeprefix("."): _selectable(each["jsonPath"])
             for each in version.get("selectableFields") or ()
         },
-        to_storage=same if is_storage else convert,
+        to_storage=convert,
         from_storage=shown,
     )
 
