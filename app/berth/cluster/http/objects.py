@@ -115,7 +115,8 @@ async def delete(call: Call) -> ASGIApp:
     if is_gone and not resource.returned_when_gone:
         details = errors.details_of(resource, stored.name, uid=stored.uid)
         return call.answer(render, render.other(errors.success(details=details), STATUS))
-    return call.answer(render, render.object(stored))
+    code = 202 if how.awaits_dependents and not is_gone else 200
+    return call.answer(render, render.object(stored), code)
 
 
 async def delete_collection(call: Call) -> ASGIApp:
