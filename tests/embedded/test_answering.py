@@ -16,6 +16,7 @@ from berth.addresses import LOOPBACK
 from berth.clock import RealClock
 from berth.config.load import default_configuration
 from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.up import Up, UpOptions
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
@@ -61,7 +62,7 @@ async def test_who_is_answered(
     clock, rng = RealClock(), random.Random(1)
     kubeconfig = tmp_path / "kubeconfig"
     up = Up(
-        UpOptions(nodes=1, kubeconfig=kubeconfig),
+        UpOptions(nodes=1, kubeconfig=KubeconfigOut(kubeconfig)),
         default_configuration(args_models(IN_TREE)),
         EmbeddedCluster(clock=clock, rng=rng, insecure=insecure),
         clock=clock,

@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import os
 import random
 import ssl
 from collections.abc import Awaitable, Mapping, Sequence
@@ -38,7 +39,7 @@ from berth.cluster.storage.journal import Journal
 from berth.cluster.storage.store import Store
 from berth.embedded.identity import Identity
 from berth.files import write_file
-from berth.kubeconfig import write_kubeconfig
+from berth.kubeconfig import Access, write_kubeconfig
 from berth.manifests import ManifestError
 from berth.objects.node import Node
 from berth.tasks import forever
@@ -183,15 +184,23 @@ class EmbeddedCluster:
         if self._journal is not None:
             await self._journal.close()
 
-    def write_kubeconfig(self, path: Path, *, user: User = ADMIN) -> None:
-        """Write a kubeconfig of *user*, for kubectl and everybody else; it holds a secret."""
-        write_kubeconfig(
-            path,
-            server=self.url,
-            user=user.name,
-            authority=self.authority,
-            token=None if self.authority is None else self._identity.token_of(user),
+    def access(self, user: User = ADMIN, *, scheduler: str = "") -> Access:
+        """Return what a kubeconfig of *user* says; it holds a secret.
+
+        *scheduler* is the URL of the scheduler that runs beside it.
+        """
+        return Access(
+            self.url,
+            user.name,
+            self.authority,
+            None if self.authority is None else self._identity.token_of(user),
+            scheduler,
+            os.getpid(),
         )
+
+    def write_kubeconfig(self, path: Path, *, user: User = ADMIN) -> None:
+        """Write a kubeconfig of *user*, for kubectl and everybody else."""
+        write_kubeconfig(path, self.access(user))
 
     def write_credentials(self, folder: Path) -> None:
         """Write what components need into *folder*: a kubeconfig for each of COMPONENTS.

@@ -1,5 +1,6 @@
 """Where the scheduler of ``berth up`` answers ``berth explain`` and others on this machine."""
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -48,7 +49,7 @@ async def scheduler_port(
         try:
             await server.start(LOOPBACK, port)
         except OSError as exc:
-            say(f"--debug-port {port}: {exc.strerror}; using another")
+            say(f"--debug-port {port}: {os.strerror(exc.errno)}; the kubeconfig names another")
             await server.start(LOOPBACK, 0)
         try:
             yield server
