@@ -9,7 +9,6 @@ import httpx
 import msgspec
 
 from berth.clock import FakeClock
-from berth.cluster.access.rbac import Authorizer
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds import builtin as kinds
 from berth.cluster.kinds.registry import Registry
@@ -55,6 +54,12 @@ def stumble(_obj: Object) -> None:
 
 def terminate(namespace: Object) -> None:
     namespace["status"]["phase"] = "Terminating"
+
+
+def unmanaged(obj: Object) -> Object:
+    """Return *obj* without what it says of the managers of its fields."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": metadata}
 
 
 def subresources(*names: str) -> dict[str, Subresource]:
@@ -131,9 +136,7 @@ QUESTIONS = tuple(each for each in kinds.RESOURCES if not each.is_stored)
 RESOURCES = (PODS, NODES, NAMESPACES, DEPLOYMENTS, PRIORITY_CLASSES, *QUESTIONS)
 
 
-def open_door(
-    _store: Store, _authorizer: Authorizer, async_steps: Sequence[AsyncStep]
-) -> Admission:
+def open_door(_store: Store, *, async_steps: Sequence[AsyncStep], **_: Any) -> Admission:
     """Let everything pass that no webhook stops."""
     return Admission(async_steps=async_steps)
 

@@ -6,7 +6,7 @@ import pytest
 
 from berth.cluster.kinds.builtin import find
 from berth.cluster.writes.subresources.scale import scale_of
-from tests.cluster.serving import NOW_TEXT, Serving, pod, status
+from tests.cluster.serving import NOW_TEXT, Serving, pod, status, unmanaged
 
 PODS = "/api/v1/namespaces/default/pods"
 WEB = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -162,7 +162,7 @@ async def web(serving: Serving) -> Any:
 
 
 async def test_the_scale_of_a_workload(serving: Serving) -> None:
-    metadata = (await web(serving))["metadata"]
+    metadata = unmanaged(await web(serving))["metadata"]
     del metadata["generation"]
     assert await serving.get(f"{WEB}/scale") == {
         "kind": "Scale",
@@ -195,7 +195,7 @@ async def test_scaling(serving: Serving, method: str, body: Any, replicas: int) 
     assert (code, scale["spec"]) == (200, {"replicas": replicas})
     before["spec"]["replicas"] = replicas
     before["metadata"] |= {"generation": 2, "resourceVersion": "3"}
-    assert await serving.get(WEB) == before
+    assert unmanaged(await serving.get(WEB)) == unmanaged(before)
 
 
 @pytest.mark.parametrize(

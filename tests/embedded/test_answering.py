@@ -31,13 +31,14 @@ async def test_a_taken_port_is_told_and_another_one_used(tmp_path: Path) -> None
         status, said = await run(tmp_path, debug_port=port)
 
     assert status == 0
-    assert said[1].startswith(f"--debug-port {port}: Address already in use")
-    assert said[1].endswith("; using another")
+    taken, scheduler = said[2:4]
+    assert taken.startswith(f"--debug-port {port}: Address already in use")
+    assert taken.endswith("; using another")
     kubeconfig = re.escape(str(tmp_path / "kubeconfig"))
     assert re.fullmatch(
         r"scheduler at (https://127\.0\.0\.1:\d+);"
         rf" try: berth explain --kubeconfig {kubeconfig} --server \1 POD",
-        said[2],
+        scheduler,
     )
 
 

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.objects.pod import Pod, ResourceRequirements
-from berth.objects.quantity import MAX_INT64, NANO, Quantity, milli_value, parse, value
+from berth.objects.quantity import (
+    MAX_INT64,
+    NANO,
+    Quantity,
+    canonical,
+    is_binary,
+    milli_value,
+    parse,
+    value,
+)
 
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
@@ -155,3 +164,22 @@ def test_decoding_keeps_quantities_as_written() -> None:
     decoded = msgspec.json.decode(written, type=ResourceRequirements)
     assert decoded.requests == {"cpu": 0.5, "memory": "1Gi", "pods": 3}
     assert msgspec.json.encode(decoded) == written
+
+
+@pytest.mark.parametrize(
+    ("written", "want"),
+    [
+        pytest.param("0.1", "100m", id="a fraction is in thousandths"),
+        pytest.param("1.5", "1500m", id="no fraction is left"),
+        pytest.param("1000", "1k", id="the largest suffix"),
+        pytest.param("1024", "1024", id="that fits"),
+        pytest.param("1.5Gi", "1536Mi", id="powers of 1024"),
+        pytest.param("512Ki", "512Ki", id="stay what they are"),
+        pytest.param("5Ei", "5Ei", id="up to the last"),
+        pytest.param("1n", "1n", id="down to the first"),
+        pytest.param("0Gi", "0", id="nothing is in no unit"),
+        pytest.param("-2Gi", "-2Gi", id="below zero too"),
+    ],
+)
+def test_an_amount_is_written_as_kubernetes_does(written: str, want: str) -> None:
+    assert canonical(parse(written), binary=is_binary(written)) == want

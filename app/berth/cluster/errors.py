@@ -13,7 +13,10 @@ answer would be many times as large."""
 
 
 class StatusError(Exception):
-    """A request that ends with a Status: HTTP *code*, machine-readable *reason*, and words."""
+    """A request that ends with a Status: HTTP *code*, machine-readable *reason*, and words.
+
+    The *reason* is empty where the API server does not know one.
+    """
 
     def __init__(
         self,

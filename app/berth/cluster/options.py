@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from berth import field_errors
@@ -72,6 +73,21 @@ MOST_FIELD_MANAGER = 128
 """Bytes of a field manager's name."""
 
 
+def force(query: Query, *, applies: bool) -> bool:
+    """Return whether conflicts do not matter, or raise a 422: it is for who *applies*.
+
+    Who does must say by which name.
+    """
+    found = []
+    if not applies and "force" in query:
+        found.append(field_errors.forbidden("force", "may not be specified for non-apply patch"))
+    if applies and not query.get("fieldManager"):
+        found.append(field_errors.required("fieldManager", "is required for apply patch"))
+    if found:
+        raise errors.invalid_options("PatchOptions", found)
+    return flag(query, "force")
+
+
 def field_manager(query: Query, user_agent: str, *, kind: str) -> str:
     """Return who manages the fields that a write sets, or raise a 422.
 
@@ -80,8 +96,7 @@ def field_manager(query: Query, user_agent: str, *, kind: str) -> str:
     """
     said = query.get("fieldManager")
     if not said:
-        plain = "".join(each for each in user_agent.partition("/")[0] if each.isprintable())
-        return plain.encode()[:MOST_FIELD_MANAGER].decode(errors="ignore")
+        return (_usual if len(user_agent) <= USUAL_USER_AGENT else _client)(user_agent)
     found = []
     if len(said.encode()) > MOST_FIELD_MANAGER:
         found.append(field_errors.too_long("fieldManager", MOST_FIELD_MANAGER))
@@ -92,6 +107,19 @@ def field_manager(query: Query, user_agent: str, *, kind: str) -> str:
     if found:
         raise errors.invalid_options(kind, found)
     return said
+
+
+USUAL_USER_AGENT = 256
+"""Characters of a User-Agent that is worth remembering."""
+
+
+def _client(user_agent: str) -> str:
+    """Return the client that a User-Agent names."""
+    plain = "".join(each for each in user_agent.partition("/")[0] if each.isprintable())
+    return plain.encode()[:MOST_FIELD_MANAGER].decode(errors="ignore")
+
+
+_usual = lru_cache(_client)
 
 
 class FieldValidation(StrEnum):

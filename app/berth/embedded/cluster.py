@@ -30,10 +30,12 @@ from berth.cluster.access.users import (
 )
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.controllers.run import Controllers
+from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import Journal
 from berth.cluster.storage.store import Store
@@ -65,6 +67,7 @@ class EmbeddedCluster:
         tokens: Tokens | None = None,
         observer: Observer | None = None,
         database: Database | None = None,
+        limits: InFlightLimits = DEFAULT,
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 
@@ -72,7 +75,7 @@ class EmbeddedCluster:
 
         Else it is HTTPS with a certificate of its own, and requests need a token and the right to
         what they want. *tokens* are those that are good from the start; *observer* gets
-        every decision about a request.
+        every decision about a request, and *limits* are for requests in progress.
 
         It begins with what *database* has, and everything is kept there: objects, authority, and
         the credentials that are written to files. Without, nothing is kept. Raises DatabaseError.
@@ -96,6 +99,7 @@ class EmbeddedCluster:
             tokens=None if insecure else self._tokens,
             signing_key=self._signing_key,
             observer=observer,
+            limits=limits,
         )
         self.url = ""
         """Where the API is for this machine, once :meth:`start` has returned."""
@@ -112,12 +116,14 @@ class EmbeddedCluster:
         """What the kubeconfig trusts, as PEM; None when it is plain HTTP."""
         return None if self.certificate is None else self._identity.authority.certificate
 
-    async def start(self, port: int) -> None:
-        """Create what every cluster has and listen; OSError when *port* cannot be had.
+    async def start(
+        self, port: int, *, objects: Sequence[tuple[ResourceType, Object]] = ()
+    ) -> None:
+        """Create what every cluster has, and *objects*, and listen; OSError when that fails.
 
-        0 is any free port, and after a restart the one of before, if it is free.
+        *port* 0 is any free port, and after a restart the one of before, if it is free.
         """
-        await bootstrap(self._server.writes)
+        await bootstrap(self._server.writes, objects)
         port = await self._listen(port)
         scheme = "http" if self.certificate is None else "https"
         host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at

@@ -15,6 +15,7 @@ from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
+from berth.cluster.bootstrap import default_storage_class
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.config.types import KubeSchedulerConfiguration
@@ -99,7 +100,7 @@ class Up:
                 cleanup.push_async_callback(client.close)
                 return client
 
-            await cluster.start(self._options.port)
+            await cluster.start(self._options.port, objects=[default_storage_class()])
             cleanup.push_async_callback(cluster.stop)
             client = await connect("berth-up")
             service = SchedulerService(

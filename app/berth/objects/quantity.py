@@ -5,7 +5,7 @@ Sums are made in nano units and rounded once, at the end, by :func:`value` or :f
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -84,6 +84,33 @@ def milli_value(nanos: int) -> int:
     that asks for more than any machine has.
     """
     return _within_int64(_divide_away_from_zero(nanos, NANO // 1000))
+
+
+def is_binary(quantity: Quantity) -> bool:
+    """Whether *quantity* is written in powers of 1024, as ``2Gi``; sums are, if it comes first."""
+    return isinstance(quantity, str) and quantity.endswith("i")
+
+
+def canonical(nanos: int, *, binary: bool = False) -> str:
+    """Return an amount as Kubernetes writes it: ``1500m``, ``2k``; with *binary* ``2Gi``.
+
+    The largest suffix that leaves a whole number. Below 1024 *binary* makes no difference.
+    """
+    if not nanos:
+        return "0"
+    if binary and abs(nanos) >= 1024 * NANO:
+        return _suffixed(value(nanos), 1024, ("", *_BINARY_SUFFIXES))
+    return _suffixed(nanos, 1000, _DECIMAL_SUFFIXES)
+
+
+def _suffixed(amount: int, step: int, suffixes: Iterable[str]) -> str:
+    """Write *amount* with the last of *suffixes*, each *step* times the one before, that fits."""
+    *below, text = suffixes
+    for suffix in below:
+        if amount % step:
+            return f"{amount}{suffix}"
+        amount //= step
+    return f"{amount}{text}"
 
 
 def check_quantities(field: str, quantities: Mapping[str, Quantity]) -> None:

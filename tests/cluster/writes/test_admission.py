@@ -1,29 +1,19 @@
 """What a new object must pass in view of others, and what a cluster has from the start."""
 
-import random
-
 import pytest
 
-from berth.clock import FakeClock
-from berth.cluster.access.users import ADMIN
 from berth.cluster.bootstrap import NAMESPACES, PRIORITY_CLASSES, bootstrap
 from berth.cluster.errors import StatusError
-from berth.cluster.http.server import ApiServer
-from berth.cluster.kinds.builtin import RESOURCES
-from berth.cluster.kinds.registry import Registry
-from berth.cluster.options import DeleteOptions
-from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import Store, Stored
+from berth.cluster.resources import Object
 from berth.cluster.writes.admission.default_storage_class import (
     DEFAULT_CLASS,
     STORAGE_CLASSES,
     VOLUME_CLAIMS,
 )
 from berth.cluster.writes.admission.priority import PODS
-from berth.cluster.writes.context import WriteContext
-from berth.cluster.writes.pipeline import Change
 from tests.cluster.at_once import at_once
 from tests.cluster.bodies import pod
+from tests.cluster.writes.booted import Booted
 
 NOT_READY = {
     "key": "node.kubernetes.io/not-ready",
@@ -34,53 +24,32 @@ NOT_READY = {
 UNREACHABLE = {**NOT_READY, "key": "node.kubernetes.io/unreachable"}
 
 
-TEST = WriteContext(ADMIN, "test")
-
-
-class Cluster:
-    """A server as it is after its first start, written to without HTTP."""
-
-    def __init__(self) -> None:
-        server = ApiServer(Registry(RESOURCES), Store(), clock=FakeClock(), rng=random.Random(7))
-        self.writes = server.writes
-        at_once(bootstrap(self.writes))
-
-    def create(self, resource: ResourceType, namespace: str, obj: Object) -> Stored:
-        return at_once(self.writes.create(resource, namespace, obj, TEST))
-
-    def update(self, resource: ResourceType, namespace: str, name: str, change: Change) -> Stored:
-        return at_once(self.writes.update(resource, namespace, name, change, TEST))
-
-    def delete(self, resource: ResourceType, namespace: str, name: str) -> None:
-        at_once(self.writes.delete(resource, namespace, name, DeleteOptions(), TEST))
-
-
 @pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
+def cluster() -> Booted:
+    return Booted()
 
 
-def created(cluster: Cluster, obj: Object) -> Object:
-    return cluster.create(PODS, obj["metadata"]["namespace"], obj).decode()
+def created(cluster: Booted, obj: Object) -> Object:
+    return cluster.create(PODS, obj)
 
 
-def create_class(cluster: Cluster, name: str, value: int, **more: object) -> None:
-    cluster.create(PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value, **more})
+def create_class(cluster: Booted, name: str, value: int, **more: object) -> None:
+    cluster.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value, **more})
 
 
-def refused(cluster: Cluster, obj: Object) -> tuple[int, str]:
+def refused(cluster: Booted, obj: Object) -> tuple[int, str]:
     with pytest.raises(StatusError) as error:
         created(cluster, obj)
     return error.value.code, error.value.message
 
 
-def test_a_namespace_must_exist(cluster: Cluster) -> None:
+def test_a_namespace_must_exist(cluster: Booted) -> None:
     assert refused(cluster, pod(namespace="nowhere")) == (404, 'namespaces "nowhere" not found')
 
 
-def test_nothing_new_in_a_namespace_that_is_being_deleted(cluster: Cluster) -> None:
-    cluster.create(NAMESPACES, "", {"metadata": {"name": "demo"}})
-    cluster.delete(NAMESPACES, "", "demo")
+def test_nothing_new_in_a_namespace_that_is_being_deleted(cluster: Booted) -> None:
+    cluster.create(NAMESPACES, {"metadata": {"name": "demo"}})
+    cluster.delete(NAMESPACES, "demo")
 
     assert refused(cluster, pod("tmp", namespace="demo")) == (
         403,
@@ -90,9 +59,9 @@ def test_nothing_new_in_a_namespace_that_is_being_deleted(cluster: Cluster) -> N
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-def test_some_namespaces_stay(cluster: Cluster, name: str) -> None:
+def test_some_namespaces_stay(cluster: Booted, name: str) -> None:
     with pytest.raises(StatusError) as error:
-        cluster.delete(NAMESPACES, "", name)
+        cluster.delete(NAMESPACES, name)
     assert error.value.message == (
         f'namespaces "{name}" is forbidden: this namespace may not be deleted'
     )
@@ -110,13 +79,13 @@ def test_some_namespaces_stay(cluster: Cluster, name: str) -> None:
         pytest.param({"priorityClassName": "polite"}, ("polite", 7, "Never"), id="a class of ours"),
     ],
 )
-def test_priority(cluster: Cluster, spec: Object, want: tuple[str | None, int, str]) -> None:
+def test_priority(cluster: Booted, spec: Object, want: tuple[str | None, int, str]) -> None:
     create_class(cluster, "polite", 7, preemptionPolicy="Never")
     got = created(cluster, pod(**spec))["spec"]
     assert (got.get("priorityClassName"), got["priority"], got["preemptionPolicy"]) == want
 
 
-def test_the_default_class_is_for_pods_that_name_none(cluster: Cluster) -> None:
+def test_the_default_class_is_for_pods_that_name_none(cluster: Booted) -> None:
     create_class(cluster, "usual", 5, globalDefault=True)
     got = created(cluster, pod())["spec"]
     assert (got["priorityClassName"], got["priority"]) == ("usual", 5)
@@ -145,11 +114,11 @@ def test_the_default_class_is_for_pods_that_name_none(cluster: Cluster) -> None:
         ),
     ],
 )
-def test_priority_is_not_for_pods_to_say(cluster: Cluster, spec: Object, why: str) -> None:
+def test_priority_is_not_for_pods_to_say(cluster: Booted, spec: Object, why: str) -> None:
     assert refused(cluster, pod(**spec)) == (403, f'pods "p" is forbidden: {why}')
 
 
-def test_one_default_class_only(cluster: Cluster) -> None:
+def test_one_default_class_only(cluster: Booted) -> None:
     create_class(cluster, "first", 1, globalDefault=True)
     create_class(cluster, "second", 2)
 
@@ -159,8 +128,8 @@ def test_one_default_class_only(cluster: Cluster) -> None:
     with pytest.raises(StatusError) as on_create:
         create_class(cluster, "third", 3, globalDefault=True)
     with pytest.raises(StatusError) as on_update:
-        cluster.update(PRIORITY_CLASSES, "", "second", make_default)
-    cluster.update(PRIORITY_CLASSES, "", "first", make_default)
+        cluster.update(PRIORITY_CLASSES, "second", make_default)
+    cluster.update(PRIORITY_CLASSES, "first", make_default)
 
     why = "PriorityClass first is already marked as default. Only one default can exist"
     assert [on_create.value.message, on_update.value.message] == [
@@ -187,22 +156,22 @@ def test_one_default_class_only(cluster: Cluster) -> None:
     ],
 )
 def test_pods_stay_a_while_on_lost_nodes(
-    cluster: Cluster, tolerations: list[Object], want: list[Object]
+    cluster: Booted, tolerations: list[Object], want: list[Object]
 ) -> None:
     assert created(cluster, pod(tolerations=tolerations))["spec"]["tolerations"] == want
 
 
-def test_a_new_pod_is_as_a_real_server_makes_it(cluster: Cluster) -> None:
+def test_a_new_pod_is_as_a_real_server_makes_it(cluster: Booted) -> None:
     got = created(cluster, pod("plain"))
 
     assert got["spec"]["priority"] == 0
     assert got["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
-def test_starting_again_changes_nothing(cluster: Cluster) -> None:
-    before = cluster.writes.get(NAMESPACES, "", "default").version
+def test_starting_again_changes_nothing(cluster: Booted) -> None:
+    before = cluster.get(NAMESPACES, "default")["metadata"]["resourceVersion"]
     at_once(bootstrap(cluster.writes))
-    assert cluster.writes.get(NAMESPACES, "", "default").version == before
+    assert cluster.get(NAMESPACES, "default")["metadata"]["resourceVersion"] == before
 
 
 @pytest.mark.parametrize(
@@ -213,15 +182,13 @@ def test_starting_again_changes_nothing(cluster: Cluster) -> None:
         pytest.param({"storageClassName": ""}, "", id="none, on purpose"),
     ],
 )
-def test_the_class_of_a_volume_claim(cluster: Cluster, said: Object, want: str) -> None:
+def test_the_class_of_a_volume_claim(cluster: Booted, said: Object, want: str) -> None:
     for name in ("slow", "default"):
         annotations = {DEFAULT_CLASS: str(name == "default").lower()}
         storage_class = {"metadata": {"name": name, "annotations": annotations}, "provisioner": "p"}
-        cluster.create(STORAGE_CLASSES, "", storage_class)
+        cluster.create(STORAGE_CLASSES, storage_class)
     requests = {"requests": {"storage": "1Gi"}}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": requests, **said}
     claim = {"metadata": {"name": "data", "namespace": "default"}, "spec": spec}
 
-    assert cluster.create(VOLUME_CLAIMS, "default", claim).decode()["spec"]["storageClassName"] == (
-        want
-    )
+    assert cluster.create(VOLUME_CLAIMS, claim)["spec"]["storageClassName"] == (want)

@@ -10,6 +10,8 @@ import pytest
 from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN
 from berth.cluster.errors import StatusError
+from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.registry import Registry
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import Store
@@ -18,6 +20,7 @@ from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.deletion import Deletions
+from berth.cluster.writes.field_manager import FieldManager
 from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.pipeline import Writes
 from tests.cluster.at_once import at_once
@@ -33,7 +36,11 @@ def make_writes(store: Store, **more: Any) -> Writes:
         Deletions(store, clock=clock),
         clock=clock,
         identities=Identities(random.Random(7)),
-        **{"admission": Admission(), **more},
+        **{
+            "admission": Admission(),
+            "field_manager": FieldManager(Registry(RESOURCES).find),
+            **more,
+        },
     )
 
 
@@ -143,39 +150,36 @@ def test_steps_see_a_request_in_order_and_only_what_they_handle() -> None:
     assert calls == []
 
 
-class Managers:
-    """A field manager that writes down who wrote when, and merges by putting on top."""
-
-    def update(self, live: Object | None, new: Object, *, manager: str, now: str, **_: Any) -> None:
-        before = [] if live is None else live["metadata"]["managedFields"]
-        new["metadata"]["managedFields"] = [*before, {"manager": manager, "time": now}]
-
-    def apply(self, live: Object, applied: Object, *, manager: str, now: str, **_: Any) -> Object:
-        new = {**live, **applied, "metadata": {**live["metadata"], **applied["metadata"]}}
-        before = live["metadata"].get("managedFields", [])
-        new["metadata"]["managedFields"] = [*before, {"manager": manager, "time": now}]
-        return new
-
-
 def test_every_write_has_an_owner() -> None:
     store = Store()
-    writes = make_writes(store, field_manager=Managers())
-    created, is_new = at_once(writes.apply(NODES, "", "n", node(labels={"a": "1"}), TEST))
+    writes = make_writes(store)
+    created, is_new = at_once(writes.apply(NODES, "", "n", configuration("a"), TEST))
     at_once(writes.update(NODES, "", "n", labelled("b"), OTHER))
     unchanged = at_once(writes.update(NODES, "", "n", lambda obj: obj, TEST))
-    applied, is_new_again = at_once(writes.apply(NODES, "", "n", node(labels={"c": "1"}), TEST))
+    applied, is_new_again = at_once(writes.apply(NODES, "", "n", configuration("c"), TEST))
 
     assert (is_new, is_new_again) == (True, False)
     assert unchanged.version == created.version + 1
-    assert applied.decode()["metadata"]["managedFields"] == [
-        {"manager": manager, "time": NOW_TEXT} for manager in ("test", "other", "test")
+    assert applied.labels == {"b": "x", "c": "x"}
+    managed = [
+        (each["manager"], each["operation"], each["time"], each["fieldsV1"])
+        for each in applied.decode()["metadata"]["managedFields"]
+    ]
+    assert managed == [
+        ("test", "Apply", NOW_TEXT, {"f:metadata": {"f:labels": {"f:c": {}}}}),
+        ("other", "Update", NOW_TEXT, {"f:metadata": {"f:labels": {"f:b": {}}}}),
     ]
 
 
+def configuration(label: str, **metadata: Any) -> Object:
+    obj = node(labels={label: "x"}, **metadata)
+    return {"apiVersion": "v1", "kind": "Node", **obj}
+
+
 def test_what_is_applied_to_an_object_of_a_uid_needs_that_object() -> None:
-    writes = make_writes(Store(), field_manager=Managers())
+    writes = make_writes(Store())
     with pytest.raises(StatusError) as error:
-        at_once(writes.apply(NODES, "", "n", node(uid="u"), TEST))
+        at_once(writes.apply(NODES, "", "n", configuration("a", uid="u"), TEST))
     assert error.value.message == (
         'Operation cannot be fulfilled on nodes "n": uid mismatch: the provided object specified '
         "uid u, and no existing object was found"

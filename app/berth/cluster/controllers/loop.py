@@ -125,7 +125,8 @@ class Loop:
         """Plan and do; return the seconds after which *key* is due again, None for not."""
         plan = self._controller.plan(key)
         failed = False
-        for batch in slow_start(plan.actions):
+        batches = [plan.actions] if plan.is_independent else slow_start(plan.actions)
+        for batch in batches:
             if failed:
                 for action in batch:
                     self._controller.finished(key, Outcome(action, skipped=True))

@@ -10,6 +10,7 @@ from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
     cluster_role_aggregation,
+    daemon_set,
     deployment,
     disruption,
     ephemeral_volume,
@@ -19,6 +20,7 @@ from berth.cluster.controllers import (
     persistent_volume,
     replica_set,
     resource_claim,
+    resource_quota,
     root_ca,
     service_account,
     service_account_token,
@@ -41,6 +43,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     replica_set.new_controller,
     replica_set.new_replication_controller,
     stateful_set.new_controller,
+    daemon_set.new_controller,
     job.new_controller,
     ttl_after_finished.new_controller,
     disruption.new_controller,
@@ -52,6 +55,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     service_account.new_controller,
     service_account_token.new_controller,
     root_ca.new_controller,
+    resource_quota.new_controller,
     cluster_role_aggregation.new_controller,
 )
 """Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""

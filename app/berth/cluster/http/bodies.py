@@ -32,10 +32,8 @@ from berth.field_errors import FieldError
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
-PATCH_TYPES_OF_CUSTOM_RESOURCES = (JSON_PATCH, MERGE_PATCH)
-
-NO_APPLY = "server-side apply (application/apply-patch+yaml) is not served by the embedded cluster"
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, negotiation.APPLY_PATCH)
+PATCH_TYPES_OF_CUSTOM_RESOURCES = (JSON_PATCH, MERGE_PATCH, negotiation.APPLY_PATCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +71,11 @@ class Patch:
 
 
 def read_patch(content: bytes, content_type: str) -> Patch:
-    """Decode the body of a PATCH; 415 when its language is not served."""
+    """Decode the body of a PATCH; 415 when its language is not served.
+
+    What is to be applied is no patch in this sense: see :meth:`Bodies.applied`.
+    """
     media_type = negotiation.media_type(content_type)
-    if media_type == negotiation.APPLY_PATCH:
-        raise errors.unsupported_media_type(PATCH_TYPES, found=NO_APPLY)
     if media_type not in PATCH_TYPES:
         raise errors.unsupported_media_type(PATCH_TYPES)
     return Patch(media_type, negotiation.decode_json(content), b"null" in content)
@@ -136,6 +135,22 @@ class Bodies:
         if b"null" in json:
             self._fill_nulls(obj)
         return obj
+
+    def applied(self, content: bytes) -> Object:
+        """Decode a configuration to be applied: only the fields that the client has an opinion on.
+
+        Whether it fits is for the field manager to say.
+        """
+        body = negotiation.decode_json(content)
+        if not isinstance(body, dict):
+            raise errors.bad_request("error decoding YAML: the body must be an object")
+        if self._validation in (FieldValidation.STRICT, FieldValidation.WARN):
+            repeated = dict.fromkeys(negotiation.duplicates(content))
+            found = [f"key {quoted(path)} already set in map" for path in repeated]
+            if found and self._validation is FieldValidation.STRICT:
+                raise errors.bad_request(f"error strict decoding YAML: {', '.join(found)}")
+            self._warnings += found
+        return body
 
     def patched(self, patch: Patch, current: Object) -> Object:
         """Apply a patch; with ``Strict``, 422 for fields that the result should not have.

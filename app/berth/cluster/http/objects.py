@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 
 from berth.cluster import errors, options, views
 from berth.cluster.errors import StatusError
-from berth.cluster.http import reads
+from berth.cluster.http import negotiation, reads
 from berth.cluster.http.bodies import read_patch, read_plain
 from berth.cluster.http.call import Call
 from berth.cluster.http.chunks import chunks, taking_turns
@@ -47,7 +47,9 @@ async def list_or_watch(call: Call) -> ASGIApp:
     resource, namespace, _, _ = call.target
     render = call.renderer(resource)
     wanted = reads.selection(resource, namespace, call.request.query)
-    return _listed(call, render, reads.list_objects(call.services.store, wanted, asked))
+    portion = reads.list_objects(call.services.store, wanted, asked)
+    call.services.metrics.listed(resource, fetched=portion.fetched, returned=len(portion.objects))
+    return _listed(call, render, portion)
 
 
 async def watch(call: Call) -> ASGIApp:
@@ -60,7 +62,13 @@ def _watch(call: Call, asked: ListOptions) -> ASGIApp:
     services, render = call.services, call.renderer(resource)
     wanted = reads.selection(resource, namespace, call.request.query, name)
     watching = Watch(
-        services.store, wanted, asked, clock=services.clock, render=render, frames=services.frames
+        services.store,
+        wanted,
+        asked,
+        clock=services.clock,
+        render=render,
+        frames=services.frames,
+        series=services.metrics.watches(resource),
     )
     return StreamingResponse(
         watching.lines(lambda: services.is_open), media_type=render.stream_media_type
@@ -87,7 +95,12 @@ async def put(call: Call) -> ASGIApp:
 
 async def patch(call: Call) -> ASGIApp:
     request = call.request
-    wanted = read_patch(await request.body(), request.content_type)
+    content = await request.body()
+    applies = negotiation.media_type(request.content_type) == negotiation.APPLY_PATCH
+    force = options.force(request.query, applies=applies)
+    if applies:
+        return await _apply(call, content, force=force)
+    wanted = read_patch(content, request.content_type)
     bodies = call.bodies(PARTS[call.target.subresource].kind(call.target.resource))
     return await _update(call, lambda current: bodies.patched(wanted, current))
 
@@ -124,6 +137,16 @@ async def delete_collection(call: Call) -> ASGIApp:
     return _listed(call, render, portion)
 
 
+async def _apply(call: Call, content: bytes, *, force: bool) -> Answer:
+    resource, namespace, name, subresource = call.target
+    render = call.renderer(resource)
+    applied = call.bodies(resource).applied(content)
+    stored, is_new = await call.services.writes.apply(
+        resource, namespace, name, applied, call.context(), force=force, subresource=subresource
+    )
+    return _shown(call, render, stored, 201 if is_new else 200)
+
+
 async def _update(call: Call, change: Change) -> Answer:
     resource, namespace, name, subresource = call.target
     render = call.renderer(resource)
@@ -142,13 +165,14 @@ def _replacement(read: Callable[[], Object]) -> Change:
     return lambda _current: first.pop() if first else read()
 
 
-def _shown(call: Call, render: Renderer, stored: Stored) -> Answer:
+def _shown(call: Call, render: Renderer, stored: Stored, code: int = 200) -> Answer:
     """Answer with an object, or the part of it that the request is about."""
     resource = call.target.resource
     part = PARTS[call.target.subresource]
     if part.speaks_own_kind:
-        return call.answer(render, render.object(stored))
+        return call.answer(render, render.object(stored), code)
     shown = part.shown(resource, views.as_object(resource, stored))
+    shown["metadata"].pop("managedFields", None)
     return call.answer(render, render.other(shown, part.kind(resource).schema))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qsl
 
+import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
@@ -77,13 +78,17 @@ class Request:
     async def body(self) -> bytes:
         """Return the whole body; 413 if it is longer than :data:`BODY_LIMIT`.
 
-        What came as YAML is JSON, and so is ``content_type`` afterwards; 400 when it is malformed.
+        What came as YAML is JSON, and so is ``content_type`` afterwards, but for that of apply
+        patches; 400 when it is malformed.
         """
         if self._content is None:
             content = await self._read()
-            if negotiation.media_type(self.content_type) == negotiation.YAML:
-                content = await _converted(content)
-                self.content_type = JSON
+            match negotiation.media_type(self.content_type):
+                case negotiation.YAML:
+                    content = await _converted(content)
+                    self.content_type = JSON
+                case negotiation.APPLY_PATCH if not _is_json(content):
+                    content = await _converted(content)
             self._content = content
         return self._content
 
@@ -112,6 +117,15 @@ async def _converted(content: bytes) -> bytes:
         return negotiation.as_json(content, negotiation.YAML)
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_yaml, negotiation.as_json, content, negotiation.YAML)
+
+
+def _is_json(content: bytes) -> bool:
+    """Tell whether YAML is JSON, as it is from kubectl and client libraries."""
+    try:
+        msgspec.json.decode(content, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 _yaml = ThreadPoolExecutor(max_workers=1, thread_name_prefix="yaml")
@@ -154,6 +168,13 @@ class Answer:
         ]
         await send({"type": "http.response.start", "status": self.code, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
+
+
+def too_many_requests() -> Answer:
+    """Return the answer when too many requests are in progress: plain text, as the API server's."""
+    text = b"Too many requests, please try again later.\n"
+    headers = [(b"retry-after", b"1"), (b"x-content-type-options", b"nosniff")]
+    return Answer(text, 429, headers, media_type="text/plain; charset=utf-8")
 
 
 def refusal(error: StatusError, accept: str = "") -> Answer:

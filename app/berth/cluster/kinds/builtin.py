@@ -32,8 +32,10 @@ from berth.cluster.strategies import (
     devices,
     inert,
     job,
+    limit_range,
     policies,
     rbac,
+    resource_quota,
     storage,
     syntax,
     webhooks,
@@ -56,8 +58,8 @@ from berth.cluster.strategies.stateful_set import STATEFUL_SET
 
 SERVED_SUBRESOURCES: Final = frozenset(
     {
-        "approval", "attach", "binding", "exec", "finalize", "log", "portforward", "proxy", "scale",
-        "status", "token",
+        "approval", "attach", "binding", "ephemeralcontainers", "exec", "finalize", "log",
+        "portforward", "proxy", "resize", "scale", "status", "token",
     }
 )  # fmt: skip
 """Of those that a real server has; the others are not built yet."""
@@ -264,7 +266,10 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "networking.k8s.io/v1/ingressclasses": ruled(generation=True),
     "networking.k8s.io/v1/ingresses": ruled(generation=True),
     "networking.k8s.io/v1/ipaddresses": ruled(name=syntax.path_segment),
-    "v1/limitranges": ruled(default=inert.default_limit_range),
+    "v1/limitranges": ruled(default=limit_range.default, check=limit_range.check),
+    "v1/resourcequotas": ruled(
+        check=resource_quota.check, check_update=resource_quota.check_update
+    ),
     "v1/podtemplates": ruled(default=inert.default_pod_template, generation=True),
 }
 """By group, version and plural. Of kinds that are not here the schema says all."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from berth.cluster.schemas.types import Field, ListOf, MapOf, Scalar, Schema, Type
+from berth.cluster.schemas.types import ABSENT, Field, ListOf, MapOf, Scalar, Schema, Type
 
 DATA = "kubernetes-1.36.json.gz"
 DESCRIPTIONS = "descriptions-1.36.json.gz"
@@ -138,8 +138,9 @@ def _kind(path: str, data: Any, columns: Any) -> KindData:
 
 def _field(data: Any) -> Field:
     default = data.get("default")
+    type_ = _type(data["type"])
     return Field(
-        type=_type(data["type"]),
+        type=type_,
         is_required=data.get("required", False),
         default=default or None,
         enum=tuple(data.get("enum", ())),
@@ -148,9 +149,22 @@ def _field(data: Any) -> Field:
         map_type=data.get("map_type", ""),
         patch_strategy=data.get("strategy", ""),
         merge_key=data.get("merge_key", ""),
+        zero=_zero(data, type_),
         by_value=data.get("by_value", False),
         number=tuple(data.get("number", ())),
     )
+
+
+def _zero(data: Any, each: Type) -> Any:
+    """Return what Go writes for a field that is not set.
+
+    Of what is held by value, and not left out where it is empty, OpenAPI says that this is the
+    default; of lists, maps and pointers, that they are required.
+    """
+    if "default" in data and not data["default"]:
+        return data["default"]
+    is_null = data.get("required") and isinstance(each, ListOf | MapOf | Schema)
+    return None if is_null else ABSENT
 
 
 def _type(text: str) -> Type:

@@ -8,7 +8,10 @@ are defined while it runs are the same here.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
+
+ABSENT: Final[Any] = object()
+"""In place of a value that is not there, where null is a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,9 @@ class Field:
     list is replaced."""
     merge_key: str = ""
     """Which field identifies an item of a list that is merged; empty: the item itself does."""
+    zero: Any = ABSENT
+    """What the API's Go types write where it is not set: an empty object, text or list, null, 0 or
+    false; ABSENT: nothing."""
     by_value: bool = False
     """Whether a zero, false or empty text is as good as missing."""
     number: tuple[int, ...] = ()

@@ -11,19 +11,6 @@ def default_endpoint_slice(obj: Object) -> None:
         port.setdefault("protocol", "TCP")
 
 
-def default_limit_range(obj: Object) -> None:
-    """A container's limit is what it gets when it asks for none, and so on downwards."""
-    for item in section(obj, "spec").get("limits") or ():
-        if item.get("type") != "Container":
-            continue
-        limits = {**(item.get("max") or {}), **(item.get("default") or {})}
-        if limits:
-            item["default"] = limits
-        requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
-        if requests:
-            item["defaultRequest"] = requests
-
-
 def default_pod_template(obj: Object) -> None:
     pod_defaults.default_template(section(obj, "template", "spec"))
     section(obj, "template", "metadata")

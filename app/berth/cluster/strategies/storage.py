@@ -7,6 +7,7 @@ claims.
 from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import plain
+from berth.cluster.strategies.quantities import validate_quantity
 from berth.field_errors import FieldError
 
 FILESYSTEM = "Filesystem"
@@ -39,6 +40,8 @@ def _check_claim(spec: Object) -> list[FieldError]:
     requests = resources.get("requests") if isinstance(resources, dict) else None
     if not isinstance(requests, dict) or "storage" not in requests:
         errors.append(field_errors.required("spec.resources[storage]"))
+    for name, quantity in (requests or {}).items():
+        errors += validate_quantity(quantity, f"spec.resources.requests[{name}]")
     return errors
 
 

@@ -23,7 +23,7 @@ from berth.cluster.writes.admission.chain import Admission
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.deletion import Deletions, has_ended
-from berth.cluster.writes.fields import FieldManager
+from berth.cluster.writes.field_manager import FieldManager, settled
 from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.subresources.action import Action, Outcome
 from berth.cluster.writes.subresources.part import DROPPED_METADATA, KEPT_METADATA
@@ -50,9 +50,8 @@ class Writes:
         admission: Admission,
         clock: Clock,
         identities: Identities,
-        field_manager: FieldManager | None = None,
+        field_manager: FieldManager,
     ) -> None:
-        """Without a *field_manager* nobody is told who manages which fields."""
         self._store = store
         self._deletions = deletions
         self._admission = admission
@@ -107,18 +106,15 @@ class Writes:
     ) -> tuple[Stored, bool]:
         """Apply a configuration; return the object, and whether it was created.
 
-        An object that is not there is created, unless this is about a *subresource*. The field
-        manager does the merging; LookupError when there is none.
+        An object that is not there is created, unless this is about a *subresource*.
         """
-        manager = self._field_manager
-        if manager is None:
-            raise LookupError("there is no field manager")
+        kind = PARTS[subresource].kind(resource)
 
         def change(live: Object) -> Object:
-            return manager.apply(
+            return self._field_manager.apply(
                 live,
                 applied,
-                resource=resource,
+                resource=kind,
                 subresource=subresource,
                 manager=context.field_manager,
                 force=force,
@@ -131,7 +127,8 @@ class Writes:
                     resource, namespace, name, change, context, subresource, is_applied=True
                 )
                 return stored, False
-            if uid := applied["metadata"].get("uid"):
+            said = applied.get("metadata") or {}
+            if uid := said.get("uid"):
                 why = (
                     f"uid mismatch: the provided object specified uid {uid}, and no existing "
                     "object was found"
@@ -139,6 +136,12 @@ class Writes:
                 raise errors.conflict(resource, name, why)
             metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
             obj = change({**views.type_of(resource), "metadata": metadata})
+            if not said.get("name"):
+                raise errors.bad_request(
+                    f"the name of the object ({name} based on URL) was undeterminable: "
+                    "name must be provided"
+                )
+            _check_name(name, said["name"])
             try:
                 return (
                     await self._create(resource, namespace, obj, context, is_applied=True),
@@ -243,12 +246,14 @@ class Writes:
         _refuse(resource, name, strategy.validate(obj, None))
         await self._admission.validate(request)
         try:
-            return self._store.create(
+            stored = self._store.create(
                 resource.storage_key, resource.to_storage(obj), dry_run=context.dry_run
             )
         except AlreadyExistsError as exc:
             deleting = "deletionTimestamp" in exc.existing.decode()["metadata"]
             raise errors.already_exists(resource, name, deleting=deleting) from exc
+        _tell(request)
+        return stored
 
     async def _update(
         self,
@@ -272,8 +277,8 @@ class Writes:
                 new = part.merged(resource, new, old)
                 resource.strategy.default(new)
                 new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-                if not is_applied:
-                    self._own(old, new, resource, subresource, context)
+            if not is_applied:
+                self._own(shown, new, part.kind(resource), subresource, context)
             request = AdmissionRequest(
                 Operation.UPDATE, resource, subresource, namespace, name, new, shown, context
             )
@@ -281,17 +286,15 @@ class Writes:
             new = request.object or new
             if not part.speaks_own_kind:
                 new = part.merged(resource, new, old)
-                if not is_applied:
-                    self._own(old, new, resource, subresource, context)
             part.prepare(resource, new, old)
             _refuse(resource, name, part.validate(resource, new, old))
             await self._admission.validate(request)
-            if new == old:
+            if settled(new, old) == old:
                 return stored
             try:
                 if has_ended(new):
                     return self._deletions.end(resource, stored, dry_run=context.dry_run)
-                return self._store.update(
+                updated = self._store.update(
                     resource.storage_key,
                     resource.to_storage(new),
                     expected=stored.version,
@@ -299,6 +302,8 @@ class Writes:
                 )
             except ConflictError:
                 continue
+            _tell(request)
+            return updated
 
     def _own(
         self,
@@ -309,9 +314,7 @@ class Writes:
         context: WriteContext,
     ) -> None:
         """Set the managed fields of *new*."""
-        if self._field_manager is None:
-            new["metadata"].pop("managedFields", None)
-        elif new != live:
+        if new != live:
             self._field_manager.update(
                 live,
                 new,
@@ -342,6 +345,12 @@ class Writes:
                 return
 
 
+def _tell(request: AdmissionRequest) -> None:
+    """Let the step that waits for it know that the object is stored."""
+    if request.on_stored is not None and not request.context.dry_run:
+        request.on_stored()
+
+
 def _take_namespace(resource: ResourceType, metadata: Object, namespace: str) -> None:
     if not resource.namespaced:
         return
@@ -355,17 +364,20 @@ def _take_namespace(resource: ResourceType, metadata: Object, namespace: str) ->
 def _check_same(resource: ResourceType, metadata: Object, stored: Stored) -> None:
     """Raise unless a proposed object means the stored one, in the state its author saw."""
     namespace, name = stored.key
-    said = metadata.get("name") or name
-    if said != name:
-        raise errors.bad_request(
-            f"the name of the object ({said}) does not match the name on the URL ({name})"
-        )
+    _check_name(name, metadata.get("name") or name)
     _take_namespace(resource, metadata, namespace)
     uid = metadata.get("uid") or stored.uid
     if uid != stored.uid:
         raise errors.conflict(resource, name, errors.uid_mismatch(uid, stored.uid))
     if metadata.get("resourceVersion", "") not in ("", "0", str(stored.version)):
         raise errors.modified(resource, name)
+
+
+def _check_name(name: str, said: str) -> None:
+    if said != name:
+        raise errors.bad_request(
+            f"the name of the object ({said}) does not match the name on the URL ({name})"
+        )
 
 
 def _refuse(resource: ResourceType, name: str, found: list[FieldError]) -> None:

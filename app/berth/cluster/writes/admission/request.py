@@ -1,5 +1,6 @@
 """What admission is asked: ``AdmissionRequest`` of ``admission.k8s.io/v1``, by its names."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -34,6 +35,8 @@ class AdmissionRequest:
     """The stored one, which nobody may change. None: a creation."""
     context: WriteContext
     delete_options: DeleteOptions | None = None
+    on_stored: Callable[[], None] | None = None
+    """Called when the object has been stored, before anything else happens; not in a dry run."""
 
     @property
     def options(self) -> Object:

@@ -3,28 +3,52 @@
 That is ``AllOrderedPlugins`` of ``k8s.io/kubernetes/pkg/kubeapiserver/options``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
+from berth.clock import Clock
 from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.chain import Admission
 from berth.cluster.writes.admission.default_storage_class import DefaultStorageClass
 from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
+from berth.cluster.writes.admission.limit_ranger import LimitRanger
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
 from berth.cluster.writes.admission.priority import Priority
+from berth.cluster.writes.admission.resource_quota import ResourceQuota
 from berth.cluster.writes.admission.step import AsyncStep
+from berth.cluster.writes.identities import Identities
 
-MakeAdmission = Callable[[Store, Authorizer, Sequence[AsyncStep]], Admission]
+
+class MakeAdmission(Protocol):
+    """Returns the admission of a server that is being made."""
+
+    def __call__(
+        self,
+        store: Store,
+        /,
+        *,
+        authorizer: Authorizer,
+        clock: Clock,
+        identities: Identities,
+        async_steps: Sequence[AsyncStep],
+    ) -> Admission: ...
 
 
 def standard_admission(
-    store: Store, authorizer: Authorizer, async_steps: Sequence[AsyncStep] = ()
+    store: Store,
+    *,
+    authorizer: Authorizer,
+    clock: Clock,
+    identities: Identities,
+    async_steps: Sequence[AsyncStep],
 ) -> Admission:
     """Return admission as a real server has it by default, with what waits for others."""
     return Admission(
         (
             NamespaceLifecycle(store),
+            LimitRanger(store),
             Priority(store),
             DefaultTolerationSeconds(),
             DefaultStorageClass(store),
@@ -32,4 +56,5 @@ def standard_admission(
             Escalation(authorizer),
         ),
         async_steps=async_steps,
+        last=(ResourceQuota(store, clock=clock),),
     )

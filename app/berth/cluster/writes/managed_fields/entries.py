@@ -1,0 +1,156 @@
+"""``metadata.managedFields``: a list of entries, each with the fields that one manager manages.
+
+A manager is who it says it is, how it wrote (``Apply`` or ``Update``), in which subresource, and,
+for updates, in which version of the API. Entries are kept as JSON has them, and never changed.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from berth.cluster.resources import Object
+from berth.cluster.writes.managed_fields import field_sets
+from berth.cluster.writes.managed_fields.field_sets import FieldSet
+
+Entry = dict[str, Any]
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+
+MOST_UPDATES: Final = 10
+"""Entries of updates that an object has at most; older ones become one."""
+
+ANCIENT_CHANGES: Final = "ancient-changes"
+"""The manager of older updates."""
+
+UNKNOWN: Final = "unknown"
+"""The manager of writes that do not say who it is."""
+
+
+class Manager(NamedTuple):
+    """Who manages fields."""
+
+    name: str
+    operation: str
+    api_version: str
+    """Of updates; empty for who applies, who is the same in all versions."""
+    subresource: str
+
+
+def manager_of(entry: Entry) -> Manager:
+    """Return the manager of an entry."""
+    operation = entry["operation"]
+    return Manager(
+        entry.get("manager") or "",
+        operation,
+        entry["apiVersion"] if operation == UPDATE else "",
+        entry.get("subresource") or "",
+    )
+
+
+def entry(manager: Manager, api_version: str, fields: FieldSet, time: str = "") -> Entry:
+    """Return the entry of *manager*; *time* is when it last changed something, if it did."""
+    said: Entry = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": api_version,
+    }
+    if time:
+        said["time"] = time
+    said["fieldsType"] = "FieldsV1"
+    said["fieldsV1"] = fields
+    if manager.subresource:
+        said["subresource"] = manager.subresource
+    return said
+
+
+def with_fields(one: Entry, fields: FieldSet) -> Entry:
+    """Return an entry with other fields."""
+    return {**one, "fieldsV1": fields}
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """Sort entries as the API server does: who applies first, then the older first."""
+    return sorted(entries, key=_order)
+
+
+def _order(one: Entry) -> tuple[str, str, str, str, str]:
+    return (
+        one["operation"],
+        one.get("time") or "",
+        one.get("manager") or "",
+        one["apiVersion"],
+        one.get("subresource") or "",
+    )
+
+
+def stored(obj: Object | None) -> list[Entry]:
+    """Return the entries of an object that is stored, which are well-formed."""
+    found: list[Entry] = (obj or {}).get("metadata", {}).get("managedFields") or []
+    return found
+
+
+def read(said: Any) -> list[Entry] | None:
+    """Return the entries in a request, one for each manager; None when they are malformed."""
+    found: dict[Manager, Entry] = {}
+    for one in said if isinstance(said, list) else ():
+        fields = field_sets.read(one.get("fieldsV1", {})) if _is_entry(one) else None
+        if fields is None:
+            return None
+        manager = manager_of(one)
+        found[manager] = entry(manager, one["apiVersion"], fields, one.get("time") or "")
+    return list(found.values())
+
+
+def _is_entry(one: Any) -> bool:
+    return (
+        isinstance(one, dict)
+        and one.get("operation") in (APPLY, UPDATE)
+        and one.get("fieldsType") == "FieldsV1"
+        and bool(one.get("apiVersion"))
+    )
+
+
+def is_reset(said: Any) -> bool:
+    """Tell whether a request wants that nobody manages any field: ``[{}]``."""
+    return isinstance(said, list) and said == [{}]
+
+
+def capped(entries: Sequence[Entry]) -> list[Entry]:
+    """Merge the oldest updates of each version until there are :data:`MOST_UPDATES` of them."""
+    updates = sorted((each for each in entries if each["operation"] == UPDATE), key=_order)
+    excess = len(updates) - MOST_UPDATES
+    if excess <= 0:
+        return list(entries)
+    kept = {manager_of(each): each for each in entries}
+    oldest: dict[str, Manager] = {}
+    for each in updates:
+        if excess <= 0:
+            break
+        version, manager = each["apiVersion"], manager_of(each)
+        first = oldest.setdefault(version, manager)
+        if first == manager:
+            continue
+        bucket = Manager(ANCIENT_CHANGES, UPDATE, version, "")
+        before = kept.get(bucket) or kept.pop(first)
+        if manager != bucket:
+            del kept[manager]
+        fields = field_sets.union(each["fieldsV1"], before["fieldsV1"])
+        kept[bucket] = entry(bucket, version, fields, each.get("time") or "")
+        excess -= 1
+    return list(kept.values())
+
+
+def settled(old: Sequence[Entry], new: Sequence[Entry]) -> Sequence[Entry]:
+    """Return *old* if *new* differs in times only."""
+    if len(old) != len(new):
+        return new
+    before = {manager_of(each): each for each in old}
+    for each in new:
+        known = before.get(manager_of(each))
+        if known is None or _timeless(known) != _timeless(each):
+            return new
+    return old
+
+
+def _timeless(one: Entry) -> Entry:
+    return {key: value for key, value in one.items() if key != "time"}
