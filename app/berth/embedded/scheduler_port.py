@@ -1,6 +1,5 @@
 """Where the scheduler of ``berth up`` answers ``berth explain`` and others on this machine."""
 
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -48,8 +47,8 @@ async def scheduler_port(
             server = HttpServer(access, tls=server_context(pair))
         try:
             await server.start(LOOPBACK, port)
-        except OSError as exc:
-            say(f"--debug-port {port}: {os.strerror(exc.errno)}; the kubeconfig names another")
+        except OSError:
+            say(f"--debug-port {port} is not available; the kubeconfig has another one")
             await server.start(LOOPBACK, 0)
         try:
             yield server
