@@ -33,11 +33,9 @@ async def test_a_taken_port_is_told_and_another_one_used(tmp_path: Path) -> None
 
     assert status == 0
     assert said[0] == f"--debug-port {port} is not available; the kubeconfig has another one"
-    kubeconfig = re.escape(str(tmp_path / "kubeconfig"))
-    found = re.fullmatch(
-        rf"scheduler at (https://127\.0\.0\.1:\d+); try: berth explain --kubeconfig {kubeconfig} POD",
-        said[3],
-    )
+    where = rf"--kubeconfig {re.escape(str(tmp_path / 'kubeconfig'))}"
+    told = rf"scheduler at (https://127\.0\.0\.1:\d+); try: berth explain {where} POD"
+    found = re.fullmatch(told, said[3])
     assert found is not None
     assert scheduler_in(str(tmp_path / "kubeconfig")) == found[1] != f"https://127.0.0.1:{port}"
 
