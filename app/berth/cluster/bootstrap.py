@@ -1,5 +1,7 @@
 """What a cluster has before anyone creates anything."""
 
+from collections.abc import Sequence
+
 from berth.cluster.access import policy
 from berth.cluster.access.users import ADMIN
 from berth.cluster.errors import StatusError
@@ -7,6 +9,7 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.priority_class import SYSTEM_CLASSES
 from berth.cluster.strategies.service import KUBERNETES_IP
+from berth.cluster.writes.admission.default_storage_class import DEFAULT_CLASS
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.pipeline import Writes
 
@@ -20,14 +23,27 @@ SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 BOOTSTRAP = WriteContext(ADMIN, "berth")
 
 
-async def bootstrap(writes: Writes) -> None:
-    """Create what is missing; for a cluster that was kept from an earlier run, that is nothing."""
-    for resource, obj in bootstrap_objects():
+async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] = ()) -> None:
+    """Create what is missing; for a cluster that was kept from an earlier run, that is nothing.
+
+    *more* comes after :func:`bootstrap_objects`.
+    """
+    for resource, obj in (*bootstrap_objects(), *more):
         try:
             await writes.create(resource, obj["metadata"].get("namespace", ""), obj, BOOTSTRAP)
         except StatusError as exc:
             if exc.reason != "AlreadyExists":
                 raise
+
+
+def default_storage_class() -> tuple[ResourceType, Object]:
+    """Return the StorageClass of claims that name none, as clusters for a laptop have one."""
+    metadata = {"name": "standard", "annotations": {DEFAULT_CLASS: "true"}}
+    return find("storage.k8s.io", "v1", "storageclasses"), {
+        "metadata": metadata,
+        "provisioner": "berth.dev/hollow",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
 
 
 def bootstrap_objects() -> list[tuple[ResourceType, Object]]:

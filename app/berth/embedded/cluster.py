@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import os
 import random
 import ssl
 from collections.abc import Awaitable, Mapping, Sequence
@@ -29,16 +30,19 @@ from berth.cluster.access.users import (
 )
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.controllers.run import Controllers
+from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import Journal
 from berth.cluster.storage.store import Store
 from berth.embedded.identity import Identity
+from berth.embedded.in_process_api import InProcessApi, Turns
 from berth.files import write_file
-from berth.kubeconfig import write_kubeconfig
+from berth.kubeconfig import Access, write_kubeconfig
 from berth.manifests import ManifestError
 from berth.objects.node import Node
 from berth.tasks import forever
@@ -64,6 +68,7 @@ class EmbeddedCluster:
         tokens: Tokens | None = None,
         observer: Observer | None = None,
         database: Database | None = None,
+        limits: InFlightLimits = DEFAULT,
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 
@@ -71,7 +76,7 @@ class EmbeddedCluster:
 
         Else it is HTTPS with a certificate of its own, and requests need a token and the right to
         what they want. *tokens* are those that are good from the start; *observer* gets
-        every decision about a request.
+        every decision about a request, and *limits* are for requests in progress.
 
         It begins with what *database* has, and everything is kept there: objects, authority, and
         the credentials that are written to files. Without, nothing is kept. Raises DatabaseError.
@@ -95,7 +100,9 @@ class EmbeddedCluster:
             tokens=None if insecure else self._tokens,
             signing_key=self._signing_key,
             observer=observer,
+            limits=limits,
         )
+        self._turns = Turns()
         self.url = ""
         """Where the API is for this machine, once :meth:`start` has returned."""
 
@@ -111,12 +118,14 @@ class EmbeddedCluster:
         """What the kubeconfig trusts, as PEM; None when it is plain HTTP."""
         return None if self.certificate is None else self._identity.authority.certificate
 
-    async def start(self, port: int) -> None:
-        """Create what every cluster has and listen; OSError when *port* cannot be had.
+    async def start(
+        self, port: int, *, objects: Sequence[tuple[ResourceType, Object]] = ()
+    ) -> None:
+        """Create what every cluster has, and *objects*, and listen; OSError when that fails.
 
-        0 is any free port, and after a restart the one of before, if it is free.
+        *port* 0 is any free port, and after a restart the one of before, if it is free.
         """
-        await bootstrap(self._server.writes)
+        await bootstrap(self._server.writes, objects)
         port = await self._listen(port)
         scheme = "http" if self.certificate is None else "https"
         host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at
@@ -140,9 +149,16 @@ class EmbeddedCluster:
             endpoint = Endpoint(self.url, tls=trusted, authorization=authorization)
         return client_of(endpoint, qps=0, burst=1, user_agent=user_agent, clock=self._clock)
 
+    def in_process(self, user_agent: str, *, user: User) -> InProcessApi:
+        """Return the API for a part of this cluster that is *user*, without a connection."""
+        token = "" if self.authority is None else f"Bearer {self._tokens.issue(user)}"
+        return InProcessApi(
+            self._server.app, user_agent=user_agent, authorization=token, turns=self._turns
+        )
+
     async def run_controllers(self) -> None:
         """Run the controllers, and watch over the API server; ends only by cancellation."""
-        client = await self.connect("berth-controllers", user=CONTROLLER_MANAGER)
+        client = self.in_process("berth-controllers", user=CONTROLLER_MANAGER)
         controllers = Controllers(
             client,
             self._registry,
@@ -151,15 +167,9 @@ class EmbeddedCluster:
             certificate=(self.authority or b"").decode(),
             signing_key=self._signing_key,
         )
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for name, run in (
-                    ("API server", self._server.run),
-                    ("controllers", controllers.run),
-                ):
-                    tasks.create_task(forever(name, run), name=name)
-        finally:
-            await client.close()
+        async with asyncio.TaskGroup() as tasks:
+            for name, run in (("API server", self._server.run), ("controllers", controllers.run)):
+                tasks.create_task(forever(name, run), name=name)
 
     async def while_kept(self, work: Awaitable[T]) -> T:
         """Do *work*, but stop it and raise JournalError when something cannot be kept."""
@@ -183,15 +193,23 @@ class EmbeddedCluster:
         if self._journal is not None:
             await self._journal.close()
 
-    def write_kubeconfig(self, path: Path, *, user: User = ADMIN) -> None:
-        """Write a kubeconfig of *user*, for kubectl and everybody else; it holds a secret."""
-        write_kubeconfig(
-            path,
-            server=self.url,
-            user=user.name,
-            authority=self.authority,
-            token=None if self.authority is None else self._identity.token_of(user),
+    def access(self, user: User = ADMIN, *, scheduler: str = "") -> Access:
+        """Return what a kubeconfig of *user* says; it holds a secret.
+
+        *scheduler* is the URL of the scheduler that runs beside it.
+        """
+        return Access(
+            self.url,
+            user.name,
+            self.authority,
+            None if self.authority is None else self._identity.token_of(user),
+            scheduler,
+            os.getpid(),
         )
+
+    def write_kubeconfig(self, path: Path, *, user: User = ADMIN) -> None:
+        """Write a kubeconfig of *user*, for kubectl and everybody else."""
+        write_kubeconfig(path, self.access(user))
 
     def write_credentials(self, folder: Path) -> None:
         """Write what components need into *folder*: a kubeconfig for each of COMPONENTS.

@@ -9,9 +9,12 @@ from berth import manifests
 from berth.addresses import LOOPBACK
 from berth.clock import RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
+from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.storage.database import Database
 from berth.embedded.cluster import EmbeddedCluster, template_from
+from berth.embedded.kubeconfig_out import KubeconfigOut
+from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
 
@@ -32,8 +35,14 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--port", type=port, default=0, help="port of the API server; 0 selects a free port"
     )
     parser.add_argument(
-        "--kubeconfig-out", type=Path, default=Path("berth.kubeconfig"), metavar="FILE",
-        help="write the kubeconfig to this file",
+        "--kubeconfig-out", type=Path, metavar="FILE",
+        help=f"write the kubeconfig to this file; default: {DEFAULT_PATH}, or"
+        f" {DEFAULT_PATH.stem}-2{DEFAULT_PATH.suffix} and so on beside others that run",
+    )  # fmt: skip
+    parser.add_argument(
+        "--merge-kubeconfig", action="store_true",
+        help="also add the cluster to $KUBECONFIG, or ~/.kube/config, and make it the current"
+        " context; it is removed at the end",
     )  # fmt: skip
     parser.add_argument(
         "--data-dir", type=Path, metavar="FOLDER",
@@ -51,11 +60,16 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def embedded_cluster(
-    given: argparse.Namespace, *, host: str = LOOPBACK, names: Sequence[str] = ()
+    given: argparse.Namespace,
+    *,
+    host: str = LOOPBACK,
+    names: Sequence[str] = (),
+    limits: InFlightLimits = DEFAULT,
 ) -> EmbeddedCluster:
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
-    It listens at the address *host*, and its certificate is good for *names*, too.
+    It listens at the address *host*, and its certificate is good for *names*, too. *limits* are for
+    requests in progress.
     Raises TokenFileError and DatabaseError.
     """
     clock = RealClock()
@@ -70,8 +84,14 @@ def embedded_cluster(
         names=names,
         insecure=given.insecure,
         tokens=tokens,
+        limits=limits,
         database=None if given.data_dir is None else Database(given.data_dir),
     )
+
+
+def kubeconfig_out(given: argparse.Namespace) -> KubeconfigOut:
+    """Return which kubeconfigs the flags of :func:`add_cluster_flags` ask for."""
+    return KubeconfigOut(given.kubeconfig_out, given.merge_kubeconfig)
 
 
 def node_template(path: Path | None) -> NodeTemplate:

@@ -29,7 +29,7 @@ def default_template(spec: Object) -> None:
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", "default-scheduler")
-    for container in _containers(spec):
+    for container in (*_containers(spec), *(spec.get("ephemeralContainers") or ())):
         container.setdefault("resources", {})
         container.setdefault("terminationMessagePath", "/dev/termination-log")
         container.setdefault("terminationMessagePolicy", "File")

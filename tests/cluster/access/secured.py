@@ -13,6 +13,7 @@ from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN, AUTHENTICATED, User
 from berth.cluster.bootstrap import bootstrap
+from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
@@ -30,7 +31,7 @@ ALICE = User("alice", (AUTHENTICATED,))
 class Secured:
     """The server, and users who ask it: each gets a token when he first speaks."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, limits: InFlightLimits = DEFAULT) -> None:
         self.clock = FakeClock(NOW)
         self.store = Store()
         self.tokens = Tokens()
@@ -44,6 +45,7 @@ class Secured:
             tokens=self.tokens,
             signing_key=self.key,
             observer=self._observe,
+            limits=limits,
         )
         at_once(bootstrap(server.writes))
         transport = httpx.ASGITransport(app=server.app)
@@ -65,7 +67,9 @@ class Secured:
         """Return status code and answer; *token* "" means none is sent."""
         if token is None:
             token = self.tokens.issue(user)
-        sent = [*(headers or ()), ("content-type", "application/json")]
+        sent = [*(headers or ())]
+        if "content-type" not in dict(sent):
+            sent.append(("content-type", "application/json"))
         if token:
             sent.append(("authorization", f"Bearer {token}"))
         content = None if body is None else msgspec.json.encode(body)

@@ -16,6 +16,8 @@ class Plan:
     """In order of importance; done side by side, so none may count on one before it."""
     again: float | None = None
     """Seconds until the object is to be looked at again although nothing changed."""
+    is_independent: bool = False
+    """Whether a failure of one says nothing about the others, which are all tried."""
 
 
 NOTHING = Plan()

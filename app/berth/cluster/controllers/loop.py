@@ -17,10 +17,11 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FIRST_INTERVAL: Final = 0.002
+FIRST_INTERVAL: Final = 0.01
 LONGEST_INTERVAL: Final = 0.05
 """Seconds between two plans for one object. A change after a quiet time is answered at once; while
-changes keep coming the interval grows, so thousands of changes of its pods cost few plans."""
+changes keep coming the interval grows, so thousands of changes of its pods cost few plans. The
+first is long enough for what one plan created to be in the tables at the next."""
 
 INTERVAL_GROWTH: Final = 5.0
 QUIET: Final = 1.0
@@ -125,7 +126,8 @@ class Loop:
         """Plan and do; return the seconds after which *key* is due again, None for not."""
         plan = self._controller.plan(key)
         failed = False
-        for batch in slow_start(plan.actions):
+        batches = [plan.actions] if plan.is_independent else slow_start(plan.actions)
+        for batch in batches:
             if failed:
                 for action in batch:
                     self._controller.finished(key, Outcome(action, skipped=True))

@@ -5,11 +5,12 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from berth.client.api_client import ApiClient
+from berth.client.api import AcceptingApi
 from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
     cluster_role_aggregation,
+    daemon_set,
     deployment,
     disruption,
     ephemeral_volume,
@@ -43,6 +44,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     replica_set.new_controller,
     replica_set.new_replication_controller,
     stateful_set.new_controller,
+    daemon_set.new_controller,
     job.new_controller,
     ttl_after_finished.new_controller,
     disruption.new_controller,
@@ -70,7 +72,7 @@ class Controllers:
 
     def __init__(
         self,
-        client: ApiClient,
+        client: AcceptingApi,
         registry: Registry,
         *,
         clock: Clock,

@@ -58,8 +58,8 @@ from berth.cluster.strategies.stateful_set import STATEFUL_SET
 
 SERVED_SUBRESOURCES: Final = frozenset(
     {
-        "approval", "attach", "binding", "exec", "finalize", "log", "portforward", "proxy", "scale",
-        "status", "token",
+        "approval", "attach", "binding", "ephemeralcontainers", "exec", "finalize", "log",
+        "portforward", "proxy", "resize", "scale", "status", "token",
     }
 )  # fmt: skip
 """Of those that a real server has; the others are not built yet."""

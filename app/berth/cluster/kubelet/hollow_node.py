@@ -40,6 +40,22 @@ class HollowNode:
         self.take(uid, requests)
         return None
 
+    def resize(self, uid: str, requests: Mapping[str, int]) -> Rejection | None:
+        """Give a pod that runs here other resources, or say why not: for now, or ever."""
+        held = self._pods.get(uid, {})
+        for name, amount in requests.items():
+            capacity = self._allocatable.get(name, 0)
+            used = self._used.get(name, 0) - held.get(name, 0)
+            if amount > capacity:
+                message = _text(name, "capacity", requested=amount, capacity=capacity)
+                return Rejection("Infeasible", message)
+            if amount > held.get(name, 0) and used + amount > capacity:
+                message = _text(name, "resource", requested=amount, used=used, capacity=capacity)
+                return Rejection("Deferred", message)
+        self.release(uid)
+        self.take(uid, requests)
+        return None
+
     def take(self, uid: str, requests: Mapping[str, int]) -> None:
         """Count a pod that runs here, whether it fits or not."""
         if uid in self._pods:
@@ -73,9 +89,11 @@ class HollowNode:
 
 
 def _rejection(name: str, *, requested: int, used: int, capacity: int) -> Rejection:
+    text = _text(name, "resource", requested=requested, used=used, capacity=capacity)
+    return Rejection(f"OutOf{name}", f"Pod was rejected: {text}")
+
+
+def _text(name: str, lacking: str, **amounts: int) -> str:
     shown = milli_value if name == "cpu" else value
-    message = (
-        f"Pod was rejected: Node didn't have enough resource: {name}, requested: "
-        f"{shown(requested)}, used: {shown(used)}, capacity: {shown(capacity)}"
-    )
-    return Rejection(f"OutOf{name}", message)
+    told = ", ".join(f"{what}: {shown(amount)}" for what, amount in amounts.items())
+    return f"Node didn't have enough {lacking}: {name}, {told}"

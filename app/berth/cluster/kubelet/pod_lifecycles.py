@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from berth.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
@@ -20,6 +20,7 @@ from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_status import KubeletPod
 from berth.cluster.resources import Object
+from berth.cluster.times import seconds_of
 from berth.objects.resources import pod_requests
 
 Schedule = Callable[[str, float], None]
@@ -58,9 +59,15 @@ class Tracked:
     rejection: Rejection | None = None
     ends_at: float | None = None
     """Monotonic; None: its containers do not run, or do not end by themselves."""
+    end_report: Action | None = None
+    """What tells that they have ended, while it is under way."""
     running_since: float = 0.0
     """Unix time of the last start of its containers."""
     restarts: int = 0
+    observed: int = 0
+    """The generation of the pod that was reported last."""
+    ephemeral_since: dict[str, float] = field(default_factory=dict)
+    """By name of ephemeral container: the unix time of its start."""
     stop_at: float | None = None
     """Monotonic; None: not being deleted."""
     killed: bool = False
@@ -87,6 +94,8 @@ class PodLifecycles:
         self._clock = clock
         self._schedule = schedule
         self._pods: dict[str, Tracked] = {}
+        self._deferred: set[str] = set()
+        """Pods that wait for room to be resized."""
 
     def on_add(self, obj: KubeletPod) -> None:
         node = self._nodes.get(obj.spec.node_name)
@@ -109,13 +118,24 @@ class PodLifecycles:
         tracked.pod = new
         if new.is_terminated:
             tracked.state = State.ENDED
-            tracked.node.release(new.metadata.uid)
+            self._release(tracked)
+        self._notice_change(tracked)
         self._notice_deletion(tracked)
 
     def on_delete(self, obj: KubeletPod) -> None:
         tracked = self._pods.pop(obj.key, None)
+        self._deferred.discard(obj.key)
         if tracked is not None:
-            tracked.node.release(obj.metadata.uid)
+            self._release(tracked)
+
+    def _release(self, tracked: Tracked) -> None:
+        """Give back what a pod used; others may have waited for it."""
+        tracked.node.release(tracked.pod.metadata.uid)
+        for key in self._deferred:
+            waiting = self._pods[key]
+            if waiting.node is tracked.node:
+                waiting.observed = 0
+                self._schedule(key, 0.0)
 
     def step(self, key: str) -> Action | None:
         """Return what is to be reported of the pod now, if anything."""
@@ -139,9 +159,11 @@ class PodLifecycles:
         if tracked.state is State.STARTING:
             tracked.state = State.REPORTING
             tracked.pod_ip = tracked.pod_ip or tracked.node.next_pod_ip()
+            tracked.observed = pod.metadata.generation
+            tracked.running_since = now
             status = pod_status.running(pod, tracked.node, pod_ip=tracked.pod_ip, now=now)
             return _report(pod, status)
-        return self._end(tracked)
+        return self._end(tracked) or self._follow(tracked)
 
     def finished(self, key: str, action: Action, error: ApiError | None) -> None:
         """Note how a report ended; what failed is tried again, unless the pod is another now."""
@@ -150,6 +172,7 @@ class PodLifecycles:
             return
         if error is not None:
             tracked.stopped = tracked.killed = False
+            tracked.observed = 0
             self._schedule(key, self._timings.retry_seconds)
         elif tracked.killed and not tracked.stopped:
             self._schedule(key, 0.0)
@@ -161,8 +184,9 @@ class PodLifecycles:
                 self._run(tracked)
             else:
                 tracked.state = State.REJECTED if tracked.rejection else State.STARTING
-        elif isinstance(action, Patch) and error is None and tracked.ends_at is not None:
-            tracked.ends_at = None
+            self._notice_change(tracked)
+        elif action is tracked.end_report and error is None and isinstance(action, Patch):
+            tracked.end_report = tracked.ends_at = None
             if action.body["status"].get("phase"):
                 tracked.state = State.ENDED
             else:
@@ -178,7 +202,14 @@ class PodLifecycles:
         if pod.status.phase == "Running":  # from before we were started
             node.take(pod.metadata.uid, requests)
             node.has_pod_ip(pod.status.pod_ip)
-            return Tracked(pod, node, State.RUNNING)
+            since = pod.status.start_time
+            return Tracked(
+                pod,
+                node,
+                State.RUNNING,
+                observed=pod.metadata.generation,
+                running_since=self._clock.now() if since is None else seconds_of(since),
+            )
         rejection = node.admit(pod.metadata.uid, requests)
         state = State.REJECTED if rejection else State.STARTING
         return Tracked(pod, node, state, rejection=rejection)
@@ -211,10 +242,41 @@ class PodLifecycles:
         now, exit_code = self._clock.now(), completion.exit_code
         if not completion.restarts:
             status = pod_status.ended(pod, exit_code=exit_code, restarts=tracked.restarts, now=now)
-            return _report(pod, status)
+            tracked.end_report = _report(pod, status)
+            return tracked.end_report
         since, restarts = tracked.running_since, tracked.restarts + 1
         status = pod_status.restarted(
             pod, exit_code=exit_code, restarts=restarts, since=since, now=now
+        )
+        tracked.end_report = _report(pod, status)
+        return tracked.end_report
+
+    def _notice_change(self, tracked: Tracked) -> None:
+        """Have a pod that runs looked at when its spec has changed."""
+        if tracked.state is State.RUNNING and tracked.pod.metadata.generation > tracked.observed:
+            self._schedule(tracked.pod.key, 0.0)
+
+    def _follow(self, tracked: Tracked) -> Action | None:
+        """Return the report that the spec of a pod that runs has changed, if it has."""
+        pod, now = tracked.pod, self._clock.now()
+        if tracked.state is not State.RUNNING or tracked.observed >= pod.metadata.generation:
+            return None
+        tracked.observed = pod.metadata.generation
+        requests = pod_requests(pod, use_status=False, pod_level=True)
+        resize = tracked.node.resize(pod.metadata.uid, requests)
+        if resize is not None and resize.reason == "Deferred":
+            self._deferred.add(pod.key)
+        else:
+            self._deferred.discard(pod.key)
+        for each in pod.spec.ephemeral_containers:
+            tracked.ephemeral_since.setdefault(each.name, now)
+        status = pod_status.changed(
+            pod,
+            restarts=tracked.restarts,
+            since=tracked.running_since,
+            ephemeral_since=tracked.ephemeral_since,
+            resize=resize,
+            now=now,
         )
         return _report(pod, status)
 

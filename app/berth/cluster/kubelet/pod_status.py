@@ -1,5 +1,6 @@
 """What kubelets report of pods."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -8,10 +9,14 @@ from berth.clock import rfc3339
 from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
 from berth.cluster.resources import Object
 from berth.objects.meta import ObjectMeta
-from berth.objects.pod import Pod, PodSpec, PodStatus
+from berth.objects.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 
 KILLED: Final = 137
 """The exit code of a container that was killed: 128 and the number of SIGKILL."""
+
+
+RESIZE_PENDING: Final = "PodResizePending"
+"""The condition of a pod that does not get the resources that it asks for."""
 
 
 class DeletableMeta(ObjectMeta, frozen=True, gc=False):
@@ -22,9 +27,10 @@ class DeletableMeta(ObjectMeta, frozen=True, gc=False):
 
 
 class RestartableSpec(PodSpec, frozen=True, gc=False):
-    """A pod's spec with what is done about containers that end."""
+    """A pod's spec with what is done about containers that end, and those that came later."""
 
     restart_policy: str = "Always"
+    ephemeral_containers: tuple[Container, ...] = ()
 
 
 class AddressedStatus(PodStatus, frozen=True, gc=False):
@@ -62,7 +68,11 @@ def running(pod: Pod, node: HollowNode, *, pod_ip: str, now: float) -> Object:
         "podIPs": [{"ip": ip}],
         "startTime": stamp,
         "containerStatuses": [
-            _started(each.name, each.image, pod.metadata.uid, stamp) for each in pod.spec.containers
+            {
+                **_started(each.name, each.image, pod.metadata.uid, stamp),
+                **_allocated(each.resources),
+            }
+            for each in pod.spec.containers
         ],
     }
     if pod.spec.init_containers:
@@ -71,6 +81,53 @@ def running(pod: Pod, node: HollowNode, *, pod_ip: str, now: float) -> Object:
             if each.restart_policy == "Always"
             else _completed(each.name, each.image, pod.metadata.uid, stamp)
             for each in pod.spec.init_containers
+        ]
+    return status
+
+
+def changed(
+    pod: KubeletPod,
+    *,
+    restarts: int,
+    since: float,
+    ephemeral_since: Mapping[str, float],
+    resize: Rejection | None,
+    now: float,
+) -> Object:
+    """Return what changes of the status when the spec of a pod that runs has changed.
+
+    *since* is when its containers started last, *ephemeral_since* the same of ephemeral ones.
+    *resize* is why it does not get the resources that it asks for; then it keeps those it has.
+    """
+    stamp, generation, uid = rfc3339(since), pod.metadata.generation, pod.metadata.uid
+    had = {each.name: each for each in pod.status.container_statuses}
+    statuses = []
+    for each in pod.spec.containers:
+        before = had.get(each.name)
+        if resize is None or before is None:
+            resources = _allocated(each.resources)
+        else:
+            kept = before.resources or ResourceRequirements()
+            resources = {**_allocated(kept), "allocatedResources": dict(before.allocated_resources)}
+        started = _started(each.name, each.image, uid, stamp)
+        statuses.append({**started, "restartCount": restarts, **resources})
+    pending = {"$patch": "delete", "type": RESIZE_PENDING}
+    if resize is not None:
+        told = {"reason": resize.reason, "message": resize.message}
+        pending = {**_true(RESIZE_PENDING, rfc3339(now), generation), **told}
+    status: Object = {
+        "observedGeneration": generation,
+        "containerStatuses": statuses,
+        "conditions": [pending],
+    }
+    if pod.spec.ephemeral_containers:
+        status["ephemeralContainerStatuses"] = [
+            {
+                **_container(each.name, each.image, uid),
+                "ready": False,
+                "state": {"running": {"startedAt": rfc3339(ephemeral_since[each.name])}},
+            }
+            for each in pod.spec.ephemeral_containers
         ]
     return status
 
@@ -131,6 +188,18 @@ def rejected(rejection: Rejection, *, now: float) -> Object:
         "message": rejection.message,
         "startTime": rfc3339(now),
     }
+
+
+def _allocated(resources: ResourceRequirements) -> Object:
+    """Return what a container has: all that it asks for."""
+    given = {
+        kind: dict(amounts)
+        for kind, amounts in (("limits", resources.limits), ("requests", resources.requests))
+        if amounts
+    }
+    if not resources.requests:
+        return {"resources": given}
+    return {"resources": given, "allocatedResources": dict(resources.requests)}
 
 
 def _true(type_: str, stamp: str, generation: int) -> Object:

@@ -102,8 +102,15 @@ def _validate_pod(new: Pod, old: Pod | None) -> list[FieldError]:
 _validate = validated(Pod, _validate_pod)
 
 
+def validate_whole(new: Object) -> list[FieldError]:
+    """Evaluate a pod by itself."""
+    return _validate(new, None)
+
+
 def validate(new: Object, old: Object | None) -> list[FieldError]:
     errors = _validate(new, old)
+    if old is None and (new.get("spec") or {}).get("ephemeralContainers"):
+        errors.append(field_errors.forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if old is not None and not errors:
         errors = validate_spec_update(new.get("spec") or {}, old.get("spec") or {})
     return errors

@@ -5,10 +5,20 @@ from typing import Final
 
 from berth.cluster.writes.subresources.finalize import Finalize
 from berth.cluster.writes.subresources.part import MAIN, Part
+from berth.cluster.writes.subresources.pod_parts import EphemeralContainers, Resize
 from berth.cluster.writes.subresources.scale import Scale
 from berth.cluster.writes.subresources.status import Approval, Status
 
 PARTS: Final[Mapping[str, Part]] = {
-    each.name: each for each in (MAIN, Approval(), Finalize(), Scale(), Status())
+    each.name: each
+    for each in (
+        MAIN,
+        Approval(),
+        EphemeralContainers(),
+        Finalize(),
+        Resize(),
+        Scale(),
+        Status(),
+    )
 }
 """By name; the object itself is ""."""

@@ -1,6 +1,5 @@
-"""The garbage collector and the namespace controller: what they plan."""
+"""The garbage collector: what it plans."""
 
-from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -10,13 +9,11 @@ from berth.client.errors import NotFoundError, ServerError
 from berth.cluster.actions import (
     Action,
     Delete,
-    DeleteCollection,
     Get,
     Patch,
     Propagation,
-    Replace,
 )
-from berth.cluster.controllers.controller import Outcome, Plan
+from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.garbage_collector import (
     ABSENT,
     ASKED,
@@ -24,11 +21,9 @@ from berth.cluster.controllers.garbage_collector import (
     GarbageCollector,
 )
 from berth.cluster.controllers.informers import Kind
-from berth.cluster.controllers.namespace import NamespaceController
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import (
     Meta,
-    NamespaceView,
     ObjectView,
     OwnerReference,
     PodView,
@@ -36,7 +31,7 @@ from berth.cluster.controllers.views import (
 )
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.kinds.registry import collected, swept
-from berth.cluster.resources import Object, ResourceType
+from berth.cluster.resources import ResourceType
 from tests.cluster.objects import BIRTH, owner, pod_view, workload_view
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -356,77 +351,3 @@ def test_every_stored_kind_is_known() -> None:
     assert {each.storage_key for each in swept(STORED)} == {
         each.storage_key for each in STORED if each.namespaced
     }
-
-
-KINDS = [served("", "events"), served("", "pods"), served("", "configmaps")]
-DEMO_PODS, DEMO_EVENTS, DEMO_MAPS = (
-    f"/api/v1/namespaces/demo/{plural}" for plural in ("pods", "events", "configmaps")
-)
-
-
-def namespace(*, deleted: bool, finalizers: tuple[str, ...] = ("kubernetes",)) -> NamespaceView:
-    meta = Meta("demo", "uid-demo", deletion_timestamp=BIRTH if deleted else None)
-    return NamespaceView(meta, {"finalizers": list(finalizers)})
-
-
-def step(controller: NamespaceController, left: Collection[str]) -> list[Action]:
-    """Answer the controller's looks: only the paths in *left* hold something. Return its plan."""
-    actions = controller.plan("demo").actions
-    for action in actions:
-        answer = b""
-        if isinstance(action, Get):
-            items: list[Object] = [{}] if action.path in left else []
-            answer = msgspec.json.encode({"metadata": {}, "items": items})
-        controller.finished("demo", Outcome(action, answer=answer))
-    return actions
-
-
-def test_a_namespace_is_emptied_then_let_go() -> None:
-    table: Table[NamespaceView] = Table()
-    controller = NamespaceController(table, KINDS)
-    table.on_add(namespace(deleted=True))
-
-    stages: tuple[list[str], ...] = ([DEMO_PODS], [DEMO_PODS], [], [], [DEMO_MAPS], [])
-    plans = [step(controller, left) for left in stages]
-    (last,) = controller.plan("demo").actions
-
-    one = {"limit": "1"}
-    assert plans == [
-        [DeleteCollection(DEMO_PODS)],
-        [Get(DEMO_PODS, one)],
-        [DeleteCollection(DEMO_PODS), Get(DEMO_PODS, one)],
-        [DeleteCollection(DEMO_EVENTS), DeleteCollection(DEMO_MAPS)],
-        [Get(DEMO_EVENTS, one), Get(DEMO_MAPS, one)],
-        [DeleteCollection(DEMO_MAPS), Get(DEMO_MAPS, one)],
-    ]
-    assert isinstance(last, Replace)
-    assert (last.path, last.body["spec"]) == (
-        "/api/v1/namespaces/demo/finalize",
-        {"finalizers": []},
-    )
-
-
-def test_what_could_not_be_deleted_is_deleted_again() -> None:
-    table: Table[NamespaceView] = Table()
-    controller = NamespaceController(table, KINDS)
-    table.on_add(namespace(deleted=True))
-    first = controller.plan("demo").actions
-
-    controller.finished("demo", Outcome(first[0], error=ServerError(500, "x", "")))
-
-    assert controller.plan("demo").actions == first
-
-
-@pytest.mark.parametrize(
-    "view",
-    [
-        pytest.param(namespace(deleted=False), id="not being deleted"),
-        pytest.param(namespace(deleted=True, finalizers=("other",)), id="let go already"),
-    ],
-)
-def test_namespaces_to_leave_alone(view: NamespaceView) -> None:
-    table: Table[NamespaceView] = Table()
-    controller = NamespaceController(table, KINDS)
-    table.on_add(view)
-
-    assert controller.plan("demo") == Plan()

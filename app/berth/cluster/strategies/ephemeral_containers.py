@@ -1,0 +1,78 @@
+"""Ephemeral containers: added to a pod that runs, to look at it, and never changed again."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from berth import field_errors
+from berth.cluster.resources import Object
+from berth.cluster.strategies import syntax
+from berth.field_errors import FieldError
+
+PATH: Final = "spec.ephemeralContainers"
+
+ALLOWED: Final = frozenset(
+    {
+        "name", "image", "command", "args", "workingDir", "env", "envFrom", "volumeMounts",
+        "volumeDevices", "terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy",
+        "securityContext", "stdin", "stdinOnce", "tty", "targetContainerName", "resources",
+        "resizePolicy",
+    }
+)  # fmt: skip
+EMPTY_ONLY: Final = ("resources", "resizePolicy")
+"""Fields that may be there, but say nothing."""
+
+
+def validate(new: Object, old: Object) -> list[FieldError]:
+    """Evaluate the ephemeral containers of the pod *new*, which was *old*."""
+    spec = new["spec"]
+    containers: Sequence[Object] = spec.get("ephemeralContainers") or []
+    others = {
+        each["name"] for field in ("containers", "initContainers") for each in spec.get(field) or []
+    }
+    found: list[FieldError] = []
+    seen = set(others)
+    for index, container in enumerate(containers):
+        found += _validate_one(container, f"{PATH}[{index}]", seen, others)
+        seen.add(container.get("name"))
+    now = {each.get("name"): each for each in containers}
+    for each in old["spec"].get("ephemeralContainers") or []:
+        name = each["name"]
+        if name not in now:
+            why = f'existing ephemeral containers "{name}" may not be removed\n'
+            found.append(field_errors.forbidden(PATH, why))
+        elif now[name] != each:
+            why = f'existing ephemeral containers "{name}" may not be changed\n'
+            found.append(field_errors.forbidden(PATH, why))
+    return found
+
+
+def _validate_one(
+    container: Object, path: str, taken: set[Any], targets: set[str]
+) -> list[FieldError]:
+    found: list[FieldError] = []
+    name, image = container.get("name") or "", container.get("image") or ""
+    if not name:
+        found.append(field_errors.required(f"{path}.name"))
+    elif name in taken:
+        found.append(field_errors.duplicate(f"{path}.name", name))
+    else:
+        found += [
+            field_errors.invalid(f"{path}.name", name, why) for why in syntax.dns1123_label(name)
+        ]
+    if not image:
+        found.append(field_errors.required(f"{path}.image"))
+    target = container.get("targetContainerName")
+    if target and target not in targets:
+        found.append(
+            FieldError(
+                f"{path}.targetContainerName",
+                "FieldValueNotFound",
+                f"Not found: {field_errors.quoted(target)}",
+            )
+        )
+    found += [
+        field_errors.forbidden(f"{path}.{field}", "cannot be set for an Ephemeral Container")
+        for field, value in container.items()
+        if field not in ALLOWED or (field in EMPTY_ONLY and value)
+    ]
+    return found
