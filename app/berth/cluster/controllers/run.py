@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from berth.client.api_client import ApiClient
+from berth.client.api import AcceptingApi
 from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
@@ -26,6 +26,7 @@ from berth.cluster.controllers import (
     service_account_token,
     stateful_set,
     ttl_after_finished,
+    volume_protection,
 )
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import Controller
@@ -56,6 +57,8 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     service_account_token.new_controller,
     root_ca.new_controller,
     resource_quota.new_controller,
+    volume_protection.new_claim_controller,
+    volume_protection.new_volume_controller,
     cluster_role_aggregation.new_controller,
 )
 """Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""
@@ -69,7 +72,7 @@ class Controllers:
 
     def __init__(
         self,
-        client: ApiClient,
+        client: AcceptingApi,
         registry: Registry,
         *,
         clock: Clock,
