@@ -224,9 +224,10 @@ def _check_delete_options(
     if orphans is not None and policy:
         both = "orphanDependents and deletionPropagation cannot be both set"
         found.append(field_errors.invalid("propagationPolicy", policy, both))
+    policy = str(policy)
     if policy not in ("", *PROPAGATIONS):
         supported = (*PROPAGATIONS, "nil")
-        found.append(field_errors.not_supported("propagationPolicy", str(policy), supported))
+        found.append(field_errors.not_supported("propagationPolicy", f"{policy:.{ECHOED}}", supported))
     if body.get(UNSAFE_DELETION) or (UNSAFE_DELETION in query and flag(query, UNSAFE_DELETION)):
         off = "the feature gate AllowUnsafeMalformedObjectDeletion is disabled"
         found.append(field_errors.forbidden(UNSAFE_DELETION, off))
