@@ -27,6 +27,7 @@ from berth.cluster.controllers import (
     service_account_token,
     stateful_set,
     ttl_after_finished,
+    volume_protection,
 )
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import Controller
@@ -58,6 +59,8 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     service_account_token.new_controller,
     root_ca.new_controller,
     resource_quota.new_controller,
+    volume_protection.new_claim_controller,
+    volume_protection.new_volume_controller,
     cluster_role_aggregation.new_controller,
 )
 """Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""
