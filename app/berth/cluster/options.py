@@ -227,7 +227,9 @@ def _check_delete_options(
     policy = str(policy)
     if policy not in ("", *PROPAGATIONS):
         supported = (*PROPAGATIONS, "nil")
-        found.append(field_errors.not_supported("propagationPolicy", f"{policy:.{ECHOED}}", supported))
+        found.append(
+            field_errors.not_supported("propagationPolicy", f"{policy:.{ECHOED}}", supported)
+        )
     if body.get(UNSAFE_DELETION) or (UNSAFE_DELETION in query and flag(query, UNSAFE_DELETION)):
         off = "the feature gate AllowUnsafeMalformedObjectDeletion is disabled"
         found.append(field_errors.forbidden(UNSAFE_DELETION, off))
