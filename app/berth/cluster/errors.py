@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from berth import field_errors
 from berth.cluster.resources import Object, ResourceType
 from berth.field_errors import FieldError
 
@@ -158,6 +159,14 @@ def _invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> 
     details |= {"kind": kind, "causes": causes}
     qualified = f"{kind}.{group}" if group else kind
     return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details=details)
+
+
+def invalid_patch(shown: str, why: str) -> StatusError:
+    """422: what a patch makes of an object is none of its kind; *shown* is the patch, or that."""
+    cause = field_errors.invalid("patch", _cut(shown), why)
+    told = {"reason": cause.reason, "message": cause.message, "field": cause.field}
+    message = f' "" is invalid: {cause.field}: {cause.message}'
+    return StatusError(422, "Invalid", message, details={"causes": [told]})
 
 
 def forbidden(

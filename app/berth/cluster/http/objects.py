@@ -4,7 +4,6 @@ import asyncio
 import itertools
 from collections.abc import Callable
 
-from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 
 from berth.cluster import errors, options, views
@@ -70,9 +69,7 @@ def _watch(call: Call, asked: ListOptions) -> ASGIApp:
         frames=services.frames,
         series=services.metrics.watches(resource),
     )
-    return StreamingResponse(
-        watching.lines(lambda: services.is_open), media_type=render.stream_media_type
-    )
+    return call.stream(watching.lines(lambda: services.is_open), render.stream_media_type)
 
 
 async def create(call: Call) -> ASGIApp:
@@ -182,10 +179,8 @@ def _listed(call: Call, render: Renderer, portion: reads.Portion) -> ASGIApp:
     ahead = chunks(render.list(portion), call.services.clock)
     first, second = next(ahead), next(ahead, None)
     if second is None:
-        return Answer(first, media_type=render.media_type)
-    return StreamingResponse(
-        taking_turns(itertools.chain((first, second), ahead)), media_type=render.media_type
-    )
+        return call.answer(render, first)
+    return call.stream(taking_turns(itertools.chain((first, second), ahead)), render.media_type)
 
 
 async def _delete_options(call: Call) -> DeleteOptions:
