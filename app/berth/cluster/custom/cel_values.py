@@ -11,6 +11,7 @@ Source: ``apiextensions-apiserver/pkg/apiserver/schema/cel/model``.
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from berth.cluster.custom.validation import ABSENT
@@ -88,6 +89,7 @@ def with_object_fields(schema: Schema) -> Schema:
     return {**schema, "properties": {**properties(schema), **every}}
 
 
+@lru_cache(maxsize=4096)
 def escaped(name: str) -> str | None:
     """Return how a rule writes the name of a property; None when it cannot."""
     if name in RESERVED:

@@ -4,6 +4,7 @@ Source: ``apiextensions-apiserver/pkg/apiserver/schema/cel`` (KEP-2876, KEP-4008
 evaluates CEL is loaded with the first rule.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,16 +55,18 @@ class Program:
     """Whether ``oldSelf`` is an optional (``optionalOldSelf``)."""
     names: dict[str, str]
     """Variables to the paths that they stand for."""
+    roots: frozenset[str]
+    """Which of ``self`` and ``oldSelf`` it needs as a whole."""
 
     def evaluate(self, schema: Schema, value: Any, before: Any) -> Any:
         """Return what it gives; EvaluationError."""
-        roots = {"self": value, "oldSelf": None if before is ABSENT else before}
-        bindings = {
-            **cel_values.bound(self.variables, roots),
-            "self": cel_values.value_of(schema, value),
-        }
-        if self.uses_old:
-            has_old = before is not ABSENT
+        has_old = before is not ABSENT
+        bindings = cel_values.bound(
+            self.variables, {"self": value, "oldSelf": before if has_old else None}
+        )
+        if "self" in self.roots:
+            bindings["self"] = cel_values.value_of(schema, value)
+        if "oldSelf" in self.roots:
             bindings["oldSelf"] = cel_values.value_of(schema, before) if has_old else None
             bindings["hasOldSelf"] = has_old
         try:
@@ -118,7 +121,8 @@ def compiled(schema: Schema, source: str, returns: str, *, optional_old: bool = 
             said = f"cel expression must evaluate to {article}"
             raise RuleError(said) from exc
         raise RuleError(f"compilation failed: {said}") from exc
-    return Program(expression, environment, named, uses_old, optional_old, names)
+    roots = frozenset(re.findall(r"\b(?:self|oldSelf)\b", written))
+    return Program(expression, environment, named, uses_old, optional_old, names, roots)
 
 
 @lru_cache(maxsize=512)
