@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from berth.client.api_client import ApiClient
+from berth.client.api import AcceptingApi
 from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
@@ -69,7 +69,7 @@ class Controllers:
 
     def __init__(
         self,
-        client: ApiClient,
+        client: AcceptingApi,
         registry: Registry,
         *,
         clock: Clock,
