@@ -8,6 +8,7 @@ in another way, through a list or with ``?``, is of any type.
 Source: ``apiextensions-apiserver/pkg/apiserver/schema/cel/model``.
 """
 
+import base64
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -115,6 +116,8 @@ def type_of(schema: Schema, *, is_variable: bool = True) -> str:
             return "timestamp" if is_variable else "dyn"
         case "string" if form == "duration":
             return "duration" if is_variable else "dyn"
+        case "string" if form == "byte":
+            return "bytes" if is_variable else "dyn"
         case None:
             return "dyn"
         case _:
@@ -196,6 +199,8 @@ def _reader(schema: Schema, kind: str) -> Callable[[Any], Any]:
             return lambda value: datetime.fromtimestamp(seconds_of(value), UTC)
         case "duration":
             return _duration
+        case "bytes":
+            return base64.b64decode
         case _:
             return lambda value: value_of(schema, value)
 
