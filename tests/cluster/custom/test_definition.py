@@ -317,7 +317,6 @@ async def test_conversion_by_webhook_is_said_not_to_be_served() -> None:
         pytest.param("(" * 3000 + "true" + ")" * 3000, id="many brackets"),
         pytest.param("true" + " && true" * 20000, id="more than anybody reads"),
         pytest.param("self.\0", id="a character of no meaning"),
-        pytest.param("'\ud83d' == ''", id="half a character"),
     ],
 )
 async def test_hostile_rules_are_refused(rule: str) -> None:
@@ -331,7 +330,7 @@ async def test_a_rule_may_name_many_fields() -> None:
     rule = " || ".join(f"self.{name} == 'x'" for name in fields)
     body = with_spec(properties=fields, **{"x-kubernetes-validations": [{"rule": rule}]})
     server = await defined(body)
-    await server.post(widgets(), widget(spec={name: "x" for name in fields}))
+    await server.post(widgets(), widget(spec=dict.fromkeys(fields, "x")))
 
 
 @pytest.mark.parametrize("number", [b"1e300", b"9" * 400])
