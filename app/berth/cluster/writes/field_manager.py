@@ -7,6 +7,7 @@ forced, and what a client applies no longer goes, unless another one manages it
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from berth.cluster import errors
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import checks as schema_checks
+from berth.cluster.schemas.types import Schema
 from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.managed_fields import checks, entries, field_sets, last_applied
@@ -99,12 +101,12 @@ class FieldManager:
         changed, removed = write.difference(resource.group_version)
         if changed or removed:
             me = Manager(manager or entries.UNKNOWN, UPDATE, resource.group_version, subresource)
-            kept = write.taken(known, skip=None)
-            if changed:
-                mine = next((each for each in kept if entries.manager_of(each) == me), None)
-                others = [each for each in kept if each is not mine]
-                fields = union(mine["fieldsV1"], changed) if mine else changed
-                kept = [*others, entries.entry(me, resource.group_version, fields, now)]
+            kept, mine = write.taken(known, of=me)
+            if changed or mine:
+                time = now if changed else (mine or {}).get("time", "")
+                fields = union(difference(mine["fieldsV1"], removed), changed) if mine else changed
+                if fields:
+                    kept.append(entries.entry(me, resource.group_version, fields, time))
             known = entries.in_order(entries.capped(kept))
         _set(new, known)
 
@@ -172,6 +174,7 @@ class _Write:
         self._find = find
         self._resource = resource
         self._ignored = unwritten(resource, subresource)
+        self._is_new = not live
         self._live = live
         self._new = new
         self._known: dict[str, tuple[FieldSet, FieldSet] | None] = {}
@@ -180,32 +183,34 @@ class _Write:
         """Return what is new or other, and what went; nothing of a version that is not served."""
         return self._in_version(api_version) or ({}, {})
 
-    def taken(self, managed: Iterable[Entry], *, skip: Manager | None) -> list[Entry]:
-        """Return the entries without what the write changes or removes, but for *skip*.
+    def taken(self, managed: Iterable[Entry], *, of: Manager) -> tuple[list[Entry], Entry | None]:
+        """Return the entries without what the write changes or removes, and that *of* its author.
 
         Those of versions that are not served any more go.
         """
-        kept = []
+        kept: list[Entry] = []
+        mine = None
         for each in managed:
-            if skip is not None and entries.manager_of(each) == skip:
-                kept.append(each)
+            if entries.is_of(each, of):
+                mine = each
                 continue
             found = self._in_version(each["apiVersion"])
             if found is None:
                 continue
-            fields = difference(difference(each["fieldsV1"], found[0]), found[1])
+            changed, removed = found
+            fields = difference(difference(each["fieldsV1"], changed), removed)
             if fields is each["fieldsV1"]:
                 kept.append(each)
             elif fields:
                 kept.append(entries.with_fields(each, fields))
-        return kept
+        return kept, mine
 
-    def conflicts(self, managed: Iterable[Entry], *, skip: Manager) -> list[Conflict]:
-        """Return the changed fields that others than *skip* manage."""
+    def conflicts(self, managed: Iterable[Entry], *, of: Manager) -> list[Conflict]:
+        """Return the changed fields that others manage than their author, *of* whom they are."""
         return [
             Conflict(each, path)
             for each in managed
-            if entries.manager_of(each) != skip
+            if not entries.is_of(each, of)
             for path in field_sets.paths_of(
                 intersection(each["fieldsV1"], self.difference(each["apiVersion"])[0])
             )
@@ -220,17 +225,19 @@ class _Write:
         other = in_version(self._find, self._resource, api_version)
         if other is None:
             return None
+        if self._is_new:
+            return self._managed(created(other, self._new)), {}
         found = Difference()
         node_of(other).compare_fields(
             converted(self._live, self._resource, other),
             converted(self._new, self._resource, other),
             found,
         )
-        ignored = self._ignored
-        return (
-            difference(without(found.changed, ignored), UNMANAGED),
-            difference(without(found.removed, ignored), UNMANAGED),
-        )
+        return self._managed(found.changed), self._managed(found.removed)
+
+    def _managed(self, fields: FieldSet) -> FieldSet:
+        """Return of *fields* those that somebody manages, and this write may change."""
+        return difference(without(fields, self._ignored), UNMANAGED)
 
 
 class _Applying:
@@ -252,7 +259,7 @@ class _Applying:
         self._live = _unmanaged(live)
         self._applied = applied
         self._now = now
-        self._mine = next((each for each in self._known if entries.manager_of(each) == me), None)
+        self._mine = next((each for each in self._known if entries.is_of(each, me)), None)
 
     def result(self, *, force: bool) -> Object:
         """Return the object with its managers."""
@@ -266,14 +273,12 @@ class _Applying:
 
         new = self._pruned(node.merge(self._live, self._applied), managed)
         write = _Write(self._find, resource, me.subresource, self._live, new)
-        if not force and (conflicts := write.conflicts(managed, skip=me)):
+        if not force and (conflicts := write.conflicts(managed, of=me)):
             raise ConflictsError(conflicts)
-        kept = write.taken(managed, skip=me)
-        if not fields:
-            kept = [each for each in kept if each is not mine]
-        elif new != self._live:
-            at = kept.index(mine)
-            kept[at] = entries.entry(me, resource.group_version, fields, self._now)
+        kept, _ = write.taken(managed, of=me)
+        if fields:
+            time = last_time if new == self._live else self._now
+            kept.append(entries.entry(me, resource.group_version, fields, time))
         _set(new, entries.in_order(kept))
         return new
 
@@ -319,10 +324,47 @@ def unwritten(resource: ResourceType, subresource: str) -> FieldSet:
     """Return what a write does not change: the status, or all but status and metadata."""
     if "status" not in resource.subresources:
         return {}
-    if subresource not in STATUS_WRITES:
-        return STATUS
+    return _all_but_status(resource.schema) if subresource in STATUS_WRITES else STATUS
+
+
+@lru_cache(maxsize=256)
+def _all_but_status(schema: Schema) -> FieldSet:
     kept = {"apiVersion", "kind", "metadata", "status"}
-    return {f"f:{name}": {} for name in resource.schema.fields if name not in kept}
+    return {f"f:{name}": {} for name in schema.fields if name not in kept}
+
+
+def created(resource: ResourceType, obj: Object) -> FieldSet:
+    """Return the fields of a new object.
+
+    What controllers make of one template is the same but for its metadata, so that of the rest is
+    remembered.
+    """
+    found = Difference()
+    node = node_of(resource)
+    node.compare_fields({}, {"metadata": obj.get("metadata")}, found)
+    for name, value in obj.items():
+        known = node.known.get(name)
+        if known is None or name == "metadata":
+            continue
+        key = (resource.schema, name, msgspec.json.encode(value))
+        below = _of_templates.get(key)
+        if below is None:
+            one = Difference()
+            node.compare_fields({}, {name: value}, one)
+            below = one.changed
+            if len(key[2]) <= LONGEST_TEMPLATE:
+                if len(_of_templates) >= MOST_TEMPLATES:
+                    _of_templates.clear()
+                _of_templates[key] = below
+        found.changed.update(below)
+    return found.changed
+
+
+LONGEST_TEMPLATE: Final = 8 * 1024
+MOST_TEMPLATES: Final = 1000
+"""How many parts of new objects are remembered, and of how many bytes."""
+
+_of_templates: dict[tuple[Schema, str, bytes], FieldSet] = {}
 
 
 def in_version(find: FindKind, resource: ResourceType, api_version: str) -> ResourceType | None:

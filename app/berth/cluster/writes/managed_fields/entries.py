@@ -47,6 +47,16 @@ def manager_of(entry: Entry) -> Manager:
     )
 
 
+def is_of(one: Entry, manager: Manager) -> bool:
+    """Tell whether an entry is that of *manager*."""
+    return (
+        one.get("manager", "") == manager.name
+        and one["operation"] == manager.operation
+        and (manager.operation == APPLY or one["apiVersion"] == manager.api_version)
+        and one.get("subresource", "") == manager.subresource
+    )
+
+
 def entry(manager: Manager, api_version: str, fields: FieldSet, time: str = "") -> Entry:
     """Return the entry of *manager*; *time* is when it last changed something, if it did."""
     said: Entry = {
@@ -115,12 +125,14 @@ def is_reset(said: Any) -> bool:
     return isinstance(said, list) and said == [{}]
 
 
-def capped(entries: Sequence[Entry]) -> list[Entry]:
+def capped(entries: list[Entry]) -> list[Entry]:
     """Merge the oldest updates of each version until there are :data:`MOST_UPDATES` of them."""
+    if len(entries) <= MOST_UPDATES:
+        return entries
     updates = sorted((each for each in entries if each["operation"] == UPDATE), key=_order)
     excess = len(updates) - MOST_UPDATES
     if excess <= 0:
-        return list(entries)
+        return entries
     kept = {manager_of(each): each for each in entries}
     oldest: dict[str, Manager] = {}
     for each in updates:
