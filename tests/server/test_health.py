@@ -4,12 +4,12 @@ import httpx
 import pytest
 
 from berth.clock import FakeClock
+from berth.probes import ping
 from berth.server.application import Application
 from berth.server.health import (
     Probes,
     SchedulingProgress,
     health_endpoints,
-    ping,
     scheduler_probes,
 )
 

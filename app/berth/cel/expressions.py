@@ -35,11 +35,13 @@ _MISSING_KEY: Final = "Key not found in map : "
 class Environment:
     """What expressions may name; make one for each set of variables and keep it."""
 
-    def __init__(self, *variables: str) -> None:
-        """All *variables* are of any type."""
+    def __init__(self, *variables: str, types: Mapping[str, str] | None = None) -> None:
+        """*variables* are of any type; those in *types* are of the type that is said there, as CEL
+        writes it: ``int``, ``list<string>``, ``map<string, dyn>``."""
+        typed = {name: cel.Type(each) for name, each in (types or {}).items()}
         self._env = cel.NewEnv(
             config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
-            variables=dict.fromkeys(variables, cel.Type.DYN),
+            variables={**dict.fromkeys(variables, cel.Type.DYN), **typed},
             functions=_functions(),
         )
 
@@ -86,6 +88,10 @@ class Expression:
         if answer.type() == cel.Type.ERROR:
             raise EvaluationError(_worded(answer.value()))
         return answer.plain_value()
+
+    def serialize(self) -> bytes:
+        """Return the checked expression, for :func:`berth.cel.ast.decode`."""
+        return bytes(self._program.serialize())
 
     def is_true(self, values: cel.Activation) -> bool:
         """Return the bool that it gives; raise EvaluationError, also for anything else."""

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from berth import log
 from berth.addresses import LOOPBACK
+from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster
-from berth.terminal import UsageError, in_loop, naming_port, program, say
+from berth.terminal import UsageError, in_loop, naming_port, positive, program, say
 
 
 def main(argv: Sequence[str]) -> int:
@@ -28,6 +29,15 @@ def main(argv: Sequence[str]) -> int:
         help="write credentials with limited permissions to this folder: scheduler/kubeconfig,"
         " kubelets/kubeconfig, and monitoring/token for reading metrics",
     )  # fmt: skip
+    parser.add_argument(
+        "--max-requests-inflight", type=positive, default=DEFAULT.read_only, metavar="N",
+        help="reading requests in progress at a time, except watches and those of administrators"
+        " and system components; others get status 429; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-mutating-requests-inflight", type=positive, default=DEFAULT.mutating, metavar="N",
+        help="the same for writing requests; default: %(default)s",
+    )  # fmt: skip
     given = parser.parse_args(argv)
     if given.insecure and not ipaddress.ip_address(given.bind_address).is_loopback:
         raise UsageError(
@@ -35,7 +45,8 @@ def main(argv: Sequence[str]) -> int:
             " client, so it requires a loopback address"
         )
     log.setup(logging.WARNING)
-    cluster = embedded_cluster(given, host=given.bind_address, names=given.tls_san)
+    limits = InFlightLimits(given.max_requests_inflight, given.max_mutating_requests_inflight)
+    cluster = embedded_cluster(given, host=given.bind_address, names=given.tls_san, limits=limits)
 
     async def serving() -> int:
         await cluster.start(given.port)

@@ -29,6 +29,7 @@ from berth.cluster.access.users import (
 )
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.controllers.run import Controllers
+from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
@@ -65,6 +66,7 @@ class EmbeddedCluster:
         tokens: Tokens | None = None,
         observer: Observer | None = None,
         database: Database | None = None,
+        limits: InFlightLimits = DEFAULT,
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 
@@ -72,7 +74,7 @@ class EmbeddedCluster:
 
         Else it is HTTPS with a certificate of its own, and requests need a token and the right to
         what they want. *tokens* are those that are good from the start; *observer* gets
-        every decision about a request.
+        every decision about a request, and *limits* are for requests in progress.
 
         It begins with what *database* has, and everything is kept there: objects, authority, and
         the credentials that are written to files. Without, nothing is kept. Raises DatabaseError.
@@ -96,6 +98,7 @@ class EmbeddedCluster:
             tokens=None if insecure else self._tokens,
             signing_key=self._signing_key,
             observer=observer,
+            limits=limits,
         )
         self.url = ""
         """Where the API is for this machine, once :meth:`start` has returned."""

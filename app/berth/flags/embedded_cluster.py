@@ -9,6 +9,7 @@ from berth import manifests
 from berth.addresses import LOOPBACK
 from berth.clock import RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
+from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.storage.database import Database
 from berth.embedded.cluster import EmbeddedCluster, template_from
@@ -51,11 +52,16 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def embedded_cluster(
-    given: argparse.Namespace, *, host: str = LOOPBACK, names: Sequence[str] = ()
+    given: argparse.Namespace,
+    *,
+    host: str = LOOPBACK,
+    names: Sequence[str] = (),
+    limits: InFlightLimits = DEFAULT,
 ) -> EmbeddedCluster:
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
-    It listens at the address *host*, and its certificate is good for *names*, too.
+    It listens at the address *host*, and its certificate is good for *names*, too. *limits* are for
+    requests in progress.
     Raises TokenFileError and DatabaseError.
     """
     clock = RealClock()
@@ -70,6 +76,7 @@ def embedded_cluster(
         names=names,
         insecure=given.insecure,
         tokens=tokens,
+        limits=limits,
         database=None if given.data_dir is None else Database(given.data_dir),
     )
 

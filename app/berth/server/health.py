@@ -1,6 +1,5 @@
 """``/healthz``, ``/livez``, ``/readyz``: what probes ask (spec §7.3)."""
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, TypeAlias
@@ -13,12 +12,9 @@ from starlette.responses import Response
 from berth.clock import Clock
 from berth.metrics.exposition import metrics_text
 from berth.metrics.recorders import HealthMetrics
-from berth.server.refusal import LONGEST_WORD, MOST_PROBLEMS
+from berth.probes import Check, ping, report, report_one
 
 log = logging.getLogger(__name__)
-
-Check = Callable[[], str]
-"""Returns what is wrong, "" if nothing is. Probes are public: the words are for our log only."""
 
 Probes = Mapping[str, Mapping[str, Check]]
 """Name of a probe, which is its path, to the checks it consists of."""
@@ -30,11 +26,6 @@ _Verbose: TypeAlias = Annotated[str | None, Query(description="If present, list 
 _Excluded: TypeAlias = Annotated[list[str] | None, Query(description="Checks to exclude.")]
 _NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
 _TEXT: Final[dict[str, Any]] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
-
-
-def ping() -> str:
-    """Say nothing bad: that somebody answers is what is to be known."""
-    return ""
 
 
 class SchedulingProgress:
@@ -149,27 +140,13 @@ def _include(
         name=probe,
     )
     async def all_checks(verbose: _Verbose = None, exclude: _Excluded = None) -> PlainTextResponse:
-        lines, failed, excluded = [], {}, exclude or []
-        for name, check in checks.items():
-            if name in excluded:
-                lines.append(f"[+]{name} excluded: ok")
-                continue
-            problem = check()
+        found = report(probe, checks, excluded=exclude or (), verbose=verbose is not None)
+        for name, problem in found.results.items():
             metrics.answered(name, probe, healthy=not problem)
-            if problem:
-                failed[name] = problem
-            lines.append(f"[-]{name} failed: reason withheld" if problem else f"[+]{name} ok")
-        unknown = sorted(set(excluded) - checks.keys())
-        if unknown:
-            told = [name[:LONGEST_WORD] for name in unknown[:MOST_PROBLEMS]]
-            names = ", ".join(json.dumps(name, ensure_ascii=False) for name in told)
-            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
-        if failed:
+        if found.code != 200:
+            failed = {name: problem for name, problem in found.results.items() if problem}
             log.debug("health check failed", extra={"probe": probe, "failed": failed})
-            text = "\n".join([*lines, f"{probe} check failed", ""])
-            return PlainTextResponse(text, 500, headers=_NOSNIFF)
-        text = "ok" if verbose is None else "\n".join([*lines, f"{probe} check passed", ""])
-        return PlainTextResponse(text, headers=_NOSNIFF)
+        return PlainTextResponse(found.text, found.code, headers=_NOSNIFF)
 
     for name, check in checks.items():
         _include_one(router, probe, name, check)
@@ -184,8 +161,5 @@ def _include_one(router: APIRouter, probe: str, name: str, check: Check) -> None
         name=f"{probe} {name}",
     )
     async def one_check() -> PlainTextResponse:
-        problem = check()
-        if problem:
-            text = f"internal server error: {problem}\n"
-            return PlainTextResponse(text, 500, headers=_NOSNIFF)
-        return PlainTextResponse("ok", headers=_NOSNIFF)
+        found = report_one(check)
+        return PlainTextResponse(found.text, found.code, headers=_NOSNIFF)

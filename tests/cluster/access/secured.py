@@ -13,6 +13,7 @@ from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import ADMIN, AUTHENTICATED, User
 from berth.cluster.bootstrap import bootstrap
+from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import Registry
@@ -30,7 +31,7 @@ ALICE = User("alice", (AUTHENTICATED,))
 class Secured:
     """The server, and users who ask it: each gets a token when he first speaks."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, limits: InFlightLimits = DEFAULT) -> None:
         self.clock = FakeClock(NOW)
         self.store = Store()
         self.tokens = Tokens()
@@ -44,6 +45,7 @@ class Secured:
             tokens=self.tokens,
             signing_key=self.key,
             observer=self._observe,
+            limits=limits,
         )
         at_once(bootstrap(server.writes))
         transport = httpx.ASGITransport(app=server.app)

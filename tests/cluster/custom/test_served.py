@@ -170,3 +170,46 @@ async def test_a_definition_waits_for_objects_that_are_held() -> None:
     body["metadata"]["finalizers"] = []
     assert (await server.request("PUT", f"{widgets()}/w", body))[0] == 200
     assert (await server.request("GET", f"{DEFINITIONS}/widgets.example.com"))[0] == 404
+
+
+SCALABLE = version(
+    spec={"type": "object", "properties": {"size": {"type": "integer"}}},
+    subresources={
+        "status": {},
+        "scale": {
+            "specReplicasPath": ".spec.size",
+            "statusReplicasPath": ".status.ready",
+            "labelSelectorPath": ".status.selector",
+        },
+    },
+)
+
+
+async def test_scale_is_where_the_definition_says() -> None:
+    server = await defined(definition("Widget", SCALABLE))
+    await server.post(widgets(), widget(spec={"size": 2}))
+    status = widget(status={"ready": 1, "selector": "app=w"})
+    assert (await server.request("PUT", f"{widgets()}/w/status", status))[0] == 200
+    scale = await server.get(f"{widgets()}/w/scale")
+    assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
+    assert scale["spec"] == {"replicas": 2}
+    assert scale["status"] == {"replicas": 1, "selector": "app=w"}
+    scale["spec"]["replicas"] = 5
+    assert (await server.request("PUT", f"{widgets()}/w/scale", scale))[0] == 200
+    stored = await server.get(f"{widgets()}/w")
+    assert (stored["spec"], stored["metadata"]["generation"]) == ({"size": 5}, 2)
+
+
+async def test_no_scale_without_replicas() -> None:
+    server = await defined(definition("Widget", SCALABLE))
+    await server.post(widgets(), widget())
+    code, answer = await server.request("GET", f"{widgets()}/w/scale")
+    assert code == 500
+    assert 'the spec replicas field ".spec.size" does not exist' in answer["message"]
+
+
+async def test_a_size_below_zero_is_refused() -> None:
+    server = await defined(definition("Widget", SCALABLE))
+    code, answer = await server.request("POST", widgets(), widget(spec={"size": -1}))
+    assert code == 422
+    assert "should be a non-negative integer" in answer["message"]

@@ -7,6 +7,7 @@ import pytest
 
 from berth.clock import FakeClock
 from berth.cluster.http.list_options import ListOptions
+from berth.cluster.http.metrics import WatchSeries
 from berth.cluster.http.negotiation import Representation
 from berth.cluster.http.reads import selection
 from berth.cluster.http.rendering import Renderer
@@ -38,7 +39,15 @@ def write(store: Store, name: str) -> None:
 def watch(store: Store, options: ListOptions, clock: FakeClock) -> AsyncGenerator[bytes, None]:
     render = Renderer(kinds.PODS, Representation(), include_object="", clock=clock)
     wanted = selection(kinds.PODS, "default", {})
-    watching = Watch(store, wanted, options, clock=clock, render=render, frames=Frames())
+    watching = Watch(
+        store,
+        wanted,
+        options,
+        clock=clock,
+        render=render,
+        frames=Frames(),
+        series=WatchSeries(("", "v1", "pods")),
+    )
     made = watching.lines(lambda: True)
     assert isinstance(made, AsyncGenerator)
     return made

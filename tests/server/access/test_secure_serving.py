@@ -19,10 +19,11 @@ from berth.cluster.access.tokens import Tokens
 from berth.cluster.access.users import SCHEDULER, User
 from berth.config.options import Options
 from berth.embedded.cluster import EmbeddedCluster
+from berth.probes import ping
 from berth.server.access.client_authorities import LOOKUP
 from berth.server.access.secure_serving import SecureServer, with_delegated_access
 from berth.server.application import Application
-from berth.server.health import health_endpoints, ping
+from berth.server.health import health_endpoints
 from tests.server.access.issuing import Authority, written
 
 pytestmark = pytest.mark.wall

@@ -28,7 +28,7 @@ class Since:
 def dig(obj: Any, path: str) -> Any:
     """Return what *obj* has at the dotted *path*; None when any step is missing."""
     for step in path.split("."):
-        if not isinstance(obj, Mapping):
+        if not isinstance(obj, dict):  # of JSON: to ask for any Mapping costs ten times as much
             return None
         obj = obj.get(step)
     return obj

@@ -130,15 +130,29 @@ def final_reason(pod: Object, reason: str) -> str:
     return reason if terminal else "Terminating"
 
 
-def ready_text(pod: Object) -> str:
+class _Summaries:
+    """Remembers the latest summary, for three columns ask for it one after the other."""
+
+    def __init__(self) -> None:
+        self._latest: tuple[Object, Summary] | None = None
+
+    def of(self, pod: Object) -> Summary:
+        """Return the summary of a pod that does not change before another is asked about."""
+        if self._latest is None or self._latest[0] is not pod:
+            self._latest = pod, summarise(pod)
+        return self._latest[1]
+
+
+_summaries = _Summaries()
+
+
+def ready_text(summary: Summary) -> str:
     """Return ``1/2``."""
-    summary = summarise(pod)
     return f"{summary.ready}/{summary.total}"
 
 
-def restarts(pod: Object) -> str | Since:
+def restarts(summary: Summary) -> str | Since:
     """Return ``0`` or ``3 (5m ago)``."""
-    summary = summarise(pod)
     if summary.restarts and summary.last_restart:
         return Since(summary.last_restart, f"{summary.restarts} ({{}} ago)")
     return str(summary.restarts)
@@ -158,9 +172,9 @@ def readiness_gates(pod: Object) -> str:
 
 
 CELLS: Cells = {
-    "Ready": ready_text,
-    "Status": lambda pod: summarise(pod).reason,
-    "Restarts": restarts,
+    "Ready": lambda pod: ready_text(_summaries.of(pod)),
+    "Status": lambda pod: _summaries.of(pod).reason,
+    "Restarts": lambda pod: restarts(_summaries.of(pod)),
     "IP": pod_ip,
     "Node": lambda pod: dig(pod, "spec.nodeName") or NONE,
     "Nominated Node": lambda pod: dig(pod, "status.nominatedNodeName") or NONE,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from berth import field_errors
-from berth.cluster.custom import defaulting, list_types, validation
+from berth.cluster.custom import defaulting, list_types, rules, validation
 from berth.cluster.custom.embedded import validate_embedded
 from berth.cluster.custom.validation import ABSENT, NO_PATH
 from berth.cluster.custom.walk import Schema
@@ -46,6 +46,7 @@ def strategy_of(
     With *status* they have the status subresource: a create drops it, and its changes do not count
     in ``metadata.generation``.
     """
+    ask_rules = rules.evaluator(schema)
 
     def validate_metadata(new: AnyObject, old: AnyObject | None) -> list[FieldError]:
         return metadata.validate(new.metadata, old.metadata if old else None, namespaced=namespaced)
@@ -61,7 +62,7 @@ def strategy_of(
         errors += list_types.duplicates(schema, new, before)
         if any(each.reason in BLOCKING for each in errors):
             return [*errors, UNCHECKED]
-        return errors
+        return errors + ask_rules(new, old)
 
     def prepare(new: Object, old: Object | None) -> None:
         changed = old is not None and _wanted(new, status) != _wanted(old, status)

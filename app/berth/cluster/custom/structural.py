@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from berth import field_errors
 from berth.cluster.custom import defaulting, pruning, validation
+from berth.cluster.custom.rule_validation import validate_rules
 from berth.cluster.custom.walk import (
     EMBEDDED,
     INT_OR_STRING,
@@ -54,7 +55,7 @@ def validate(schema: Schema, path: str) -> list[FieldError]:
     """Return what is wrong with the schema at *path* of its definition."""
     found = list(_validate(schema, path, Level.ROOT))
     # What is not structural cannot be pruned by, and has no values to evaluate.
-    return found or list(_check_defaults(schema, path, is_object=True))
+    return found or [*_check_defaults(schema, path, is_object=True), *validate_rules(schema, path)]
 
 
 def _validate(schema: Schema, path: str, level: Level) -> Iterator[FieldError]:

@@ -10,6 +10,7 @@ from berth.cluster import options, warnings
 from berth.cluster.access.reviews import Reviews
 from berth.cluster.http import negotiation
 from berth.cluster.http.bodies import Bodies
+from berth.cluster.http.metrics import ApiMetrics
 from berth.cluster.http.paths import Target
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.requests import Answer, Request
@@ -40,6 +41,7 @@ class Services:
     """By the name of the subresource."""
     reviews: Reviews
     clock: Clock
+    metrics: ApiMetrics
     frames: Frames = field(default_factory=Frames)
     is_open: bool = True
     """Whether watches may go on."""

@@ -47,7 +47,9 @@ async def list_or_watch(call: Call) -> ASGIApp:
     resource, namespace, _, _ = call.target
     render = call.renderer(resource)
     wanted = reads.selection(resource, namespace, call.request.query)
-    return _listed(call, render, reads.list_objects(call.services.store, wanted, asked))
+    portion = reads.list_objects(call.services.store, wanted, asked)
+    call.services.metrics.listed(resource, fetched=portion.fetched, returned=len(portion.objects))
+    return _listed(call, render, portion)
 
 
 async def watch(call: Call) -> ASGIApp:
@@ -60,7 +62,13 @@ def _watch(call: Call, asked: ListOptions) -> ASGIApp:
     services, render = call.services, call.renderer(resource)
     wanted = reads.selection(resource, namespace, call.request.query, name)
     watching = Watch(
-        services.store, wanted, asked, clock=services.clock, render=render, frames=services.frames
+        services.store,
+        wanted,
+        asked,
+        clock=services.clock,
+        render=render,
+        frames=services.frames,
+        series=services.metrics.watches(resource),
     )
     return StreamingResponse(
         watching.lines(lambda: services.is_open), media_type=render.stream_media_type

@@ -1,6 +1,7 @@
 """Lists: which objects, in what portions, from which moment."""
 
 import base64
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -100,6 +101,8 @@ class Portion:
     continue_token: str = ""
     remaining: int | None = None
     """How many are left after this page, where that is cheap to say."""
+    fetched: int = 0
+    """How many objects were looked at."""
 
     @property
     def metadata(self) -> Object:
@@ -147,17 +150,20 @@ def list_objects(store: Store, wanted: Selection, options: ListOptions) -> Porti
             raise errors.expired(CONTINUE_TOO_OLD) from exc
         go_on = _encode_token(token.start, LATEST)
         raise errors.expired(CONTINUE_INCONSISTENTLY, continue_token=go_on) from exc
-    objects = iter(found) if wanted.is_all else (each for each in found if wanted.takes(each))
+    fetched = itertools.count()
+    read = (each for each, _ in zip(found, fetched, strict=False))
+    objects = iter(found) if wanted.is_all else filter(wanted.takes, read)
     if not limit:
-        return Portion(list(objects), found.version)
+        return Portion(list(objects), found.version, fetched=len(found))
     page = list(islice(objects, limit))
     after = next(objects, None)
+    count = len(page) if wanted.is_all else next(fetched)
     if after is None:
-        return Portion(page, found.version)
+        return Portion(page, found.version, fetched=count)
     remaining = len(found) - limit if wanted.is_all else None
     # The first key after the last of this page, as etcd has it.
     token_text = _encode_token(_start_after(page[-1].key, namespace), found.version)
-    return Portion(page, found.version, token_text, remaining)
+    return Portion(page, found.version, token_text, remaining, fetched=count)
 
 
 def check_version(store: Store, query: Query) -> None:

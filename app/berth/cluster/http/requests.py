@@ -170,6 +170,13 @@ class Answer:
         await send({"type": "http.response.body", "body": self.body})
 
 
+def too_many_requests() -> Answer:
+    """Return the answer when too many requests are in progress: plain text, as the API server's."""
+    text = b"Too many requests, please try again later.\n"
+    headers = [(b"retry-after", b"1"), (b"x-content-type-options", b"nosniff")]
+    return Answer(text, 429, headers, media_type="text/plain; charset=utf-8")
+
+
 def refusal(error: StatusError, accept: str = "") -> Answer:
     """Return the Status that *error* stands for, in protobuf if nothing else is accepted."""
     try:

@@ -3,17 +3,11 @@
 import asyncio
 import random
 import ssl
+from functools import partial
 
-import msgspec
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from berth.clock import Clock
-from berth.cluster import errors
 from berth.cluster.access.authentication import TokenAuthenticator
 from berth.cluster.access.gate import Gate
 from berth.cluster.access.rbac import Authorizer, Observer
@@ -26,14 +20,15 @@ from berth.cluster.dynamic_admission.client import WebhookClient
 from berth.cluster.dynamic_admission.policy_admission import PolicyAdmission
 from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
-from berth.cluster.http import discovery, openapi, openid
+from berth.cluster.http import health, openid
 from berth.cluster.http.call import Services
 from berth.cluster.http.endpoints import Endpoints
-from berth.cluster.http.negotiation import JSON
+from berth.cluster.http.in_flight import DEFAULT, InFlight, InFlightLimits
+from berth.cluster.http.metrics import ApiMetrics
+from berth.cluster.http.pages import Pages, metrics_route
 from berth.cluster.http.paths import Paths, is_below_version
 from berth.cluster.http.requests import refusal
 from berth.cluster.kinds.registry import Registry
-from berth.cluster.resources import Object
 from berth.cluster.storage.expiry import Expiry
 from berth.cluster.storage.store import Store
 from berth.cluster.writes.admission.steps import MakeAdmission, standard_admission
@@ -55,22 +50,6 @@ EVENT_SECONDS = 3600.0
 TICK_SECONDS = 1.0
 """How often watches look at the clock: they end and send bookmarks to the second."""
 
-VERSION: Object = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.0+berth",
-    "gitCommit": "",
-    "gitTreeState": "",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "cpython",
-    "platform": "",
-}
-
 
 class ApiServer:
     """Serves the kinds in *registry* from *store*; the kinds may come and go.
@@ -89,11 +68,12 @@ class ApiServer:
         tokens: Tokens | None = None,
         signing_key: SigningKey | None = None,
         observer: Observer | None = None,
+        limits: InFlightLimits = DEFAULT,
     ) -> None:
         """*tokens* say who is who; None: nobody is asked, and everybody may do everything.
 
         *signing_key* signs the tokens of service accounts; None: a new one. *observer* is told of
-        every decision about a request.
+        every decision about a request. *limits* are for requests in progress.
         """
         identities = Identities(rng)
         authorizer = Authorizer(store, observer=observer)
@@ -124,15 +104,23 @@ class ApiServer:
         self._gate = Gate(authenticator, authorizer, is_open=tokens is None)
         requests = TokenRequests(accounts, store, clock=clock, uid=identities.uid)
         actions: tuple[Action, ...] = (Binding(store, clock=clock), Token(store, requests))
+        self._in_flight = InFlight(limits)
+        metrics = ApiMetrics(self._in_flight, partial(_count_objects, registry, store))
         services = Services(
             store,
             self.writes,
             actions={each.name: each for each in actions},
             reviews=Reviews(authenticator, authorizer),
             clock=clock,
+            metrics=metrics,
         )
-        self._endpoints = Endpoints(Paths(registry), services)
-        self._pages = _Pages(registry, key)
+        self._endpoints = Endpoints(Paths(registry), services, self._in_flight)
+        probes = health.api_server_probes(
+            etcd=lambda: store.problem, is_open=lambda: services.is_open
+        )
+        self._pages = Pages(
+            registry, [*openid.routes(key), *health.routes(probes), metrics_route(metrics)]
+        )
         self._server: HttpServer | None = None
         self._ticking: asyncio.Task[None] | None = None
 
@@ -193,56 +181,16 @@ class ApiServer:
     async def _tick(self) -> None:
         while True:
             await self._clock.sleep(TICK_SECONDS)
+            self._in_flight.tick()
             self._store.wake()
             self._expiry.sweep()
 
 
-class _Pages:
-    """Serves all that is not a resource: it hardly changes, and is hardly asked."""
-
-    def __init__(self, registry: Registry, key: SigningKey) -> None:
-        self._registry = registry
-        self._key = key
-        self._revision = 0
-        self._documents = openapi.Documents()
-        self._app: ASGIApp | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._app is None or self._revision != self._registry.revision:
-            self._app = _pages(self._registry, self._documents, self._key)
-            self._revision = self._registry.revision
-        # What ends in a slash is the same page.
-        path = scope["path"].rstrip("/") or "/"
-        await self._app({**scope, "path": path}, receive, send)
-
-
-def _pages(registry: Registry, documents: openapi.Documents, key: SigningKey) -> ASGIApp:
-    routes = [
-        *discovery.routes(tuple(registry)),
-        *openapi.routes(tuple(registry), documents),
-        *openid.routes(key),
-        Route("/version", _version),
-        *(Route(path, _healthy) for path in ("/healthz", "/livez", "/readyz")),
-    ]
-    index = msgspec.json.encode({"paths": sorted(route.path for route in routes)})
-
-    async def root(_request: Request) -> Response:
-        return Response(index, media_type=JSON)
-
-    routes.append(Route("/", root))
-    return Starlette(routes=routes, exception_handlers={HTTPException: _refused})
-
-
-async def _version(_request: Request) -> Response:
-    return Response(msgspec.json.encode(VERSION), media_type=JSON)
-
-
-async def _healthy(_request: Request) -> Response:
-    return PlainTextResponse("ok")
-
-
-async def _refused(_request: Request, exc: Exception) -> Response:
-    """Answer what no route does: the router says only 404 and 405."""
-    code = exc.status_code if isinstance(exc, HTTPException) else 404
-    error = errors.method_not_allowed() if code == 405 else errors.path_not_found()
-    return Response(msgspec.json.encode(error.status()), error.code, media_type=JSON)
+def _count_objects(registry: Registry, store: Store) -> dict[tuple[str, str], int]:
+    """Return how many objects there are, by group and plural; of several views the first."""
+    counts: dict[str, tuple[tuple[str, str], int]] = {}
+    for each in registry:
+        if each.is_stored and each.storage_key not in counts:
+            key = each.storage_key
+            counts[key] = (each.group, each.plural), store.count(key)
+    return dict(counts.values())

@@ -12,6 +12,7 @@ from berth.clock import Clock
 from berth.cluster import errors
 from berth.cluster.http.chunks import chunks, taking_turns
 from berth.cluster.http.list_options import ListOptions, version_for_watch
+from berth.cluster.http.metrics import WatchSeries
 from berth.cluster.http.reads import Selection
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.resources import Object
@@ -87,6 +88,7 @@ class Watch:
         clock: Clock,
         render: Renderer,
         frames: Frames,
+        series: WatchSeries,
     ) -> None:
         """Raises a 422 for what is no version, and a 504 for an initial state yet to come."""
         self._store = store
@@ -94,6 +96,7 @@ class Watch:
         self._clock = clock
         self._render = render
         self._frames = frames
+        self._series = series
         version = version_for_watch(options, wanted.resource)
         streams_list = options.send_initial_events
         if streams_list is None:
@@ -124,11 +127,13 @@ class Watch:
         """
         if self._cursor is None:
             status = errors.expired(self._problem).status()
-            yield self._render.frame("ERROR", self._render.other(status, builtin.meta("Status")))
+            shown = self._render.other(status, builtin.meta("Status"))
+            yield self._sent(self._render.frame("ERROR", shown))
             return
         initial, self._initial = self._initial, []
         added = (
-            self._render.frame(ChangeType.ADDED, self._render.event(stored)) for stored in initial
+            self._sent(self._render.frame(ChangeType.ADDED, self._render.event(stored)))
+            for stored in initial
         )
         async for chunk in taking_turns(chunks(added, self._clock)):
             yield chunk
@@ -139,6 +144,7 @@ class Watch:
             try:
                 changes = self._cursor.take(BATCH)
             except ExpiredError:
+                self._series.terminated += 1
                 return
             if len(changes) < BATCH:
                 # Now: more is written while the chunk is sent.
@@ -173,10 +179,14 @@ class Watch:
         for change in changes:
             kind = type_for(self._wanted, change)
             if kind is not None:
-                yield self._frames.frame(change, kind, self._render)
+                yield self._sent(self._frames.frame(change, kind, self._render))
 
     def _bookmark(self, annotations: Object | None = None) -> bytes:
         metadata: Object = {"resourceVersion": str(self._told)}
         if annotations:
             metadata["annotations"] = annotations
-        return self._render.frame("BOOKMARK", self._render.bookmark(metadata))
+        return self._sent(self._render.frame("BOOKMARK", self._render.bookmark(metadata)))
+
+    def _sent(self, frame: bytes) -> bytes:
+        self._series.sent(len(frame))
+        return frame

@@ -48,6 +48,11 @@ class Journal:
         self.version = max(1, self.compacted)
         """That of the latest durable write."""
 
+    @property
+    def problem(self) -> str:
+        """Why nothing can be kept any more; "" while it can."""
+        return "" if self._failure is None else str(self._failure)
+
     def objects(self) -> Iterator[tuple[str, Stored]]:
         """Yield the objects that were kept, with their storage keys."""
         return self._database.objects()

@@ -333,6 +333,11 @@ class Store:
         """The resource version of the latest write that no crash takes back."""
         return self._version if self._journal is None else self._journal.version
 
+    @property
+    def problem(self) -> str:
+        """Why nothing can be kept any more; "" while it can."""
+        return "" if self._journal is None else self._journal.problem
+
     async def durable(self) -> None:
         """Return when no crash takes back what was written until now.
 
@@ -344,6 +349,11 @@ class Store:
     def writes_of(self, storage_key: str) -> int:
         """Return how many writes there were; what was made from the objects before is stale."""
         return self._collection(storage_key).log.end
+
+    def count(self, storage_key: str) -> int:
+        """Return how many objects there are."""
+        collection = self._collections.get(storage_key)
+        return 0 if collection is None else len(collection.keys)
 
     def get(self, storage_key: str, namespace: str, name: str) -> Stored:
         """Return the object or raise :class:`NotFoundError`."""

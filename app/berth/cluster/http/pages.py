@@ -1,0 +1,96 @@
+"""What is below no group and version: discovery, OpenAPI, the version, health and metrics."""
+
+from collections.abc import Sequence
+
+import msgspec
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from berth.cluster import errors
+from berth.cluster.http import discovery, openapi
+from berth.cluster.http.metrics import ApiMetrics
+from berth.cluster.http.negotiation import JSON
+from berth.cluster.kinds.registry import Registry
+from berth.cluster.resources import Object
+from berth.metrics.exposition import metrics_text
+
+VERSION: Object = {
+    "major": "1",
+    "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
+    "gitVersion": "v1.36.0+berth",
+    "gitCommit": "",
+    "gitTreeState": "",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "cpython",
+    "platform": "",
+}
+
+
+class Pages:
+    """Serves all that is not a resource: it hardly changes, and is hardly asked."""
+
+    def __init__(self, registry: Registry, routes: Sequence[Route]) -> None:
+        """*routes* are those that do not follow from *registry*."""
+        self._registry = registry
+        self._routes = routes
+        self._revision = 0
+        self._documents = openapi.Documents()
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._app is None or self._revision != self._registry.revision:
+            self._app, self._revision = self._made(), self._registry.revision
+        # What ends in a slash is the same page.
+        path = scope["path"].rstrip("/") or "/"
+        await self._app({**scope, "path": path}, receive, send)
+
+    def _made(self) -> ASGIApp:
+        kinds = tuple(self._registry)
+        routes = [
+            *discovery.routes(kinds),
+            *openapi.routes(kinds, self._documents),
+            *self._routes,
+            Route("/version", _version),
+        ]
+        index = msgspec.json.encode({"paths": sorted(route.path for route in routes)})
+
+        async def root(_request: Request) -> Response:
+            return Response(index, media_type=JSON)
+
+        routes.append(Route("/", root))
+        return Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+
+
+async def _version(_request: Request) -> Response:
+    return Response(msgspec.json.encode(VERSION), media_type=JSON)
+
+
+def metrics_route(metrics: ApiMetrics) -> Route:
+    """Return what Prometheus scrapes: *metrics*, and those of the process."""
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
+
+    async def answer(request: Request) -> Response:
+        content, content_type = metrics_text(registry, request.headers.get("accept", ""))
+        return Response(content, headers={"Content-Type": content_type})
+
+    return Route("/metrics", answer)
+
+
+async def _refused(_request: Request, exc: Exception) -> Response:
+    """Answer what no route does: the router says only 404 and 405."""
+    code = exc.status_code if isinstance(exc, HTTPException) else 404
+    error = errors.method_not_allowed() if code == 405 else errors.path_not_found()
+    return Response(msgspec.json.encode(error.status()), error.code, media_type=JSON)
