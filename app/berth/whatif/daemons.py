@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from berth.framework.pod_info import PodInfo
+from berth.objects.daemons import daemon_tolerations
 from berth.objects.meta import OwnerReference
 from berth.objects.node import Node
 from berth.objects.pod import (
@@ -25,7 +26,6 @@ from berth.objects.pod import (
     Pod,
     PodSpec,
     PodStatus,
-    Toleration,
 )
 from berth.objects.selectors import NAME_FIELD, required_node_affinity
 from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
@@ -33,16 +33,6 @@ from berth.objects.taints import NO_EXECUTE, NO_SCHEDULE, untolerated
 DAEMON_SET: Final = "DaemonSet"
 DAEMON_SET_VERSION: Final = "apps/v1"
 DAEMON_SETS_PATH: Final = "/apis/apps/v1/daemonsets"
-
-_CONDITIONS: Final = (
-    ("not-ready", NO_EXECUTE),
-    ("unreachable", NO_EXECUTE),
-    ("disk-pressure", NO_SCHEDULE),
-    ("memory-pressure", NO_SCHEDULE),
-    ("pid-pressure", NO_SCHEDULE),
-    ("unschedulable", NO_SCHEDULE),
-)
-_HOST_NETWORK: Final = (("network-unavailable", NO_SCHEDULE),)
 
 _replace = msgspec.structs.replace
 
@@ -94,11 +84,7 @@ def declared(key: str, template: Pod) -> DaemonSet:
     name = key.partition("/")[2]
     owner = OwnerReference("apps/v1", DAEMON_SET, name, f"what-if:{key}", controller=True)
     spec = template.spec
-    conditions = (*_CONDITIONS, *(_HOST_NETWORK if spec.host_network else ()))
-    added = tuple(
-        Toleration(f"node.kubernetes.io/{name}", "Exists", "", effect)
-        for name, effect in conditions
-    )
+    added = daemon_tolerations(host_network=spec.host_network)
     spec = _replace(spec, tolerations=(*spec.tolerations, *added))
     meta = _replace(template.metadata, owner_references=(owner,))
     return DaemonSet(key, _replace(template, metadata=meta, spec=spec))

@@ -10,6 +10,7 @@ from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.deployment import DeploymentController
+from berth.cluster.controllers.expectations import UNSEEN_SECONDS
 from berth.cluster.controllers.revisions import HASH_LABEL, REVISION, revision_of
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, ObjectView, PodView, WorkloadView
@@ -335,3 +336,16 @@ def test_an_event_tells_why_there_is_no_new_replica_set(world: World) -> None:
     [told] = world.recorded
     assert (told.type, told.reason) == ("Warning", "ReplicaSetCreateError")
     assert told.message == f'Failed to create new replica set "{name}": exceeded quota: q'
+
+
+def test_what_was_created_and_is_not_seen_yet_is_waited_for(world: World) -> None:
+    world.create(replicas=2)
+    [create] = [each for each in world.controller.plan(KEY).actions if isinstance(each, Create)]
+    world.controller.finished(KEY, Outcome(create, answer=b"{}"))
+
+    waiting = world.controller.plan(KEY)
+    world.clock.advance(UNSEEN_SECONDS)
+    given_up = world.controller.plan(KEY)
+
+    assert (waiting.actions, waiting.again) == ([], UNSEEN_SECONDS)
+    assert Create in {type(each) for each in given_up.actions}

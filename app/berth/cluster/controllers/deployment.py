@@ -2,13 +2,19 @@
 
 from collections.abc import Callable, Sequence
 
+from berth.client.errors import AlreadyExistsError, ApiError
 from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Patch
 from berth.cluster.controllers import deployment_status, revisions
 from berth.cluster.controllers.claims import claim, reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
-from berth.cluster.controllers.replica_set import is_terminating, replica_set_path, status_patch
+from berth.cluster.controllers.expectations import UNSEEN_SECONDS
+from berth.cluster.controllers.replica_set import (
+    is_terminating,
+    replica_set_path,
+    status_patch,
+)
 from berth.cluster.controllers.revisions import DEPLOYMENTS
 from berth.cluster.controllers.rollout import Limits, Size, grow_new, limits_of, shrink_old
 from berth.cluster.controllers.table import Table
@@ -32,6 +38,9 @@ class DeploymentController:
         recorder: EventRecorder,
     ) -> None:
         self._recorder = recorder
+        self._created: dict[str, tuple[str, float]] = {}
+        """By Deployment: the ReplicaSet that was created and that no watch has shown yet, with the
+        time to give up on it."""
         self._deployments = deployments
         self._replica_sets = replica_sets
         self._pods = pods
@@ -59,7 +68,10 @@ class DeploymentController:
     def plan(self, key: str) -> Plan:
         deployment = self._deployments.get(key)
         if deployment is None or deployment.metadata.deletion_timestamp is not None:
+            self._created.pop(key, None)
             return NOTHING
+        if wait := self._wait_for_created(key, deployment):
+            return Plan(again=wait)
         claimed = claim(deployment, DEPLOYMENTS, self._replica_sets, path=replica_set_path)
         if claimed.actions:
             return Plan(claimed.actions)  # first know what is ours: the new one may be among it
@@ -83,19 +95,32 @@ class DeploymentController:
         return Plan(actions, again=deployment_status.seconds_until_timeout(deployment, status, now))
 
     def finished(self, key: str, outcome: Outcome) -> None:
-        """Tell of new sizes. Nothing to remember: what was done shows in the tables."""
+        """Tell of new sizes; remember what was created until it shows in the tables."""
         deployment, action, error = self._deployments.get(key), outcome.action, outcome.error
         if deployment is None or outcome.skipped:
             return
+        if isinstance(action, Create) and error is None:
+            deadline = self._clock.monotonic() + UNSEEN_SECONDS
+            self._created[key] = action.body["metadata"]["name"], deadline
         about = reference_to(deployment, DEPLOYMENTS)
         if isinstance(action, Create | Patch) and action.note and error is None:
             self._recorder.event(about, reason="ScalingReplicaSet", message=action.note)
-        elif isinstance(action, Create) and error is not None and not is_terminating(error):
+        elif isinstance(action, Create) and _is_worth_telling(error):
             name = action.body["metadata"]["name"]
             message = f'Failed to create new replica set "{name}": {error}'
             self._recorder.event(
                 about, type="Warning", reason="ReplicaSetCreateError", message=message
             )
+
+    def _wait_for_created(self, key: str, deployment: WorkloadView) -> float:
+        """Return the seconds until a ReplicaSet that was created is given up on; 0: none is."""
+        name, deadline = self._created.get(key, ("", 0.0))
+        wait = deadline - self._clock.monotonic()
+        if name and wait > 0:
+            if self._replica_sets.get(f"{deployment.metadata.namespace}/{name}") is None:
+                return wait
+            del self._created[key]
+        return 0.0
 
     def _enqueue_deployment_of(self, pod: PodView, enqueue: Callable[[str], None]) -> None:
         controller = pod.metadata.controller
@@ -224,6 +249,13 @@ def new_controller(context: ControllerContext) -> DeploymentController:
         context.table("pods", PodView),
         clock=context.clock,
         recorder=context.recorder("deployment-controller"),
+    )
+
+
+def _is_worth_telling(error: ApiError | None) -> bool:
+    """Whether a ReplicaSet was refused, and neither is there nor in a namespace on its way out."""
+    return error is not None and not (
+        isinstance(error, AlreadyExistsError) or is_terminating(error)
     )
 
 

@@ -17,10 +17,11 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FIRST_INTERVAL: Final = 0.002
+FIRST_INTERVAL: Final = 0.01
 LONGEST_INTERVAL: Final = 0.05
 """Seconds between two plans for one object. A change after a quiet time is answered at once; while
-changes keep coming the interval grows, so thousands of changes of its pods cost few plans."""
+changes keep coming the interval grows, so thousands of changes of its pods cost few plans. The
+first is long enough for what one plan created to be in the tables at the next."""
 
 INTERVAL_GROWTH: Final = 5.0
 QUIET: Final = 1.0

@@ -10,6 +10,7 @@ from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
     cluster_role_aggregation,
+    daemon_set,
     deployment,
     disruption,
     ephemeral_volume,
@@ -42,6 +43,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     replica_set.new_controller,
     replica_set.new_replication_controller,
     stateful_set.new_controller,
+    daemon_set.new_controller,
     job.new_controller,
     ttl_after_finished.new_controller,
     disruption.new_controller,

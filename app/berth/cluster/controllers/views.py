@@ -5,6 +5,9 @@ from typing import Any, Self
 
 import msgspec
 
+from berth.objects.node import Taint
+from berth.objects.pod import Affinity
+
 
 class View(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Part of an API object. Null is taken for missing."""
@@ -115,7 +118,8 @@ class PodView(ObjectView, frozen=True):
     def decoder(cls) -> Callable[[bytes], "PodView"]:
         decode = msgspec.json.Decoder(PodView).decode
         decode_of: dict[str, Callable[[bytes], PodView]] = {
-            "Job": msgspec.json.Decoder(JobPodView).decode
+            "DaemonSet": msgspec.json.Decoder(DaemonPodView).decode,
+            "Job": msgspec.json.Decoder(JobPodView).decode,
         }
 
         def with_more_of_some(data: bytes) -> PodView:
@@ -228,3 +232,31 @@ class JobPodView(PodView, frozen=True):
     """A pod of a Job, whose end is of interest."""
 
     status: JobPodStatusView = JobPodStatusView()
+
+
+class DaemonPodSpecView(PodSpecView, frozen=True):
+    affinity: Affinity | None = None
+
+
+class DaemonPodView(PodView, frozen=True):
+    """A pod of a DaemonSet, which says itself for which node it is."""
+
+    spec: DaemonPodSpecView = DaemonPodSpecView()
+
+
+class RevisionView(ObjectView, frozen=True):
+    """A ControllerRevision: what pods were made from at some time."""
+
+    data: dict[str, Any] = {}
+    revision: int = 0
+
+
+class NodeSpecView(View, frozen=True):
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+
+class NodeView(ObjectView, frozen=True):
+    """A node, as far as pods for it depend on it."""
+
+    spec: NodeSpecView = NodeSpecView()

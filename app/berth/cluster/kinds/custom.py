@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from berth.cluster import errors
 from berth.cluster.custom import columns, defaulting, fields, pruning
 from berth.cluster.custom.strategy import strategy_of
 from berth.cluster.custom.walk import PRESERVES, Schema
@@ -58,6 +59,9 @@ def _resource_type(definition: Object, version: Any) -> ResourceType:
     shown = _from_storage(schema)
     if is_storage and len(spec["versions"]) == 1 and definition["metadata"].get("generation") == 1:
         shown = same  # as it was written, so it was pruned and defaulted
+    convert: Callable[[Object], Object] = same if is_storage else _to_storage
+    if not is_storage and spec["conversion"]["strategy"] == "Webhook":
+        convert = shown = _not_converted(definition, kind)
     return ResourceType(
         group=group,
         version=version["name"],
@@ -81,7 +85,7 @@ def _resource_type(definition: Object, version: Any) -> ResourceType:
             each["jsonPath"].removeprefix("."): _selectable(each["jsonPath"])
             for each in version.get("selectableFields") or ()
         },
-        to_storage=same if is_storage else _to_storage,
+        to_storage=convert,
         from_storage=shown,
     )
 
@@ -105,6 +109,22 @@ def _from_storage(schema: Schema) -> Callable[[Object], Object]:
         return obj
 
     return show
+
+
+def _not_converted(definition: Object, kind: str) -> Callable[[Object], Object]:
+    """Return what refuses objects of a version that only a webhook can make of the stored ones."""
+    spec = definition["spec"]
+    stored = next(each["name"] for each in spec["versions"] if each.get("storage"))
+    group_version = f"{spec['group']}/{stored}"
+    text = (
+        f"conversion webhook for {group_version}, Kind={kind} failed: conversion webhooks are not "
+        f"called by the embedded cluster; use {group_version}"
+    )
+
+    def refuse(_obj: Object) -> Object:
+        raise errors.internal(text)
+
+    return refuse
 
 
 def _scale_paths(declared: Any) -> ScalePaths | None:

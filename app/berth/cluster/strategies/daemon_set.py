@@ -1,5 +1,7 @@
 """DaemonSets: a pod on every node."""
 
+from typing import Final
+
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
@@ -8,6 +10,8 @@ from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
 from berth.objects import pod_defaults
+
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 
 
 class DaemonSet(Shape, frozen=True):
@@ -32,6 +36,18 @@ def default(obj: Object) -> None:
 def prepare(new: Object, old: Object | None) -> None:
     changed = old is not None and new.get("spec") != old.get("spec")
     metadata.set_generation(new, old, changed=changed)
+    _count_templates(new, old)
+
+
+def _count_templates(new: Object, old: Object | None) -> None:
+    """Set the annotation that counts changes of the template, as the server has always done."""
+    generation = 1
+    if old is not None:
+        annotations = (old.get("metadata") or {}).get("annotations") or {}
+        before: str = annotations.get(TEMPLATE_GENERATION) or ""
+        generation = int(before) if before.isdecimal() else 0
+        generation += (old.get("spec") or {}).get("template") != new["spec"].get("template")
+    section(new, "metadata", "annotations")[TEMPLATE_GENERATION] = str(generation)
 
 
 def validate(new: DaemonSet, old: DaemonSet | None) -> list[FieldError]:
