@@ -148,7 +148,7 @@ class EmbeddedCluster:
 
     async def run_controllers(self) -> None:
         """Run the controllers, and watch over the API server; ends only by cancellation."""
-        client = await self.connect("berth-controllers", user=CONTROLLER_MANAGER)
+        client = await self.connect("kube-controller-manager", user=CONTROLLER_MANAGER)
         controllers = Controllers(
             client,
             self._registry,

@@ -126,7 +126,7 @@ class Up:
             self._say_how_to_ask(port.url)
             service.add_server("secure", port)
             kubelets = HollowKubelets(
-                await connect("berth-kubelets", KUBELETS),
+                await connect("kubelet", KUBELETS),
                 Settings(self._options.nodes, self._options.template),
                 clock=clock,
                 rng=rng,

@@ -49,10 +49,11 @@ def manager_of(entry: Entry) -> Manager:
 
 def is_of(one: Entry, manager: Manager) -> bool:
     """Tell whether an entry is that of *manager*."""
-    return (
+    operation = one["operation"]
+    return bool(
         one.get("manager", "") == manager.name
-        and one["operation"] == manager.operation
-        and (manager.operation == APPLY or one["apiVersion"] == manager.api_version)
+        and operation == manager.operation
+        and (operation == APPLY or one["apiVersion"] == manager.api_version)
         and one.get("subresource", "") == manager.subresource
     )
 
@@ -97,6 +98,23 @@ def stored(obj: Object | None) -> list[Entry]:
     """Return the entries of an object that is stored, which are well-formed."""
     found: list[Entry] = (obj or {}).get("metadata", {}).get("managedFields") or []
     return found
+
+
+def set_on(obj: Object, managed: Sequence[Entry]) -> None:
+    """Say in *obj* who manages its fields."""
+    before = obj.get("metadata") or {}
+    metadata = {key: value for key, value in before.items() if key != "managedFields"}
+    if managed:
+        metadata["managedFields"] = list(managed)
+    obj["metadata"] = metadata
+
+
+def unmanaged(obj: Object) -> Object:
+    """Return *obj* without what it says of that."""
+    if not stored(obj):
+        return obj
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": metadata}
 
 
 def read(said: Any) -> list[Entry] | None:
