@@ -28,35 +28,39 @@ UNSUSPICIOUS_ALIASED, UNSUSPICIOUS_NODES = 100, 1_000
 SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's, ten times as fast as PyYAML's own, which is used where PyYAML was built without."""
 
+VALUE: Final = "tag:yaml.org,2002:value"
+"""The tag of a plain ``=``."""
 
-class JsonLoader(SafeLoader):  # type: ignore[misc]  # it depends on how PyYAML was built
+
+class _Loader(SafeLoader):  # type: ignore[misc]  # it depends on how PyYAML was built
     """YAML as Kubernetes reads it, to become JSON: times stay strings, and so does ``=``."""
 
 
-JsonLoader.yaml_implicit_resolvers = {
+_Loader.yaml_implicit_resolvers = {
     first: [
         (tag, pattern)
         for tag, pattern in resolvers
-        if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
+        if tag not in ("tag:yaml.org,2002:timestamp", VALUE)
     ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_Loader.add_constructor(VALUE, yaml.SafeLoader.construct_yaml_str)
 
 
-def load(text: str | bytes, *, loader: Any = SafeLoader) -> Any:
+def load(text: str | bytes) -> Any:
     """Return the value of a text of one document; raises yaml.YAMLError when it cannot be read."""
     check(text)
     try:
-        return yaml.load(text, Loader=loader)
+        return yaml.load(text, Loader=_Loader)
     except (ValueError, OverflowError, AttributeError, RecursionError, TypeError) as exc:
         raise _unreadable(exc) from exc
 
 
-def load_all(text: str | bytes, *, loader: Any = SafeLoader) -> list[Any]:
+def load_all(text: str | bytes) -> list[Any]:
     """Return the values of all documents of a text; raises yaml.YAMLError."""
     check(text)
     try:
-        return list(yaml.load_all(text, Loader=loader))
+        return list(yaml.load_all(text, Loader=_Loader))
     except (ValueError, OverflowError, AttributeError, RecursionError, TypeError) as exc:
         raise _unreadable(exc) from exc
 

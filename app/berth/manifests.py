@@ -33,7 +33,7 @@ def read(path: Path) -> Iterator[Manifest]:
 def parse(text: str, *, source: str) -> Iterator[Manifest]:
     """Yield the objects of a YAML text; *source* names it in errors."""
     try:
-        found = documents.load_all(text, loader=documents.JsonLoader)
+        found = documents.load_all(text)
     except yaml.YAMLError as exc:
         raise ManifestError(f"{source}: not YAML: {' '.join(str(exc).split())}") from exc
     for number, document in enumerate(found, start=1):

@@ -12,7 +12,7 @@ from typing import Final
 
 from berth.certificates import self_signed
 from berth.files import write_file
-from berth.kubeconfig import write_kubeconfig
+from berth.kubeconfig import Access, write_kubeconfig
 
 USERS: Final = {
     "admin": ("admin", "system:masters"),
@@ -50,10 +50,7 @@ def make(folder: Path, host: str, *, now: datetime) -> None:
         server = f"127.0.0.1:{PORT_ON_THIS_MACHINE}" if name == "admin" else f"{host}:{PORT}"
         write_kubeconfig(
             folder / name / "kubeconfig",
-            server=f"https://{server}",
-            user=user,
-            authority=api.certificate,
-            token=tokens[name],
+            Access(f"https://{server}", user, api.certificate, tokens[name]),
         )
     rows = [f'{tokens[name]},{user},{user},"{group}"' for name, (user, group) in USERS.items()]
     # The last one: it says that all are there.

@@ -21,6 +21,7 @@ from berth.clock import RealClock
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.config.load import default_configuration
 from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.up import Up, UpOptions
 from berth.explain.explanation import Explanation
 from berth.explain.tables import render
@@ -220,7 +221,7 @@ async def world_with_guest(folder: Path) -> AsyncIterator[World]:
     template = NodeTemplate(cpu="64", memory="256Gi", pods=2000)
     cluster = EmbeddedCluster(clock=clock, rng=rng)
     up = Up(
-        UpOptions(nodes=NODES, template=template, kubeconfig=kubeconfig),
+        UpOptions(nodes=NODES, template=template, kubeconfig=KubeconfigOut(kubeconfig)),
         default_configuration(args_models(IN_TREE)),
         cluster,
         clock=clock,

@@ -16,7 +16,9 @@ from berth.addresses import LOOPBACK
 from berth.clock import RealClock
 from berth.config.load import default_configuration
 from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.up import Up, UpOptions
+from berth.kubeconfig import scheduler_in
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
 from tests.embedded.test_up import run
@@ -30,15 +32,12 @@ async def test_a_taken_port_is_told_and_another_one_used(tmp_path: Path) -> None
         status, said = await run(tmp_path, debug_port=port)
 
     assert status == 0
-    taken, scheduler = said[2:4]
-    assert taken.startswith(f"--debug-port {port}: Address already in use")
-    assert taken.endswith("; using another")
-    kubeconfig = re.escape(str(tmp_path / "kubeconfig"))
-    assert re.fullmatch(
-        r"scheduler at (https://127\.0\.0\.1:\d+);"
-        rf" try: berth explain --kubeconfig {kubeconfig} --server \1 POD",
-        scheduler,
-    )
+    assert said[0] == f"--debug-port {port} is not available; the kubeconfig has another one"
+    where = rf"--kubeconfig {re.escape(str(tmp_path / 'kubeconfig'))}"
+    told = rf"scheduler at (https://127\.0\.0\.1:\d+); try: berth explain {where} POD"
+    found = re.fullmatch(told, said[3])
+    assert found is not None
+    assert scheduler_in(str(tmp_path / "kubeconfig")) == found[1] != f"https://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ async def test_who_is_answered(
     clock, rng = RealClock(), random.Random(1)
     kubeconfig = tmp_path / "kubeconfig"
     up = Up(
-        UpOptions(nodes=1, kubeconfig=kubeconfig),
+        UpOptions(nodes=1, kubeconfig=KubeconfigOut(kubeconfig)),
         default_configuration(args_models(IN_TREE)),
         EmbeddedCluster(clock=clock, rng=rng, insecure=insecure),
         clock=clock,

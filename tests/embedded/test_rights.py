@@ -12,6 +12,7 @@ from berth.cluster.access.rbac import Decision
 from berth.cluster.access.users import CONTROLLER_MANAGER, KUBELETS, SCHEDULER, User
 from berth.config.load import default_configuration
 from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.up import Up, UpOptions
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
@@ -30,7 +31,12 @@ async def test_nobody_is_refused_anything(tmp_path: Path) -> None:
 
     clock, rng = RealClock(), random.Random(1)
     up = Up(
-        UpOptions(nodes=20, sample=True, kubeconfig=tmp_path / "kubeconfig", exit_when_idle=True),
+        UpOptions(
+            nodes=20,
+            sample=True,
+            kubeconfig=KubeconfigOut(tmp_path / "kubeconfig"),
+            exit_when_idle=True,
+        ),
         default_configuration(args_models(IN_TREE)),
         EmbeddedCluster(clock=clock, rng=rng, observer=observe),
         clock=clock,

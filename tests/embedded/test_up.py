@@ -9,6 +9,7 @@ import yaml
 from berth.clock import RealClock
 from berth.config.load import default_configuration
 from berth.embedded.cluster import EmbeddedCluster
+from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.up import Up, UpOptions
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
@@ -32,7 +33,7 @@ async def run(tmp_path: Path, **options: object) -> tuple[int, list[str]]:
     """Run until idle; return the exit status and what was said."""
     said: list[str] = []
     settings = UpOptions(
-        kubeconfig=tmp_path / "kubeconfig",
+        kubeconfig=KubeconfigOut(tmp_path / "kubeconfig"),
         exit_when_idle=True,
         **{"nodes": 3, **options},  # type: ignore[arg-type] # a table of options, one per test
     )

@@ -13,11 +13,12 @@ import yaml
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from berth import cli
+from berth import cli, kubeconfig
 from berth.addresses import LOOPBACK
 from berth.certificates import KeyPair, self_signed, server_context
 from berth.flags.running_scheduler import running_scheduler
 from berth.http_server import HttpServer
+from berth.kubeconfig import Access
 from berth.server.application import Application
 from berth.server.scheduler.explain import explain_endpoints
 from tests.builders import node, pod
@@ -34,8 +35,9 @@ def pair() -> KeyPair:
 
 @pytest.fixture(autouse=True)
 def nothing_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the working directory nor the environment has a kubeconfig."""
+    """Neither the working directory, nor the environment, nor the home has a kubeconfig."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
 
 
@@ -139,6 +141,40 @@ def test_the_usual_address(api_server: str | None, url: str, tmp_path: Path) -> 
         write_kubeconfig(tmp_path / "berth.kubeconfig", server=api_server)
 
     assert running_scheduler(None).url == url
+
+
+@pytest.mark.parametrize(
+    ("files", "context", "port"),
+    [
+        pytest.param({"berth.kubeconfig": 1}, None, 1, id="of berth up, in this folder"),
+        pytest.param({".kube/config": 2}, None, 2, id="merged into the user's own"),
+        pytest.param({"berth.kubeconfig": 1, ".kube/config": 2}, None, 1, id="this folder first"),
+        pytest.param(
+            {"berth.kubeconfig": 1, ".kube/config": 2}, "berth", 2, id="a context is of kubectl"
+        ),
+        pytest.param({"env": 3, "berth.kubeconfig": 1}, "berth", 3, id="$KUBECONFIG before all"),
+        pytest.param({".kube/config": 0}, None, 10261, id="the user's own is of something else"),
+    ],
+)
+def test_berth_up_says_where_its_scheduler_is(
+    files: dict[str, int],
+    context: str | None,
+    port: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, number in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        scheduler = f"https://127.0.0.1:{number}" if number else ""
+        access = Access("https://127.0.0.1:6443", "u", token=TOKEN, scheduler=scheduler)
+        kubeconfig.write_kubeconfig(tmp_path / name, access)
+        if name == "env":
+            monkeypatch.setenv("KUBECONFIG", str(tmp_path / name))
+
+    found = running_scheduler(None, context=context)
+    assert found.url == f"https://127.0.0.1:{port}"
+    assert bool(found.authorization) is (port < 10)
+    assert running_scheduler("https://other", context=context).url == "https://other"
 
 
 def test_a_kubeconfig_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

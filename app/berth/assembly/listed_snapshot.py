@@ -13,13 +13,13 @@ from berth.whatif.daemons import DAEMON_SETS_PATH
 from berth.whatif.snapshot import Snapshot, decode
 
 
-async def list_cluster(kubeconfig: str) -> Snapshot:
+async def list_cluster(kubeconfig: str, *, context: str | None = None) -> Snapshot:
     """List all that scheduling reads; the default configuration would decide.
 
     Kinds that the server does not serve are left out. The lists are of moments that are close to
     each other. Raises UserError, ConnectError among them.
     """
-    client = await connect(kubeconfig=kubeconfig)
+    client = await connect(kubeconfig=kubeconfig, context=context)
     try:
         return await snapshot_of(client, time=rfc3339(RealClock().now()))
     except ApiError as exc:

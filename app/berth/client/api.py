@@ -28,6 +28,14 @@ class Api(Protocol):
         ...
 
 
+class AcceptingApi(Api, Protocol):
+    """An Api that can ask for another form of objects than JSON as it is."""
+
+    def accepting(self, media_type: str) -> Api:
+        """Return an Api that asks for answers of *media_type*, such as metadata only."""
+        ...
+
+
 class FenceableApi(Api, Protocol):
     """An Api whose writes may be made to depend on something until the last moment."""
 

@@ -59,6 +59,7 @@ def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
             )
         )
     more = (
+        ("", "serviceaccounts", [_default_account(each) for each in SYSTEM_NAMESPACES]),
         ("", "services", [_kubernetes_service()]),
         ("", "configmaps", [_authentication_map()]),
         (RBAC, "clusterroles", policy.cluster_roles()),
@@ -69,6 +70,11 @@ def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
     for group, plural, found in more:
         objects += [(find(group, "v1", plural), each) for each in found]
     return objects
+
+
+def _default_account(namespace: str) -> Object:
+    """Return what a controller would make, so that no pod has to wait for it."""
+    return {"metadata": {"name": "default", "namespace": namespace}}
 
 
 def _authentication_map() -> Object:

@@ -9,7 +9,7 @@ from pathlib import Path
 from berth import log
 from berth.addresses import LOOPBACK
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
-from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster
+from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster, kubeconfig_out
 from berth.terminal import UsageError, in_loop, naming_port, positive, program, say
 
 
@@ -51,14 +51,13 @@ def main(argv: Sequence[str]) -> int:
     async def serving() -> int:
         await cluster.start(given.port)
         # Nobody is answered before the next await: who finds the API ready finds the files.
-        path = given.kubeconfig_out.absolute()
-        cluster.write_kubeconfig(path)
-        if given.credentials_dir is not None:
-            cluster.write_credentials(given.credentials_dir)
-        say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get all -A")
-        say(cluster.how_kept)
         try:
-            await cluster.while_kept(cluster.run_controllers())
+            with kubeconfig_out(given).written(cluster) as flags:
+                if given.credentials_dir is not None:
+                    cluster.write_credentials(given.credentials_dir)
+                say(f"API server at {cluster.url}; try: kubectl {flags} get all -A")
+                say(cluster.how_kept)
+                await cluster.while_kept(cluster.run_controllers())
         finally:
             await cluster.stop()
         return 0

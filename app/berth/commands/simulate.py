@@ -80,11 +80,16 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--server", metavar="URL",
         help="URL of the scheduler, with the credentials of --kubeconfig, $KUBECONFIG or"
-        " ./berth.kubeconfig; default: port 10261 on this machine, as of berth up",
+        " ./berth.kubeconfig; default: the one that berth up wrote to the kubeconfig, otherwise"
+        " port 10261 on this machine",
     )  # fmt: skip
     where.add_argument(
         "--kubeconfig", metavar="FILE",
         help="without --server: list from this API server, and use the default configuration",
+    )  # fmt: skip
+    where.add_argument(
+        "--context", metavar="NAME",
+        help="context of the kubeconfig to use; default: the current one",
     )  # fmt: skip
     where.add_argument(
         "--certificate-authority",
@@ -288,16 +293,16 @@ def _ask(given: argparse.Namespace, asked: dict[str, Any]) -> Answer:
     collect_seldom()
     if given.snapshot is not None:
         return answer(question, load(given.snapshot), registry)
-    return answer(question, _listed(given.kubeconfig), registry)
+    return answer(question, _listed(given.kubeconfig, given.context), registry)
 
 
-def _listed(kubeconfig: str) -> Snapshot:
+def _listed(kubeconfig: str, context: str | None) -> Snapshot:
     from berth.assembly.listed_snapshot import list_cluster
 
     found: list[Snapshot] = []
 
     async def listing() -> int:
-        found.append(await list_cluster(kubeconfig))
+        found.append(await list_cluster(kubeconfig, context=context))
         return 0
 
     in_loop(listing())

@@ -18,6 +18,7 @@ from berth.flags.embedded_cluster import (
     add_cluster_flags,
     add_node_flags,
     embedded_cluster,
+    kubeconfig_out,
     node_template,
 )
 from berth.terminal import in_loop, naming_port, port, program, say
@@ -69,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
         sample=given.sample,
         port=given.port,
         debug_port=given.debug_port,
-        kubeconfig=given.kubeconfig_out,
+        kubeconfig=kubeconfig_out(given),
         exit_when_idle=given.exit_when_idle,
     )
     log.setup(logging.DEBUG if given.v >= 4 else logging.WARNING, by_module=TOLD)

@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import os
 import random
 import ssl
 from collections.abc import Awaitable, Mapping, Sequence
@@ -39,8 +40,9 @@ from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import Journal
 from berth.cluster.storage.store import Store
 from berth.embedded.identity import Identity
+from berth.embedded.in_process_api import InProcessApi, Turns
 from berth.files import write_file
-from berth.kubeconfig import write_kubeconfig
+from berth.kubeconfig import Access, write_kubeconfig
 from berth.manifests import ManifestError
 from berth.objects.node import Node
 from berth.tasks import forever
@@ -100,6 +102,7 @@ class EmbeddedCluster:
             observer=observer,
             limits=limits,
         )
+        self._turns = Turns()
         self.url = ""
         """Where the API is for this machine, once :meth:`start` has returned."""
 
@@ -146,9 +149,16 @@ class EmbeddedCluster:
             endpoint = Endpoint(self.url, tls=trusted, authorization=authorization)
         return client_of(endpoint, qps=0, burst=1, user_agent=user_agent, clock=self._clock)
 
+    def in_process(self, user_agent: str, *, user: User) -> InProcessApi:
+        """Return the API for a part of this cluster that is *user*, without a connection."""
+        token = "" if self.authority is None else f"Bearer {self._tokens.issue(user)}"
+        return InProcessApi(
+            self._server.app, user_agent=user_agent, authorization=token, turns=self._turns
+        )
+
     async def run_controllers(self) -> None:
         """Run the controllers, and watch over the API server; ends only by cancellation."""
-        client = await self.connect("kube-controller-manager", user=CONTROLLER_MANAGER)
+        client = self.in_process("kube-controller-manager", user=CONTROLLER_MANAGER)
         controllers = Controllers(
             client,
             self._registry,
@@ -157,15 +167,9 @@ class EmbeddedCluster:
             certificate=(self.authority or b"").decode(),
             signing_key=self._signing_key,
         )
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for name, run in (
-                    ("API server", self._server.run),
-                    ("controllers", controllers.run),
-                ):
-                    tasks.create_task(forever(name, run), name=name)
-        finally:
-            await client.close()
+        async with asyncio.TaskGroup() as tasks:
+            for name, run in (("API server", self._server.run), ("controllers", controllers.run)):
+                tasks.create_task(forever(name, run), name=name)
 
     async def while_kept(self, work: Awaitable[T]) -> T:
         """Do *work*, but stop it and raise JournalError when something cannot be kept."""
@@ -189,15 +193,23 @@ class EmbeddedCluster:
         if self._journal is not None:
             await self._journal.close()
 
-    def write_kubeconfig(self, path: Path, *, user: User = ADMIN) -> None:
-        """Write a kubeconfig of *user*, for kubectl and everybody else; it holds a secret."""
-        write_kubeconfig(
-            path,
-            server=self.url,
-            user=user.name,
-            authority=self.authority,
-            token=None if self.authority is None else self._identity.token_of(user),
+    def access(self, user: User = ADMIN, *, scheduler: str = "") -> Access:
+        """Return what a kubeconfig of *user* says; it holds a secret.
+
+        *scheduler* is the URL of the scheduler that runs beside it.
+        """
+        return Access(
+            self.url,
+            user.name,
+            self.authority,
+            None if self.authority is None else self._identity.token_of(user),
+            scheduler,
+            os.getpid(),
         )
+
+    def write_kubeconfig(self, path: Path, *, user: User = ADMIN) -> None:
+        """Write a kubeconfig of *user*, for kubectl and everybody else."""
+        write_kubeconfig(path, self.access(user))
 
     def write_credentials(self, folder: Path) -> None:
         """Write what components need into *folder*: a kubeconfig for each of COMPONENTS.

@@ -116,7 +116,7 @@ class Observer:
             states={state: states[state] for state in STATES},
             scheduled=scheduled,
             per_second=rate,
-            nodes=[_use(table, row) for row in _fullest(table, most_nodes)],
+            nodes=[_use(table, row) for row in _fullest(table, most_nodes)] if most_nodes else [],
             node_count=len(table),
             pending=by_reason(reasons),
         )

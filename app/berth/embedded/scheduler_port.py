@@ -47,8 +47,8 @@ async def scheduler_port(
             server = HttpServer(access, tls=server_context(pair))
         try:
             await server.start(LOOPBACK, port)
-        except OSError as exc:
-            say(f"--debug-port {port}: {exc.strerror}; using another")
+        except OSError:
+            say(f"--debug-port {port} is not available; the kubeconfig has another one")
             await server.start(LOOPBACK, 0)
         try:
             yield server

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from berth.addresses import UP_PORT
 from berth.assembly.applications import scheduler_application
 from berth.assembly.scheduler_service import SchedulerService
 from berth.client.api_client import ApiClient
@@ -23,6 +22,7 @@ from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.display import display
 from berth.embedded.idleness import Idleness
+from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.loading import Loader, Refused
 from berth.embedded.progress import Observer, Progress
 from berth.embedded.sample import load_sample
@@ -34,7 +34,9 @@ from berth.tasks import forever
 
 SAMPLE_NODES: Final = 20
 LOOK_INTERVAL: Final = 0.25
-"""Seconds between two looks at the progress."""
+"""Seconds between two looks at the progress, at least."""
+LOOK_SHARE: Final = 0.02
+"""Of the time, what looking may take: with 50,000 pods one look takes 20 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class UpOptions:
     """0: any free one."""
     debug_port: int = 0
     """Where the scheduler answers questions; any free port if it is taken."""
-    kubeconfig: Path = Path("berth.kubeconfig")
+    kubeconfig: KubeconfigOut = field(default_factory=KubeconfigOut)
     exit_when_idle: bool = False
 
 
@@ -103,10 +105,6 @@ class Up:
             await cluster.start(self._options.port, objects=[default_storage_class()])
             cleanup.push_async_callback(cluster.stop)
             client = await connect("berth-up")
-            path = self._options.kubeconfig.absolute()
-            cluster.write_kubeconfig(path)
-            self._say(f"API server at {cluster.url}; try: kubectl --kubeconfig {path} get pods -A")
-            self._say(cluster.how_kept)
             service = SchedulerService(
                 await connect("berth-scheduler", SCHEDULER),
                 self._config,
@@ -123,10 +121,15 @@ class Up:
                     say=self._say,
                 )
             )
-            self._say_how_to_ask(port.url)
+            flags = cleanup.enter_context(
+                self._options.kubeconfig.written(cluster, scheduler=port.url)
+            )
+            self._say(f"API server at {cluster.url}; try: kubectl {flags} get pods -A")
+            self._say(cluster.how_kept)
+            self._say(f"scheduler at {port.url}; try: berth explain {flags} POD")
             service.add_server("secure", port)
             kubelets = HollowKubelets(
-                await connect("kubelet", KUBELETS),
+                cluster.in_process("kubelet", user=KUBELETS),
                 Settings(self._options.nodes, self._options.template),
                 clock=clock,
                 rng=rng,
@@ -146,18 +149,12 @@ class Up:
                     self._load(loader, client, kubelets), name="load manifests"
                 )
                 background.append(loading)
-                await self._watch(service, client, loading)
+                await self._watch(service, client, loading, flags)
                 verification = await verify(client)
                 self._summary(service, loader.refused, verification)
                 for task in background:
                     task.cancel()
         return 0 if verification.is_good and not loader.refused.lacks_pods else 1
-
-    def _say_how_to_ask(self, url: str) -> None:
-        is_default = url.endswith(f":{UP_PORT}")
-        where = f"--kubeconfig {self._options.kubeconfig.absolute()}"
-        where += "" if is_default else f" --server {url}"
-        self._say(f"scheduler at {url}; try: berth explain {where} POD")
 
     async def _load(self, loader: Loader, client: ApiClient, kubelets: HollowKubelets) -> None:
         await kubelets.registered.wait()
@@ -168,17 +165,25 @@ class Up:
             await loader.load(path)
 
     async def _watch(
-        self, service: SchedulerService, client: ApiClient, loading: asyncio.Task[None]
+        self,
+        service: SchedulerService,
+        client: ApiClient,
+        loading: asyncio.Task[None],
+        flags: str,
     ) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
         observer = Observer(cache=service.cache, queue=service.queue)
         idleness = Idleness(service, client)
-        title = f"berth up  {self._cluster.url}  --kubeconfig {self._options.kubeconfig}"
+        title = f"berth up  {self._cluster.url}  {flags}"
         with display(title=title, say=self._say) as shown:
+            pause = LOOK_INTERVAL
             while not idleness.is_reached:
-                await self._clock.sleep(LOOK_INTERVAL)
+                await self._clock.sleep(pause)
+                started = self._clock.monotonic()
                 progress = self._look(observer, service, nodes=shown.rows)
                 shown.show(progress)
+                took = self._clock.monotonic() - started
+                pause = max(LOOK_INTERVAL, took / LOOK_SHARE)
                 if self._options.exit_when_idle and loading.done():
                     await idleness.look(progress)
 

@@ -13,6 +13,8 @@ from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.storage.database import Database
 from berth.embedded.cluster import EmbeddedCluster, template_from
+from berth.embedded.kubeconfig_out import KubeconfigOut
+from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
 
@@ -33,8 +35,14 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--port", type=port, default=0, help="port of the API server; 0 selects a free port"
     )
     parser.add_argument(
-        "--kubeconfig-out", type=Path, default=Path("berth.kubeconfig"), metavar="FILE",
-        help="write the kubeconfig to this file",
+        "--kubeconfig-out", type=Path, metavar="FILE",
+        help=f"write the kubeconfig to this file; default: {DEFAULT_PATH}, or"
+        f" {DEFAULT_PATH.stem}-2{DEFAULT_PATH.suffix} and so on beside others that run",
+    )  # fmt: skip
+    parser.add_argument(
+        "--merge-kubeconfig", action="store_true",
+        help="also add the cluster to $KUBECONFIG, or ~/.kube/config, and make it the current"
+        " context; it is removed at the end",
     )  # fmt: skip
     parser.add_argument(
         "--data-dir", type=Path, metavar="FOLDER",
@@ -79,6 +87,11 @@ def embedded_cluster(
         limits=limits,
         database=None if given.data_dir is None else Database(given.data_dir),
     )
+
+
+def kubeconfig_out(given: argparse.Namespace) -> KubeconfigOut:
+    """Return which kubeconfigs the flags of :func:`add_cluster_flags` ask for."""
+    return KubeconfigOut(given.kubeconfig_out, given.merge_kubeconfig)
 
 
 def node_template(path: Path | None) -> NodeTemplate:

@@ -5,15 +5,13 @@ import asyncio
 import os
 import ssl
 from pathlib import Path
-from typing import Final
 
 from berth.addresses import LOOPBACK, UP_PORT
 from berth.client.connect import Endpoint, from_kubeconfig, is_file
 from berth.clock import RealClock
+from berth.kubeconfig import DEFAULT_PATH, scheduler_in, usual_path
 from berth.scheduler_client import RunningScheduler
 from berth.terminal import UsageError
-
-WRITTEN_BY_UP: Final = "berth.kubeconfig"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -21,12 +19,17 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("a running scheduler")
     where.add_argument(
         "--server", metavar="URL",
-        help=f"URL of the scheduler; default: port {UP_PORT} on this machine, as of berth up",
+        help="URL of the scheduler; default: the one that berth up wrote to the kubeconfig,"
+        f" otherwise port {UP_PORT} on this machine",
     )  # fmt: skip
     where.add_argument(
         "--kubeconfig", metavar="FILE",
         help="credentials and certificate authority to use; default: $KUBECONFIG, otherwise"
-        f" ./{WRITTEN_BY_UP} if it exists",
+        f" ./{DEFAULT_PATH} if it exists, otherwise ~/.kube/config if it is of berth up",
+    )  # fmt: skip
+    where.add_argument(
+        "--context", metavar="NAME",
+        help="context of the kubeconfig to use; default: the current one",
     )  # fmt: skip
     where.add_argument(
         "--certificate-authority", metavar="FILE", help="also trust certificates of this authority"
@@ -46,6 +49,7 @@ def scheduler(given: argparse.Namespace) -> RunningScheduler:
     return running_scheduler(
         given.server,
         kubeconfig=given.kubeconfig,
+        context=given.context,
         certificate_authority=given.certificate_authority,
         trusts_all=given.insecure_skip_tls_verify,
     )
@@ -55,18 +59,21 @@ def running_scheduler(
     url: str | None,
     *,
     kubeconfig: str | None = None,
+    context: str | None = None,
     certificate_authority: str | None = None,
     trusts_all: bool = False,
 ) -> RunningScheduler:
     """Return the scheduler at *url*, by default that of ``berth up`` on this machine.
 
-    Where a kubeconfig says that the API server speaks plain HTTP, so does that scheduler.
+    ``berth up`` says in its kubeconfig where that is. Where a kubeconfig says that the API server
+    speaks plain HTTP, so does the scheduler.
     """
     endpoint, authorization = Endpoint(""), ""
-    path = kubeconfig or _usual_kubeconfig()
+    path = kubeconfig or _usual_kubeconfig(context)
     if path is not None:
-        endpoint, authorization = asyncio.run(_credentials(path))
-    if url is None:
+        endpoint, authorization = asyncio.run(_credentials(path, context))
+        url = url or scheduler_in(path, context=context)
+    if not url:
         scheme = "http" if endpoint.url.startswith("http:") else "https"
         url = f"{scheme}://{LOOPBACK}:{UP_PORT}"
     tls = endpoint.tls
@@ -76,15 +83,22 @@ def running_scheduler(
     return RunningScheduler(url, authorization=authorization, tls=tls)
 
 
-def _usual_kubeconfig() -> str | None:
-    for path in (os.environ.get("KUBECONFIG", ""), WRITTEN_BY_UP):
-        if any(map(is_file, path.split(os.pathsep))):
-            return path
-    return None
+def _usual_kubeconfig(context: str | None) -> str | None:
+    """Return $KUBECONFIG, what ``berth up`` wrote here, or what it merged into the user's own.
+
+    Who names a context means one of kubectl's.
+    """
+    environment, here, home = os.environ.get("KUBECONFIG", ""), str(DEFAULT_PATH), str(usual_path())
+    if any(map(is_file, environment.split(os.pathsep))):
+        return environment
+    is_of_ours = bool(scheduler_in(home, context=context))
+    if is_file(here) and not (context and is_of_ours):
+        return here
+    return home if is_of_ours else None
 
 
-async def _credentials(kubeconfig: str) -> tuple[Endpoint, str]:
-    endpoint = await from_kubeconfig(kubeconfig, context=None, master=None, clock=RealClock())
+async def _credentials(kubeconfig: str, context: str | None) -> tuple[Endpoint, str]:
+    endpoint = await from_kubeconfig(kubeconfig, context=context, master=None, clock=RealClock())
     return endpoint, await endpoint.authorization()
 
 

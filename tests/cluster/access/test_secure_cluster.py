@@ -50,9 +50,10 @@ async def test_the_kubeconfig_is_all_that_its_owner_needs(
     assert client.url.startswith("https://127.0.0.1:")
     await client.request("POST", ACCOUNTS, body=b'{"metadata": {"name": "robot"}}')
     lines = client.watch(ACCOUNTS, {"timeoutSeconds": "5"})
-    opened, robot = [await anext(lines) for _ in range(2)]
+    opened, *accounts = [await anext(lines) for _ in range(3)]
     assert opened == b""
-    assert msgspec.json.decode(robot)["object"]["metadata"]["name"] == "robot"
+    names = [msgspec.json.decode(each)["object"]["metadata"]["name"] for each in accounts]
+    assert names == ["default", "robot"]
     await client.close()
 
 

@@ -206,10 +206,11 @@ class PersistentVolumeController:
             path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"
             # The watch of claims may be slower than that of volumes.
             return Plan([Get(path)], again=1.0)
+        if volume.status.get("phase") != "Released":
+            return Plan([_patch_status(volume, {"phase": "Released"})])
         if volume.spec.get("persistentVolumeReclaimPolicy") == "Delete":
             return Plan([Delete(path_of(volume), volume.metadata.uid)])
-        is_told = volume.status.get("phase") == "Released"
-        return NOTHING if is_told else Plan([_patch_status(volume, {"phase": "Released"})])
+        return NOTHING
 
 
 def new_controller(context: ControllerContext) -> PersistentVolumeController:

@@ -5,11 +5,12 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from berth.client.api_client import ApiClient
+from berth.client.api import AcceptingApi
 from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
     cluster_role_aggregation,
+    cron_job,
     daemon_set,
     deployment,
     disruption,
@@ -26,6 +27,7 @@ from berth.cluster.controllers import (
     service_account_token,
     stateful_set,
     ttl_after_finished,
+    volume_protection,
 )
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import Controller
@@ -45,6 +47,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     stateful_set.new_controller,
     daemon_set.new_controller,
     job.new_controller,
+    cron_job.new_controller,
     ttl_after_finished.new_controller,
     disruption.new_controller,
     persistent_volume.new_controller,
@@ -56,6 +59,8 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     service_account_token.new_controller,
     root_ca.new_controller,
     resource_quota.new_controller,
+    volume_protection.new_claim_controller,
+    volume_protection.new_volume_controller,
     cluster_role_aggregation.new_controller,
 )
 """Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""
@@ -69,7 +74,7 @@ class Controllers:
 
     def __init__(
         self,
-        client: ApiClient,
+        client: AcceptingApi,
         registry: Registry,
         *,
         clock: Clock,

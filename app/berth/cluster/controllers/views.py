@@ -86,9 +86,14 @@ class EphemeralVolumeView(View, frozen=True):
     volume_claim_template: dict[str, Any] = {}
 
 
+class ClaimSource(View, frozen=True):
+    claim_name: str = ""
+
+
 class VolumeView(View, frozen=True):
     name: str
     ephemeral: EphemeralVolumeView | None = None
+    persistent_volume_claim: ClaimSource | None = None
 
 
 class PodSpecView(View, frozen=True):

@@ -136,7 +136,7 @@ def as_json(content: bytes, content_type: str) -> bytes:
         found = f"the body of the request was in an unknown format ({kind})"
         raise errors.unsupported_media_type([JSON, YAML], found=found)
     try:
-        return msgspec.json.encode(documents.load(content, loader=documents.JsonLoader))
+        return msgspec.json.encode(documents.load(content))
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as exc:
         why = " ".join(str(exc).split())
         raise errors.bad_request(f"error converting YAML to JSON: yaml: {why}") from exc

@@ -209,10 +209,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         selectable_fields.RESOURCE_SLICE,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
-        default=policies.default_mutating_policy, generation=True
+        default=policies.default_mutating_policy,
+        check=policies.check_mutating_policy,
+        generation=True,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": ruled(
-        default=policies.default_binding, generation=True
+        default=policies.default_binding, check=policies.check_mutating_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
         default=webhooks.default_mutating, check=webhooks.check, generation=True

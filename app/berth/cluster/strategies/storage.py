@@ -1,8 +1,4 @@
-"""Volumes, claims of volumes, their classes, and what storage drivers tell of themselves.
-
-The object-in-use protection of a real cluster is absent: no finalizers are put on volumes and
-claims.
-"""
+"""Volumes, claims of volumes, their classes, and what storage drivers tell of themselves."""
 
 from berth import field_errors
 from berth.cluster.resources import Object

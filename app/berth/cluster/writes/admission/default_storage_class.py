@@ -4,6 +4,7 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import ResourceType
 from berth.cluster.storage.store import Store
 from berth.cluster.strategies.shape import section
+from berth.cluster.writes.admission.defaults import newest_default
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
 
@@ -24,19 +25,12 @@ class DefaultStorageClass(Step):
         return operation is Operation.CREATE and is_claim
 
     def admit(self, request: AdmissionRequest) -> None:
-        """Set the class: of several defaults the newest, then the first by name."""
         if request.object is None:
             return
         spec, metadata = section(request.object, "spec"), section(request.object, "metadata")
         annotations = metadata.get("annotations") or {}
         if spec.get("storageClassName") is not None or BETA_CLASS in annotations:
             return
-        classes = (
-            each.decode()["metadata"] for each in self._store.list(STORAGE_CLASSES.storage_key)
-        )
-        defaults = [
-            each for each in classes if (each.get("annotations") or {}).get(DEFAULT_CLASS) == "true"
-        ]
-        if defaults:
-            newest = max(defaults, key=lambda each: str(each["creationTimestamp"]))
-            spec["storageClassName"] = newest["name"]
+        name = newest_default(self._store, STORAGE_CLASSES.storage_key, DEFAULT_CLASS)
+        if name is not None:
+            spec["storageClassName"] = name

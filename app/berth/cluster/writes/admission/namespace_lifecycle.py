@@ -33,7 +33,8 @@ class NamespaceLifecycle(Step):
             found = self._store.get(NAMESPACES.storage_key, "", namespace)
         except NotFoundError:
             raise errors.not_found(NAMESPACES, namespace) from None
-        if found.decode()["metadata"].get("deletionTimestamp"):
+        # Most namespaces stay, which can be seen without decoding them.
+        if b"deletionTimestamp" in found.body and "deletionTimestamp" in found.decode()["metadata"]:
             why = (
                 f"unable to create new content in namespace {namespace} because it is being "
                 "terminated"

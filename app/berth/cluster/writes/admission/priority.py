@@ -4,6 +4,7 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.strategies.shape import section
+from berth.cluster.writes.admission.by_namespace import ByNamespace
 from berth.cluster.writes.admission.refusals import forbidden, name_of
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.admission.step import Step
@@ -15,6 +16,7 @@ PRIORITY_CLASSES = find("scheduling.k8s.io", "v1", "priorityclasses")
 class Priority(Step):
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._classes = ByNamespace(store, PRIORITY_CLASSES.storage_key)
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
         if subresource:
@@ -79,5 +81,4 @@ class Priority(Step):
         return min(self._default_classes(), key=lambda each: each.get("value") or 0, default=None)
 
     def _default_classes(self) -> list[Object]:
-        classes = (each.decode() for each in self._store.list(PRIORITY_CLASSES.storage_key))
-        return [each for each in classes if each.get("globalDefault")]
+        return [each for each in self._classes.get("") if each.get("globalDefault")]

@@ -10,14 +10,28 @@ from berth.clock import Clock
 from berth.cluster.access.escalation import Escalation
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
 from berth.cluster.writes.admission.chain import Admission
+from berth.cluster.writes.admission.default_ingress_class import DefaultIngressClass
 from berth.cluster.writes.admission.default_storage_class import DefaultStorageClass
 from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
 from berth.cluster.writes.admission.limit_ranger import LimitRanger
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
+from berth.cluster.writes.admission.persistent_volume_claim_resize import (
+    PersistentVolumeClaimResize,
+)
 from berth.cluster.writes.admission.priority import Priority
 from berth.cluster.writes.admission.resource_quota import ResourceQuota
+from berth.cluster.writes.admission.runtime_class import RuntimeClass
+from berth.cluster.writes.admission.service_account import AwaitServiceAccount, ServiceAccount
 from berth.cluster.writes.admission.step import AsyncStep
+from berth.cluster.writes.admission.storage_object_in_use_protection import (
+    StorageObjectInUseProtection,
+)
 from berth.cluster.writes.identities import Identities
 
 
@@ -45,16 +59,25 @@ def standard_admission(
     async_steps: Sequence[AsyncStep],
 ) -> Admission:
     """Return admission as a real server has it by default, with what waits for others."""
+    service_account = ServiceAccount(store, identities=identities)
     return Admission(
         (
             NamespaceLifecycle(store),
             LimitRanger(store),
+            service_account,
             Priority(store),
             DefaultTolerationSeconds(),
             DefaultStorageClass(store),
+            StorageObjectInUseProtection(),
+            PersistentVolumeClaimResize(store),
+            RuntimeClass(store),
+            CertificateApproval(authorizer),
+            CertificateSigning(authorizer),
+            CertificateSubjectRestriction(),
+            DefaultIngressClass(store),
             # Not a plugin of a real server, but what its RBAC storage does after all of them.
             Escalation(authorizer),
         ),
-        async_steps=async_steps,
+        async_steps=(AwaitServiceAccount(service_account, clock=clock), *async_steps),
         last=(ResourceQuota(store, clock=clock),),
     )

@@ -1,0 +1,186 @@
+"""The API of the embedded cluster for its own parts: the same application, without a socket.
+
+Who asks is authenticated and authorized like everybody else, and measured like everybody else.
+What is spared is TLS, HTTP and the system calls, which cost as much as a small write.
+"""
+
+import asyncio
+import copy
+from collections.abc import AsyncGenerator, Awaitable, Mapping, MutableMapping
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from starlette.types import ASGIApp, Message, Scope
+
+from berth.client.api_client import LineBuffer
+from berth.client.errors import UnavailableError, from_status
+
+FAILING = 400
+
+MOST_CHUNKS = 4
+"""Of a watch, that wait for their reader; the server waits when there are more."""
+
+
+class Turns:
+    """Lets one request begin per turn of the event loop, so that others get theirs in between."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def take(self) -> None:
+        """Return when the next request may begin."""
+        async with self._lock:
+            await asyncio.sleep(0)
+
+
+class InProcessApi:
+    """A :class:`berth.client.api.Api` of the ASGI application *app*.
+
+    *authorization* is the value of that header, empty for none. All that share an event loop with
+    *app* should share *turns*.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, user_agent: str, authorization: str = "", turns: Turns
+    ) -> None:
+        self._app = app
+        self._turns = turns
+        self._headers = [(b"accept", b"application/json"), (b"user-agent", user_agent.encode())]
+        if authorization:
+            self._headers.append((b"authorization", authorization.encode()))
+
+    def accepting(self, media_type: str) -> Self:
+        """Return an Api that asks for answers of *media_type*, such as metadata only."""
+        accepting = copy.copy(self)
+        others = [(name, value) for name, value in self._headers if name != b"accept"]
+        accepting._headers = [(b"accept", media_type.encode()), *others]
+        return accepting
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        timeout: float | None = None,
+    ) -> bytes:
+        """Make one request and return the body of its answer."""
+        await self._turns.take()
+        exchange = _Exchange(body or b"")
+        scope = self._scope(method, path, params, None if body is None else content_type)
+        asking = self._app(scope, exchange.receive, exchange.send)
+        try:
+            await (asking if timeout is None else asyncio.wait_for(asking, timeout))
+        except TimeoutError as exc:
+            why = f"{method} {path}: no answer within {timeout} s"
+            raise UnavailableError(why, sent=True) from exc
+        if exchange.status >= FAILING:
+            raise exchange.error()
+        return exchange.body
+
+    async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        """Yield the JSON lines of a watch until the server ends it, the first of them empty."""
+        await self._turns.take()
+        exchange, buffer = _Exchange(b"", streams=True), LineBuffer()
+        scope = self._scope("GET", path, {**params, "watch": "true"}, None)
+        asking = asyncio.ensure_future(
+            _to_the_end(self._app(scope, exchange.receive, exchange.send), exchange)
+        )
+        try:
+            await exchange.started.wait()
+            if exchange.status < FAILING:
+                yield b""
+            while (chunk := await exchange.next_chunk()) is not None:
+                for line in buffer.feed(chunk):
+                    yield line
+            await asking
+            if exchange.status >= FAILING:
+                raise exchange.error()
+        finally:
+            asking.cancel()
+            await asyncio.wait([asking])
+
+    def _scope(
+        self, method: str, path: str, params: Mapping[str, str] | None, content_type: str | None
+    ) -> Scope:
+        headers = self._headers
+        if content_type is not None:
+            headers = [*headers, (b"content-type", content_type.encode())]
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "https",
+            "path": path,
+            "root_path": "",
+            "query_string": urlencode(params).encode() if params else b"",
+            "headers": headers,
+            "client": None,
+            "server": None,
+            "state": {},
+        }
+
+
+async def _to_the_end(asking: Awaitable[None], exchange: "_Exchange") -> None:
+    try:
+        await asking
+    finally:
+        exchange.started.set()
+        exchange.chunks.put_nowait(None)
+
+
+class _Exchange:
+    """One request as ASGI has it, and its answer."""
+
+    def __init__(self, body: bytes, *, streams: bool = False) -> None:
+        """With *streams* the parts of a good answer go to ``chunks``, one at a time."""
+        self._body = body
+        self._streams = streams
+        self._parts: list[bytes] = []
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._room = asyncio.Event()
+        self.started = asyncio.Event()
+        """Whether the status is known, or there will be none."""
+        self.status = 0
+        self.chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
+        """Ends with None."""
+
+    @property
+    def body(self) -> bytes:
+        parts = self._parts
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def next_chunk(self) -> bytes | None:
+        """Return the next part of an answer that streams; None at its end."""
+        chunk = await self.chunks.get()
+        self._room.set()
+        return chunk
+
+    def error(self) -> Exception:
+        """Return the error that the answer means."""
+        after = next((v.decode() for k, v in self._headers if k == b"retry-after"), None)
+        return from_status(self.body, status=self.status, retry_after=after)
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        body, self._body = self._body, b""
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._headers = list(message["headers"])
+            self.started.set()
+            return
+        body = message.get("body", b"")
+        if not body:
+            return
+        if not self._streams or self.status >= FAILING:
+            self._parts.append(body)
+            return
+        self.chunks.put_nowait(body)
+        if self.chunks.qsize() > MOST_CHUNKS:
+            self._room.clear()
+            await self._room.wait()

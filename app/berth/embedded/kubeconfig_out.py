@@ -1,0 +1,34 @@
+"""Where an embedded cluster tells clients how to reach it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from berth.embedded.cluster import EmbeddedCluster
+from berth.kubeconfig import DEFAULT_PATH, merged, path_beside, usual_path, write_kubeconfig
+
+
+@dataclass(frozen=True, slots=True)
+class KubeconfigOut:
+    """Which kubeconfigs are written."""
+
+    path: Path | None = None
+    """None: DEFAULT_PATH, or one beside it while another process has its cluster there."""
+    merge: bool = False
+    """Also add it to the kubeconfig that kubectl uses, while the cluster runs."""
+
+    @contextmanager
+    def written(self, cluster: EmbeddedCluster, *, scheduler: str = "") -> Iterator[str]:
+        """Write them for the block; yield the flags that kubectl and berth find them with.
+
+        *scheduler* is the URL of the scheduler of *cluster*. Raises OSError and KubeconfigError.
+        """
+        access = cluster.access(scheduler=scheduler)
+        path = (self.path or path_beside(DEFAULT_PATH)).absolute()
+        write_kubeconfig(path, access)
+        if self.merge:
+            with merged(usual_path(), access) as context:
+                yield f"--context {context}"
+        else:
+            yield f"--kubeconfig {path}"
