@@ -4,7 +4,6 @@ import asyncio
 import itertools
 from collections.abc import Callable
 
-from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 
 from berth.cluster import errors, options, views
@@ -71,9 +70,7 @@ def _watch(call: Call, asked: ListOptions) -> ASGIApp:
         frames=services.frames,
         series=services.metrics.watches(resource),
     )
-    return StreamingResponse(
-        watching.lines(lambda: services.is_open), media_type=render.stream_media_type
-    )
+    return call.stream(watching.lines(lambda: services.is_open), render.stream_media_type)
 
 
 async def create(call: Call) -> ASGIApp:
@@ -115,7 +112,8 @@ async def delete(call: Call) -> ASGIApp:
     if is_gone and not resource.returned_when_gone:
         details = errors.details_of(resource, stored.name, uid=stored.uid)
         return call.answer(render, render.other(errors.success(details=details), STATUS))
-    return call.answer(render, render.object(stored))
+    code = 202 if how.awaits_dependents and not is_gone else 200
+    return call.answer(render, render.object(stored), code)
 
 
 async def delete_collection(call: Call) -> ASGIApp:
@@ -191,10 +189,8 @@ def _listed(call: Call, render: Renderer, portion: reads.Portion) -> ASGIApp:
     ahead = chunks(render.list(portion), call.services.clock)
     first, second = next(ahead), next(ahead, None)
     if second is None:
-        return Answer(first, media_type=render.media_type)
-    return StreamingResponse(
-        taking_turns(itertools.chain((first, second), ahead)), media_type=render.media_type
-    )
+        return call.answer(render, first)
+    return call.stream(taking_turns(itertools.chain((first, second), ahead)), render.media_type)
 
 
 async def _delete_options(call: Call) -> DeleteOptions:

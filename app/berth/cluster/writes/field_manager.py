@@ -157,7 +157,8 @@ def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
     if resource.structural is not None:
         return
     if why := schema_checks.misfit(resource.schema, new):
-        said = f"failed to convert new typed object ({_named(applied, resource)}) to object: {why}"
+        named = _named(applied, resource)
+        said = f"failed to convert new typed object ({named}) to object: {why.json}"
         raise errors.StatusError(500, "", said)
     schema_checks.fill_nulls(resource.schema, new)
     drop_nulls(new, keep=NULL_TIMES)
