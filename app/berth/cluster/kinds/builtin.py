@@ -122,6 +122,9 @@ NO_EVICTION: Final = {
 }
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
+    "v1/componentstatuses": Behaviour(
+        more={"deprecation": "v1 ComponentStatus is deprecated in v1.19+"}
+    ),
     "v1/configmaps": Behaviour(configuration.CONFIG_MAP, configuration_cells.CONFIG_MAP_CELLS),
     "v1/events": Behaviour(
         EVENT, event_cells.CELLS, selectable_fields.EVENT, {"garbage_collected": False}
@@ -268,6 +271,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "networking.k8s.io/v1/ingressclasses": ruled(generation=True),
     "networking.k8s.io/v1/ingresses": ruled(generation=True),
     "networking.k8s.io/v1/ipaddresses": ruled(name=syntax.path_segment),
+    "v1/endpoints": Behaviour(
+        more={
+            "deprecation": "v1 Endpoints is deprecated in v1.33+; "
+            "use discovery.k8s.io/v1 EndpointSlice"
+        }
+    ),
     "v1/limitranges": ruled(default=limit_range.default, check=limit_range.check),
     "v1/resourcequotas": ruled(
         check=resource_quota.check, check_update=resource_quota.check_update
