@@ -37,6 +37,7 @@ def evaluate(source: str, obj: Any = POD) -> Any:
         pytest.param("url('https://a.example:8443/b?c=d').getHostname()", "a.example", id="a URL"),
         pytest.param("url('https://a.example/b?c=d').getQuery()", {"c": ["d"]}, id="a query"),
         pytest.param("isURL('example')", False, id="no URL"),
+        pytest.param("jsonpatch.escapeKey('a/b~c')", "a~1b~0c", id="a key in a path"),
         pytest.param("ip('10.0.0.1').family()", 4, id="an address"),
         pytest.param("cel.bind(n, object.spec.replicas, n + n)", 6, id="a bound name"),
     ],

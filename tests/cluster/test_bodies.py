@@ -73,19 +73,70 @@ async def test_strict_validation_refuses_repeated_fields(serving: Serving) -> No
     assert await serving.request("POST", f"{PODS}?fieldValidation=Strict", body) == want
 
 
-async def test_strict_validation_of_patches(serving: Serving) -> None:
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "shown", "spec", "why"),
+    [
+        pytest.param(
+            STRATEGIC,
+            '"map[spec:map[foo:1]]"',
+            {"foo": 1},
+            'strict decoding error: unknown field "spec.foo"',
+            id="an unknown field, and the patch itself",
+        ),
+        pytest.param(
+            MERGE,
+            '"{',
+            {"foo": 1},
+            'strict decoding error: unknown field "spec.foo"',
+            id="an unknown field, and what a merge patch makes",
+        ),
+        pytest.param(
+            STRATEGIC,
+            '"map[spec:map[nodeName:5]]"',
+            {"nodeName": 5},
+            "unrecognized type: string",
+            id="a number for a text",
+        ),
+        pytest.param(
+            STRATEGIC,
+            '"map[spec:map[nodeSelector:[a <nil>]]]"',
+            {"nodeSelector": ["a", None]},
+            "cannot restore map from slice",
+            id="a list for a map",
+        ),
+        pytest.param(
+            STRATEGIC,
+            '"map[spec:map[securityContext:true]]"',
+            {"securityContext": True},
+            "cannot restore struct from: bool",
+            id="a truth value for an object",
+        ),
+        pytest.param(
+            MERGE,
+            '"{',
+            {"nodeName": 5},
+            'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal number into '
+            "Go struct field PodSpec.spec.nodeName of type string",
+            id="a number for a text in a merge patch",
+        ),
+    ],
+)
+async def test_strict_validation_of_patches(
+    serving: Serving, content_type: str, shown: str, spec: Any, why: str
+) -> None:
     await serving.pods("p")
     code, answer = await serving.request(
-        "PATCH",
-        f"{PODS}/p?fieldValidation=Strict",
-        {"spec": {"foo": 1}},
-        content_type="application/merge-patch+json",
+        "PATCH", f"{PODS}/p?fieldValidation=Strict", {"spec": spec}, content_type=content_type
     )
-    message = (
-        'Pod "p" is invalid: patch: Invalid value: {"spec":{"foo":1}}: '
-        'strict decoding error: unknown field "spec.foo"'
-    )
-    assert (code, answer["message"]) == (422, message)
+    assert (code, answer["reason"]) == (422, "Invalid")
+    assert answer["message"].startswith(f' "" is invalid: patch: Invalid value: {shown}')
+    assert answer["message"].endswith(f'": {why}')
+    [cause] = answer["details"]["causes"]
+    assert (cause["field"], cause["reason"]) == ("patch", "FieldValueInvalid")
 
 
 @pytest.mark.parametrize(
@@ -177,8 +228,10 @@ async def test_wrong_types_never_reach_the_store(
     body = {"metadata": {"name": "q"}, "spec": spec}
     assert await serving.request("POST", f"{PODS}?{query}", body) == want
     patch = {"spec": spec}
-    kind = {"content_type": "application/merge-patch+json"}
-    assert await serving.request("PATCH", f"{PODS}/p?{query}", patch, **kind) == want
+    code, answer = await serving.request(
+        "PATCH", f"{PODS}/p?{query}", patch, content_type="application/merge-patch+json"
+    )
+    assert (code, answer["message"].endswith(why)) == (422, True)
     assert serving.store.version == 2
 
 

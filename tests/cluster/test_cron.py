@@ -75,6 +75,26 @@ def test_it_is_later_and_never_misses_one(schedule: str, moment: datetime) -> No
 
 
 @pytest.mark.parametrize(
+    ("schedule", "after", "want"),
+    [
+        pytest.param("* * * * *", "2026-01-01T00:00:00Z", "2026-06-01T12:00", id="every minute"),
+        pytest.param("* * * * *", "2026-06-01T12:00:00Z", None, id="it was the last"),
+        pytest.param("0 9 * * *", "2026-01-01T00:00:00Z", "2026-06-01T09:00", id="this morning"),
+        pytest.param("0 0 29 2 *", "2023-01-01T00:00:00Z", "2024-02-29T00:00", id="long ago"),
+        pytest.param("0 0 29 2 *", "2025-01-01T00:00:00Z", None, id="too long ago"),
+        pytest.param("@every 7m", "2026-06-01T11:40:00Z", "2026-06-01T11:54", id="intervals"),
+        pytest.param("@every 1h", "2026-06-01T11:40:00Z", None, id="a longer one"),
+    ],
+)
+def test_the_latest_time(schedule: str, after: str, want: str | None) -> None:
+    until = datetime.fromisoformat("2026-06-01T12:00:30Z").timestamp()
+    found = Schedule.parse(schedule).latest(datetime.fromisoformat(after).timestamp(), until)
+    shown = None if found is None else datetime.fromtimestamp(found, UTC).isoformat()
+    assert (shown is None) == (want is None)
+    assert shown is None or shown.startswith(str(want))
+
+
+@pytest.mark.parametrize(
     ("schedule", "message"),
     [
         pytest.param("", "empty spec string", id="nothing"),

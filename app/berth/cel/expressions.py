@@ -13,6 +13,7 @@ from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types u
 
 from berth.cel import functions, urls
 from berth.cel.failures import CompileError, EvaluationError
+from berth.cel.overloads import function, overload
 
 MAX_LENGTH: Final = 64 * 1024
 """Bytes of an expression. The API server has no limit but that of a request."""
@@ -103,7 +104,15 @@ class Expression:
 
 @cache
 def _functions() -> list[cel.FunctionDecl]:
-    return [*functions.declarations(), *urls.declarations()]
+    return [*functions.declarations(), *urls.declarations(), *_json_patch()]
+
+
+def _json_patch() -> list[cel.FunctionDecl]:
+    """Return the function for paths of JSON patches (RFC 6901)."""
+    text = cel.Type.STRING
+    escape = overload("jsonpatch_escape_key", text, text)
+    escaped = escape(lambda key: key.replace("~", "~0").replace("/", "~1"))
+    return [function("jsonpatch.escapeKey", escaped)]
 
 
 def _name(type_: cel.Type) -> str:

@@ -37,10 +37,10 @@ class Discovery:
         self._client = client
         self._groups: dict[str, dict[str, _Kind]] = {}
 
-    async def collection_of(self, obj: Mapping[str, Any]) -> str:
+    async def collection_of(self, obj: Mapping[str, Any], *, namespace: str = "default") -> str:
         """Return the path of the collection that *obj* would be created in.
 
-        An object without namespace goes to ``default``. Raises UnknownKindError.
+        One that does not say its namespace goes to *namespace*. Raises UnknownKindError.
         """
         api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         found = (await self._kinds(api_version)).get(kind)
@@ -50,8 +50,8 @@ class Discovery:
         if not found.namespaced:
             return f"{prefix}/{found.plural}"
         metadata = obj.get("metadata")
-        namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-        return f"{prefix}/namespaces/{namespace or 'default'}/{found.plural}"
+        own = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+        return f"{prefix}/namespaces/{own or namespace}/{found.plural}"
 
     async def serves(self, collection: str) -> bool:
         """Say whether there is a cluster-wide collection such as ``/apis/apps/v1/replicasets``."""

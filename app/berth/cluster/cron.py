@@ -15,6 +15,9 @@ from typing import Final, NamedTuple
 YEARS_AHEAD: Final = 5
 """A schedule that has no time within these has none: the 30th of February."""
 
+LOOK_BACK: Final = (3600.0, 86_400.0, 32 * 86_400.0, YEARS_AHEAD * 366 * 86_400.0)
+"""Seconds in which the latest time is looked for, one after the other: it is seldom long ago."""
+
 MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DAYS: Final = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 
@@ -106,6 +109,20 @@ class Schedule:
             else:
                 return float(time)
             local = datetime.fromtimestamp(time, zone)
+        return None
+
+    def latest(self, after: float, until: float, zone: tzinfo = UTC) -> float | None:
+        """Return the last time later than *after* and up to *until*; None: there is none."""
+        if self.every:
+            count = int((until - after) // self.every)
+            return after + count * self.every if count > 0 else None
+        for span in LOOK_BACK:
+            start = max(after, until - span)
+            time, found = self.after(start, zone), None
+            while time is not None and time <= until:
+                time, found = self.after(time, zone), time
+            if found is not None or start == after:
+                return found
         return None
 
     def _has_day(self, local: datetime) -> bool:

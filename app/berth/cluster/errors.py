@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from berth import field_errors
 from berth.cluster.resources import Object, ResourceType
 from berth.field_errors import FieldError
 
@@ -114,6 +115,14 @@ def modified(resource: ResourceType, name: str) -> StatusError:
     return conflict(resource, name, why)
 
 
+def failed_precondition(resource: ResourceType, name: str, why: str) -> StatusError:
+    """A delete is about another object or version. The server names the kind here."""
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    message = f'Operation cannot be fulfilled on {kind} "{name}": {why}'
+    details = {**details_of(resource, name), "kind": resource.kind}
+    return StatusError(409, "Conflict", message, details=details)
+
+
 def uid_mismatch(wanted: str, found: str) -> str:
     """Why a conflict: the name is the same, the object is another."""
     return f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
@@ -150,6 +159,14 @@ def _invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> 
     details |= {"kind": kind, "causes": causes}
     qualified = f"{kind}.{group}" if group else kind
     return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details=details)
+
+
+def invalid_patch(shown: str, why: str) -> StatusError:
+    """422: what a patch makes of an object is none of its kind; *shown* is the patch, or that."""
+    cause = field_errors.invalid("patch", _cut(shown), why)
+    told = {"reason": cause.reason, "message": cause.message, "field": cause.field}
+    message = f' "" is invalid: {cause.field}: {cause.message}'
+    return StatusError(422, "Invalid", message, details={"causes": [told]})
 
 
 def forbidden(

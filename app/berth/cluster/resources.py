@@ -147,6 +147,8 @@ class ResourceType:
     """Beyond ``metadata.name`` and ``metadata.namespace``: field label to value, "" when unset."""
     storage: str = ""
     """Kinds with the same storage key are two views of the same objects (both Event APIs)."""
+    deprecation: str = ""
+    """What every answer about it warns of; empty: it is not deprecated."""
     storage_version: str = ""
     """The group and version in which views are kept; empty: its own."""
     to_storage: Callable[[Object], Object] = same

@@ -4,7 +4,6 @@ import argparse
 import logging
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from berth import log
@@ -12,6 +11,8 @@ from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
 from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import RealClock
+from berth.embedded.loading import DEFAULT_NAMESPACE
+from berth.embedded.sources import gather, why_not
 from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
 from berth.flags import configuration
 from berth.flags.embedded_cluster import (
@@ -31,8 +32,13 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=program("up"), allow_abbrev=False)
     add_node_flags(parser, nodes=SAMPLE_NODES)
     parser.add_argument(
-        "--load", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
-        help="create the objects in these YAML manifests",
+        "--load", type=_source, nargs="+", action="extend", default=[], metavar="FILE",
+        help="create the objects in these YAML or JSON manifests: files, folders with all that is"
+        " below them, or - for standard input. What other objects need is created first",
+    )  # fmt: skip
+    parser.add_argument(
+        "--namespace", default=DEFAULT_NAMESPACE, metavar="NAME",
+        help="namespace of loaded objects without one, created if necessary; default: %(default)s",
     )  # fmt: skip
     parser.add_argument("--sample", action="store_true", help="create a sample workload")
     add_cluster_flags(parser)
@@ -66,7 +72,8 @@ def main(argv: Sequence[str]) -> int:
     options = UpOptions(
         nodes=given.nodes,
         template=node_template(given.node_template),
-        load=given.load,
+        load=gather(given.load),
+        namespace=given.namespace,
         sample=given.sample,
         port=given.port,
         debug_port=given.debug_port,
@@ -86,3 +93,10 @@ def main(argv: Sequence[str]) -> int:
             say=say,
         )
         return in_loop(service.run())
+
+
+def _source(text: str) -> str:
+    """Read an argument of ``--load``."""
+    if why := why_not(text):
+        raise argparse.ArgumentTypeError(why)
+    return text

@@ -92,9 +92,12 @@ class EmbeddedCluster:
         self._registry = Registry(RESOURCES)
         self._signing_key = self._identity.signing_key
         self._journal = None if database is None else Journal(database)
+        store = Store(journal=self._journal)
+        self.is_restored = store.version > 1
+        """Whether it was there before this process."""
         self._server = ApiServer(
             self._registry,
-            Store(journal=self._journal),
+            store,
             clock=clock,
             rng=rng,
             tokens=None if insecure else self._tokens,
@@ -158,7 +161,7 @@ class EmbeddedCluster:
 
     async def run_controllers(self) -> None:
         """Run the controllers, and watch over the API server; ends only by cancellation."""
-        client = self.in_process("berth-controllers", user=CONTROLLER_MANAGER)
+        client = self.in_process("kube-controller-manager", user=CONTROLLER_MANAGER)
         controllers = Controllers(
             client,
             self._registry,

@@ -1,16 +1,34 @@
 """Creates the objects of manifests; rejected objects are reported and skipped."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import groupby
 from typing import Any, Final
 
 import msgspec
 
-from berth import manifests
-from berth.client.api_client import ApiClient
+from berth.client.api import Api
 from berth.client.discovery import Discovery, UnknownKindError
-from berth.client.errors import ApiError
+from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError
+from berth.clock import Clock
+from berth.embedded import install_order
+from berth.embedded.sources import Gathered
+from berth.manifests import Manifest
+
+DEFAULT_NAMESPACE: Final = "default"
+
+NAMESPACES: Final = "/api/v1/namespaces"
+ACCOUNT: Final = "serviceaccounts/default"
+"""Below a namespace: what its pods need, and a controller makes."""
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+
+READY_SECONDS: Final = 10.0
+"""How long objects are waited for that others need."""
+LOOK_SECONDS: Final = 0.02
+
+KINDS_PAGE: Final = "docs/reference/embedded-api.md"
+FEATURES_PAGE: Final = "docs/embedded.md"
 
 WORKLOADS: Final = frozenset(
     (
@@ -46,50 +64,116 @@ class Refused:
 
 
 class Loader:
-    """Creates objects through *client*. *say* prints a line for people."""
+    """Creates objects through *client*. *say* prints a line for people.
 
-    def __init__(self, client: ApiClient, *, say: Callable[[str], None]) -> None:
+    Objects that do not say their namespace go to *namespace*, which is created. In a cluster that
+    was there before (*is_kept*), so may be the objects: they are left as they are.
+    """
+
+    def __init__(
+        self,
+        client: Api,
+        *,
+        clock: Clock,
+        say: Callable[[str], None],
+        namespace: str = DEFAULT_NAMESPACE,
+        is_kept: bool = False,
+    ) -> None:
         self._client = client
-        self._discovery = Discovery(client)
+        self._clock = clock
         self._say = say
+        self._namespace = namespace
+        self._is_kept = is_kept
+        self._discovery = Discovery(client)
+        self._created: dict[str, None] = {}
+        """Paths of objects."""
+        self._existing = 0
         self.refused = Refused()
 
-    async def load(self, path: Path) -> None:
-        """Create what a file holds, one by one."""
-        await self._create(lambda: manifests.read(path), source=str(path))
-
-    async def load_text(self, text: str, *, source: str) -> None:
-        """Create what *text* holds, one by one."""
-        await self._create(lambda: manifests.parse(text, source=source), source=source)
-
-    async def _create(
-        self, read: Callable[[], Iterable[manifests.Manifest]], *, source: str
-    ) -> None:
-        try:
-            objects = list(read())
-        except manifests.ManifestError as exc:
+    async def load(self, gathered: Gathered) -> None:
+        """Create what was gathered, one by one: first what the other objects need."""
+        for problem in gathered.problems:
             self.refused.files += 1
-            self._say(f"not loaded: {exc}")
-            return
-        for obj in objects:
-            try:
-                path = await self._discovery.collection_of(obj)
-                await self._client.request(
-                    "POST",
-                    path,
-                    params={"fieldValidation": "Strict"},
-                    body=msgspec.json.encode(obj),
+            self._say(f"not loaded: {problem}")
+        objects = sorted(gathered.objects, key=lambda each: install_order.place(each[1]))
+        if objects:
+            await self._make_namespace([obj for _, obj in objects])
+        for kind, group in groupby(objects, key=lambda each: str(each[1]["kind"])):
+            of_kind = list(group)
+            if kind == "Pod":
+                spaces = {_metadata(obj).get("namespace") or self._namespace for _, obj in of_kind}
+                await self._until_there(f"{NAMESPACES}/{each}/{ACCOUNT}" for each in spaces)
+            for source, obj in of_kind:
+                await self._create(source, obj)
+            if kind == "CustomResourceDefinition":
+                await self._until_there(
+                    (path for path in self._created if path.startswith(DEFINITIONS)),
+                    is_ready=_is_established,
                 )
-            except (UnknownKindError, ApiError) as exc:
-                self.refused.objects += 1
-                self.refused.workloads += obj["kind"] in WORKLOADS
-                self._say(f"not loaded: {source}: {obj['kind']} {_name(obj)!r}: {_reason(exc)}")
+        if self._existing:
+            self._say(f"{self._existing} objects exist; to change them, use kubectl apply")
+        if self.refused.objects:
+            self._say(f"{FEATURES_PAGE} explains what the cluster supports")
+
+    async def _make_namespace(self, objects: Iterable[Manifest]) -> None:
+        """Make sure that there is the namespace of objects that do not say theirs."""
+        name = self._namespace
+        is_coming = any(
+            obj["kind"] == "Namespace" and _metadata(obj).get("name") == name for obj in objects
+        )
+        if not is_coming and name != DEFAULT_NAMESPACE:
+            with suppress(AlreadyExistsError):
+                await self._post(NAMESPACES, {"metadata": {"name": name}})
+
+    async def _create(self, source: str, obj: Manifest) -> None:
+        path = ""
+        try:
+            collection = await self._discovery.collection_of(obj, namespace=self._namespace)
+            path = f"{collection}/{_metadata(obj).get('name', '')}"
+            await self._post(collection, obj)
+        except AlreadyExistsError as exc:
+            if self._is_kept and path not in self._created:
+                self._existing += 1
+            else:
+                self._refuse(source, obj, exc.message)
+        except UnknownKindError as exc:
+            self._refuse(source, obj, f"{exc}; {KINDS_PAGE} lists what is served")
+        except ApiError as exc:
+            self._refuse(source, obj, exc.message)
+        else:
+            self._created[path] = None
+
+    async def _post(self, collection: str, obj: Manifest) -> None:
+        body = msgspec.json.encode(obj)
+        params = {"fieldValidation": "Strict"}
+        await self._client.request("POST", collection, params=params, body=body)
+
+    def _refuse(self, source: str, obj: Manifest, why: str) -> None:
+        self.refused.objects += 1
+        self.refused.workloads += obj["kind"] in WORKLOADS
+        name = _metadata(obj).get("name", "")
+        self._say(f"not loaded: {source}: {obj['kind']} {name!r}: {why}")
+
+    async def _until_there(
+        self, paths: Iterable[str], *, is_ready: Callable[[Any], bool] = lambda _obj: True
+    ) -> None:
+        """Wait for objects that others depend on; if they do not come, those will say so."""
+        end = self._clock.monotonic() + READY_SECONDS
+        for path in list(paths):
+            while self._clock.monotonic() < end:
+                with suppress(NotFoundError):
+                    if is_ready(msgspec.json.decode(await self._client.request("GET", path))):
+                        break
+                await self._clock.sleep(LOOK_SECONDS)
 
 
-def _name(obj: manifests.Manifest) -> Any:
+def _metadata(obj: Manifest) -> dict[str, Any]:
     metadata = obj.get("metadata")
-    return metadata.get("name", "") if isinstance(metadata, dict) else ""
+    return metadata if isinstance(metadata, dict) else {}
 
 
-def _reason(error: UnknownKindError | ApiError) -> str:
-    return error.message if isinstance(error, ApiError) else str(error)
+def _is_established(definition: Any) -> bool:
+    """Whether the kinds of a CustomResourceDefinition are served, or never will be."""
+    conditions = (definition.get("status") or {}).get("conditions") or []
+    found = {each.get("type"): each.get("status") for each in conditions}
+    return found.get("Established") == "True" or found.get("NamesAccepted") == "False"

@@ -1,13 +1,16 @@
 """The sample workload of ``berth up --sample``, and the GPU nodes that it needs."""
 
 from collections.abc import Iterable
+from functools import partial
 from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
 
+from berth import manifests
 from berth.client.api import Api
 from berth.embedded.loading import Loader
+from berth.embedded.sources import Gathered
 
 GPU_NODES: Final = 3
 
@@ -17,7 +20,9 @@ async def load_sample(loader: Loader, client: Api, *, nodes: Iterable[str]) -> N
     for name in list(nodes)[-GPU_NODES:]:
         await _dedicate(client, name)
     text = files("berth.samples").joinpath("workload.yaml").read_text(encoding="utf-8")
-    await loader.load_text(text, source="sample")
+    sample = Gathered()
+    sample.add("sample", partial(manifests.parse, text, source="sample"))
+    await loader.load(sample)
 
 
 async def _dedicate(client: Api, node: str) -> None:

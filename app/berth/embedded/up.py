@@ -3,11 +3,10 @@
 import asyncio
 import random
 import resource
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from berth.assembly.applications import scheduler_application
@@ -23,10 +22,11 @@ from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.display import display
 from berth.embedded.idleness import Idleness
 from berth.embedded.kubeconfig_out import KubeconfigOut
-from berth.embedded.loading import Loader, Refused
+from berth.embedded.loading import DEFAULT_NAMESPACE, Loader, Refused
 from berth.embedded.progress import Observer, Progress
 from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
+from berth.embedded.sources import Gathered
 from berth.embedded.verify import Verification, verify
 from berth.plugin_sources import KnownPlugins
 from berth.queue.sub_queues import SubQueue
@@ -45,7 +45,9 @@ class UpOptions:
 
     nodes: int
     template: NodeTemplate = field(default_factory=NodeTemplate)
-    load: Sequence[Path] = ()
+    load: Gathered = field(default_factory=Gathered)
+    namespace: str = DEFAULT_NAMESPACE
+    """Of the objects to load that do not say theirs."""
     sample: bool = False
     port: int = 0
     """0: any free one."""
@@ -129,12 +131,18 @@ class Up:
             self._say(f"scheduler at {port.url}; try: berth explain {flags} POD")
             service.add_server("secure", port)
             kubelets = HollowKubelets(
-                cluster.in_process("berth-kubelets", user=KUBELETS),
+                cluster.in_process("kubelet", user=KUBELETS),
                 Settings(self._options.nodes, self._options.template),
                 clock=clock,
                 rng=rng,
             )
-            loader = Loader(client, say=self._say)
+            loader = Loader(
+                client,
+                clock=clock,
+                say=self._say,
+                namespace=self._options.namespace,
+                is_kept=cluster.is_restored,
+            )
             async with asyncio.TaskGroup() as tasks:
                 background = [
                     tasks.create_task(forever(name, run), name=name)
@@ -161,8 +169,7 @@ class Up:
         if self._options.sample:
             names = self._options.template.names(self._options.nodes)
             await load_sample(loader, client, nodes=names)
-        for path in self._options.load:
-            await loader.load(path)
+        await loader.load(self._options.load)
 
     async def _watch(
         self,

@@ -37,7 +37,7 @@ class Secured:
         self.tokens = Tokens()
         self.key = SigningKey(new_signing_key())
         self.decisions: list[tuple[str, Attributes, Decision]] = []
-        server = ApiServer(
+        self.server = ApiServer(
             Registry(RESOURCES),
             self.store,
             clock=self.clock,
@@ -47,8 +47,8 @@ class Secured:
             observer=self._observe,
             limits=limits,
         )
-        at_once(bootstrap(server.writes))
-        transport = httpx.ASGITransport(app=server.app)
+        at_once(bootstrap(self.server.writes))
+        transport = httpx.ASGITransport(app=self.server.app)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://cluster")
 
     def _observe(self, user: User, wanted: Attributes, decision: Decision) -> None:

@@ -154,3 +154,9 @@ def test_the_barest_object_fills_every_column(resource: ResourceType) -> None:
     [found] = table["rows"]
     assert len(found["cells"]) == len(table["columnDefinitions"]) > 0
     assert "bare" in found["cells"]
+
+
+def test_what_was_kept_is_shown_like_what_was_written() -> None:
+    written = Stored(namespace(), 7)
+    kept = Stored.of_parts(("", "demo"), "", 7, {}, written.body)
+    assert row(namespaces(), kept, "None", NOW) == row(namespaces(), written, "None", NOW)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from berth.cluster.storage.database import FILE, Database, DatabaseError, Record
-from berth.cluster.storage.store import ChangeType
+from berth.cluster.storage.log import ChangeType
 
 
 def record(

@@ -11,13 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.cluster.storage.journal import JournalError
-from berth.cluster.storage.store import (
-    AlreadyExistsError,
-    ChangeType,
-    ExpiredError,
-    NotFoundError,
-    Store,
-)
+from berth.cluster.storage.log import ChangeType, ExpiredError
+from berth.cluster.storage.store import AlreadyExistsError, NotFoundError, Store
 from tests.cluster.storage.keeping import Kept, obj
 
 LARGE = "x" * 100_000
@@ -111,7 +106,7 @@ async def test_watchers_are_told_of_durable_changes_only(tmp_path: Path) -> None
         waiting = await settled(cursor.wait())
         assert (waiting.done(), cursor.take(10)) == (False, [])
         assert [each.name for each in store.list("pods")] == ["a"]
-        assert [each.name for each in store.listing("pods", version=1)] == []
+        assert [each.name for each in store.listing("pods", version=1).objects] == []
         kept.database.go_on()
         await waiting
         assert [each.stored.name for each in cursor.take(10)] == ["a"]

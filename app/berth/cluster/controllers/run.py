@@ -10,6 +10,7 @@ from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
     cluster_role_aggregation,
+    cron_job,
     daemon_set,
     deployment,
     disruption,
@@ -46,6 +47,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     stateful_set.new_controller,
     daemon_set.new_controller,
     job.new_controller,
+    cron_job.new_controller,
     ttl_after_finished.new_controller,
     disruption.new_controller,
     persistent_volume.new_controller,

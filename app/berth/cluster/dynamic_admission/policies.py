@@ -1,27 +1,25 @@
-"""ValidatingAdmissionPolicies and their bindings, read and compiled.
-
-Source: ``k8s.io/apiserver/pkg/admission/plugin/policy/validating``.
-"""
+"""Admission policies and their bindings, as they are stored."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from berth.cluster.dynamic_admission.conditions import NamedExpression
 from berth.cluster.dynamic_admission.matching import CONFIGURATION_GROUP, Rule
 from berth.cluster.storage.store import Stored
-from berth.cluster.strategies.expressions import compiled
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape
 
-if TYPE_CHECKING:
-    from berth.cel.expressions import Expression
-
-POLICIES: Final = f"validatingadmissionpolicies.{CONFIGURATION_GROUP}"
-BINDINGS: Final = f"validatingadmissionpolicybindings.{CONFIGURATION_GROUP}"
+VALIDATING: Final = (
+    f"validatingadmissionpolicies.{CONFIGURATION_GROUP}",
+    f"validatingadmissionpolicybindings.{CONFIGURATION_GROUP}",
+)
+MUTATING: Final = (
+    f"mutatingadmissionpolicies.{CONFIGURATION_GROUP}",
+    f"mutatingadmissionpolicybindings.{CONFIGURATION_GROUP}",
+)
+"""Where the store keeps policies, and their bindings."""
 
 
 class ParamKind(Shape, frozen=True):
@@ -53,71 +51,62 @@ class BindingSpec(Shape, frozen=True):
     validation_actions: list[str] | None = None
 
 
-class _Validation(Shape, frozen=True):
+class Validation(Shape, frozen=True):
+    """A condition that objects must meet."""
+
     expression: str = ""
     message: str | None = None
     message_expression: str | None = None
     reason: str | None = None
 
 
-class _PolicySpec(Shape, frozen=True):
+class _Written(Shape, frozen=True):
+    expression: str = ""
+
+
+class Mutation(Shape, frozen=True):
+    """A change of objects: of the two, that which ``patch_type`` names."""
+
+    patch_type: str = ""
+    apply_configuration: _Written | None = None
+    json_patch: _Written | None = None
+
+
+class PolicySpec(Shape, frozen=True):
+    """Of a ValidatingAdmissionPolicy, or, with mutations, of a MutatingAdmissionPolicy.
+
+    Expressions compile: that is a condition of being stored.
+    """
+
     param_kind: ParamKind | None = None
     match_constraints: MatchResources = MatchResources()
-    validations: list[_Validation] | None = None
+    validations: list[Validation] | None = None
+    mutations: list[Mutation] | None = None
     failure_policy: str | None = None
     match_conditions: list[NamedExpression] | None = None
     variables: list[NamedExpression] | None = None
+    reinvocation_policy: str | None = None
+
+    @property
+    def fails_closed(self) -> bool:
+        return self.failure_policy != "Ignore"
 
 
 class _Policy(Shape, frozen=True):
-    spec: _PolicySpec = _PolicySpec()
+    spec: PolicySpec = PolicySpec()
 
 
 class _Binding(Shape, frozen=True):
     spec: BindingSpec = BindingSpec()
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """One condition of a policy; its fields as there."""
+class Policy(NamedTuple):
+    """A policy, and what binds it."""
 
-    expression: "Expression"
-    message: str
-    message_expression: "Expression | None"
-    reason: str
-
-
-class Policy:
-    """A policy with its expressions, compiled when they are needed for the first time.
-
-    They compile: that is a condition of being stored.
-    """
-
-    def __init__(self, name: str, spec: _PolicySpec, bindings: Sequence[tuple[str, BindingSpec]]):
-        self.name = name
-        self.match = spec.match_constraints
-        self.param_kind = spec.param_kind
-        self.match_conditions = spec.match_conditions or ()
-        self.fails_closed = spec.failure_policy != "Ignore"
-        self.bindings = tuple(bindings)
-        """With their names."""
-        self._spec = spec
-
-    @cached_property
-    def variables(self) -> list[tuple[str, "Expression"]]:
-        return [(each.name, compiled(each.expression)) for each in self._spec.variables or ()]
-
-    @cached_property
-    def validations(self) -> list[Validation]:
-        return [
-            Validation(
-                compiled(each.expression),
-                each.message or "",
-                compiled(each.message_expression) if each.message_expression else None,
-                each.reason or "Invalid",
-            )
-            for each in self._spec.validations or ()
-        ]
+    name: str
+    spec: PolicySpec
+    bindings: Sequence[tuple[str, BindingSpec]]
+    """With their names."""
 
 
 def read_policies(policies: Sequence[Stored], bindings: Sequence[Stored]) -> list[Policy]:

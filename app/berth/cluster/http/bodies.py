@@ -11,6 +11,7 @@ import msgspec
 
 from berth.cluster import errors, views
 from berth.cluster.custom import pruning
+from berth.cluster.go_text import plus_v
 from berth.cluster.http import negotiation
 from berth.cluster.options import FieldValidation
 from berth.cluster.resources import Object, ResourceType
@@ -27,7 +28,6 @@ from berth.cluster.writes.patch import (
     merge_patch,
 )
 from berth.cluster.writes.strategic_merge import strategic_merge
-from berth.field_errors import FieldError
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -103,6 +103,14 @@ def decode_protobuf(content: bytes, schema: Schema) -> Object:
         raise errors.bad_request(f"the protobuf body cannot be read: {exc}") from exc
 
 
+class _MisfitError(Exception):
+    """A value has the wrong JSON type for its field."""
+
+    def __init__(self, misfit: checks.Misfit) -> None:
+        super().__init__(misfit.json)
+        self.misfit = misfit
+
+
 class Bodies:
     """Reads the objects of one request, evaluated as its ``fieldValidation`` wants."""
 
@@ -123,7 +131,10 @@ class Bodies:
         body = negotiation.decode_json(json)
         # Before nulls go: of unknown fields those are spoken of too.
         obj = typed(resource, body)
-        found = self._unknown(obj)
+        try:
+            found = self._unknown(obj)
+        except _MisfitError as exc:
+            raise _cannot_be_handled(resource, exc.misfit.json) from None
         if self._validation in (FieldValidation.STRICT, FieldValidation.WARN):
             # Only when told: to see a key twice takes a decoder of its own, ten times slower.
             room = checks.MOST_UNKNOWN - len(found)
@@ -160,21 +171,32 @@ class Bodies:
         if self._resource.structural is not None and patch.media_type == STRATEGIC_MERGE_PATCH:
             raise errors.unsupported_media_type(PATCH_TYPES_OF_CUSTOM_RESOURCES)
         obj = typed(self._resource, patch.apply(current, self._resource))
-        found = self._unknown(obj)
-        if found and self._validation is FieldValidation.STRICT:
-            said = msgspec.json.encode(patch.value).decode()
-            text = f"Invalid value: {said}: strict decoding error: {', '.join(found)}"
-            error = FieldError("patch", "FieldValueInvalid", text)
-            raise errors.invalid(self._resource, current["metadata"]["name"], [error])
+        found: list[str] = []
+        if self._resource.structural is not None or not checks.fits(self._resource.schema, obj):
+            found = self._unknown_of_patch(patch, obj)
         self._warnings += found
         if patch.has_nulls and self._resource.structural is None:
             checks.fill_nulls(self._resource.schema, obj)
         return obj
 
+    def _unknown_of_patch(self, patch: Patch, obj: Object) -> list[str]:
+        """As :meth:`_unknown`, of what *patch* made; 422 for what cannot be."""
+        is_strategic = patch.media_type == STRATEGIC_MERGE_PATCH
+        shown = plus_v(patch.value) if is_strategic else msgspec.json.encode(obj).decode()
+        try:
+            found = self._unknown(obj)
+        except _MisfitError as exc:
+            misfit = exc.misfit
+            why = misfit.unstructured if is_strategic else _mishandled(self._resource, misfit.json)
+            raise errors.invalid_patch(shown, why) from None
+        if found and self._validation is FieldValidation.STRICT:
+            raise errors.invalid_patch(shown, f"strict decoding error: {', '.join(found)}")
+        return found
+
     def _unknown(self, obj: Object) -> list[str]:
         """Drop the fields that nobody knows, and say which, unless that is ignored.
 
-        400 for values of a wrong type.
+        Raises _MisfitError for values of a wrong type.
         """
         if self._resource.structural is not None:
             paths = self._prune_custom(self._resource.structural, obj)
@@ -186,20 +208,20 @@ class Bodies:
             return []
         misfit = checks.misfit(schema, obj)
         if misfit is not None:
-            raise _cannot_be_handled(self._resource, misfit)
+            raise _MisfitError(misfit)
         paths = checks.prune(schema, obj)
         if self._validation is FieldValidation.IGNORE:
             return []
         return [f"unknown field {quoted(path)}" for path in paths]
 
     def _prune_custom(self, schema: Object, obj: Object) -> list[str]:
-        """Drop what a custom resource does not have; 400 for metadata of a wrong type."""
+        """Drop what a custom resource does not have, as :meth:`_unknown`."""
         metadata, meta = obj["metadata"], builtin.meta("ObjectMeta")
         unknown = []
         if not checks.fits(meta, metadata):
             misfit = checks.misfit(meta, metadata)
             if misfit is not None:
-                raise _cannot_be_handled(self._resource, misfit)
+                raise _MisfitError(misfit)
             unknown = [f"metadata.{path}" for path in checks.prune(meta, metadata)]
         return unknown + pruning.prune(schema, obj)
 
@@ -234,7 +256,9 @@ def typed(resource: ResourceType, body: Any) -> Object:
 
 
 def _cannot_be_handled(resource: ResourceType, why: str) -> errors.StatusError:
+    return errors.bad_request(_mishandled(resource, why))
+
+
+def _mishandled(resource: ResourceType, why: str) -> str:
     kind = resource.kind
-    return errors.bad_request(
-        f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}'
-    )
+    return f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}'

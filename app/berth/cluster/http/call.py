@@ -1,12 +1,14 @@
 """One request to a resource, and what its handler needs to answer it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 
 from berth.clock import Clock
 from berth.cluster import options, warnings
+from berth.cluster.access.gate import Gate
 from berth.cluster.access.reviews import Reviews
 from berth.cluster.http import negotiation
 from berth.cluster.http.bodies import Bodies
@@ -40,6 +42,7 @@ class Services:
     actions: Mapping[str, Action]
     """By the name of the subresource."""
     reviews: Reviews
+    gate: Gate
     clock: Clock
     metrics: ApiMetrics
     frames: Frames = field(default_factory=Frames)
@@ -56,7 +59,8 @@ class Call:
         self.request = request
         self.target = target
         self.services = services
-        self.warnings: list[str] = []
+        deprecation = target.resource.deprecation
+        self.warnings = [deprecation] if deprecation else []
         """What the answer is to say in ``Warning`` headers."""
 
     def context(self) -> WriteContext:
@@ -88,6 +92,12 @@ class Call:
         """Answer with what *render* made, and the warnings."""
         headers = warnings.headers(self.warnings) if self.warnings else None
         return Answer(body, code, headers, media_type=render.media_type)
+
+    def stream(self, body: AsyncIterator[bytes], media_type: str) -> StreamingResponse:
+        """Answer with *body* while it is made, and the warnings there are so far."""
+        response = StreamingResponse(body, media_type=media_type)
+        response.raw_headers += warnings.headers(self.warnings)
+        return response
 
 
 Handler = Callable[[Call], Awaitable[ASGIApp]]

@@ -72,7 +72,8 @@ class Pages:
 
 
 async def _version(_request: Request) -> Response:
-    return Response(msgspec.json.encode(VERSION), media_type=JSON)
+    indented = msgspec.json.format(msgspec.json.encode(VERSION), indent=2)
+    return Response(indented, media_type=JSON)
 
 
 def metrics_route(metrics: ApiMetrics) -> Route:

@@ -19,7 +19,8 @@ from berth.cluster.http.list_options import (
 )
 from berth.cluster.options import Query
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import ExpiredError, Key, Store, Stored
+from berth.cluster.storage.log import ExpiredError
+from berth.cluster.storage.store import Key, Store, Stored
 from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 
@@ -151,16 +152,16 @@ def list_objects(store: Store, wanted: Selection, options: ListOptions) -> Porti
         go_on = _encode_token(token.start, LATEST)
         raise errors.expired(CONTINUE_INCONSISTENTLY, continue_token=go_on) from exc
     fetched = itertools.count()
-    read = (each for each, _ in zip(found, fetched, strict=False))
-    objects = iter(found) if wanted.is_all else filter(wanted.takes, read)
+    read = (each for each, _ in zip(found.objects, fetched, strict=False))
+    objects = iter(found.objects) if wanted.is_all else filter(wanted.takes, read)
     if not limit:
-        return Portion(list(objects), found.version, fetched=len(found))
+        return Portion(list(objects), found.version, fetched=len(found.objects))
     page = list(islice(objects, limit))
     after = next(objects, None)
     count = len(page) if wanted.is_all else next(fetched)
     if after is None:
         return Portion(page, found.version, fetched=count)
-    remaining = len(found) - limit if wanted.is_all else None
+    remaining = len(found.objects) - limit if wanted.is_all else None
     # The first key after the last of this page, as etcd has it.
     token_text = _encode_token(_start_after(page[-1].key, namespace), found.version)
     return Portion(page, found.version, token_text, remaining, fetched=count)

@@ -17,7 +17,8 @@ from berth.cluster.access.signing_key import SigningKey, new_signing_key
 from berth.cluster.access.token_requests import TokenRequests
 from berth.cluster.access.tokens import Tokens
 from berth.cluster.dynamic_admission.client import WebhookClient
-from berth.cluster.dynamic_admission.policy_admission import PolicyAdmission
+from berth.cluster.dynamic_admission.mutating_policies import MutatingPolicies
+from berth.cluster.dynamic_admission.validating_policies import ValidatingPolicies
 from berth.cluster.dynamic_admission.webhook_admission import WebhookAdmission
 from berth.cluster.errors import StatusError
 from berth.cluster.http import health, openid
@@ -78,6 +79,7 @@ class ApiServer:
         identities = Identities(rng)
         authorizer = Authorizer(store, observer=observer)
         self._webhooks = WebhookClient(store)
+        policies = (MutatingPolicies(store, registry), ValidatingPolicies(store, registry))
         webhooks = WebhookAdmission(store, registry, self._webhooks, identities=identities)
         deletions = Deletions(store, clock=clock)
         self.writes = Writes(
@@ -88,7 +90,7 @@ class ApiServer:
                 authorizer=authorizer,
                 clock=clock,
                 identities=identities,
-                async_steps=(PolicyAdmission(store, registry), webhooks),
+                async_steps=(*policies, webhooks),
             ),
             clock=clock,
             identities=identities,
@@ -111,6 +113,7 @@ class ApiServer:
             self.writes,
             actions={each.name: each for each in actions},
             reviews=Reviews(authenticator, authorizer),
+            gate=self._gate,
             clock=clock,
             metrics=metrics,
         )

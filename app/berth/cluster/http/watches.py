@@ -4,7 +4,6 @@ One line is one ``WatchEvent``. What a watcher sees is decided on the state befo
 object that leaves the selection is DELETED for it, one that enters is ADDED.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from typing import Final
 
@@ -17,14 +16,11 @@ from berth.cluster.http.reads import Selection
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.resources import Object
 from berth.cluster.schemas import builtin
-from berth.cluster.storage.store import Change, ChangeType, Cursor, ExpiredError, Store, Stored
+from berth.cluster.storage.log import Change, ChangeType, Cursor, ExpiredError
+from berth.cluster.storage.store import Store, Stored
 
 BATCH = 500
 """Changes taken at a time."""
-
-GATHERING_TURNS = 3
-"""Turns of the event loop from the first change to the chunk that has it. Much of what is written
-meanwhile comes with it: a third as many chunks under the load of ``berth up``, at both ends."""
 
 MOST_FRAMES: Final = 1_000
 """Frames kept for those who watch the same: what is written in one turn, and some more."""
@@ -161,8 +157,6 @@ class Watch:
                 yield self._bookmark()
                 continue
             await self._cursor.wait()
-            for _ in range(GATHERING_TURNS):
-                await asyncio.sleep(0)
 
     def _bookmark_after(self, now: float) -> float:
         """Return when the next bookmark is due: in a minute, or shortly before the end."""

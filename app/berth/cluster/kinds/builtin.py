@@ -27,6 +27,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData
 from berth.cluster.strategies import (
     autoscaling,
+    certificates,
     configuration,
     cron_job,
     devices,
@@ -122,6 +123,9 @@ NO_EVICTION: Final = {
 }
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
+    "v1/componentstatuses": Behaviour(
+        more={"deprecation": "v1 ComponentStatus is deprecated in v1.19+"}
+    ),
     "v1/configmaps": Behaviour(configuration.CONFIG_MAP, configuration_cells.CONFIG_MAP_CELLS),
     "v1/events": Behaviour(
         EVENT, event_cells.CELLS, selectable_fields.EVENT, {"garbage_collected": False}
@@ -209,10 +213,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         selectable_fields.RESOURCE_SLICE,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": ruled(
-        default=policies.default_mutating_policy, generation=True
+        default=policies.default_mutating_policy,
+        check=policies.check_mutating_policy,
+        generation=True,
     ),
     "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": ruled(
-        default=policies.default_binding, generation=True
+        default=policies.default_binding, check=policies.check_mutating_binding, generation=True
     ),
     "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": ruled(
         default=webhooks.default_mutating, check=webhooks.check, generation=True
@@ -254,6 +260,11 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         check_update=job.check_update,
         generation=True,
     ),
+    "certificates.k8s.io/v1/certificatesigningrequests": ruled(
+        prepare=certificates.prepare,
+        check=certificates.check,
+        check_status=certificates.check_status,
+    ),
     "discovery.k8s.io/v1/endpointslices": ruled(
         default=inert.default_endpoint_slice, generation=True
     ),
@@ -266,6 +277,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "networking.k8s.io/v1/ingressclasses": ruled(generation=True),
     "networking.k8s.io/v1/ingresses": ruled(generation=True),
     "networking.k8s.io/v1/ipaddresses": ruled(name=syntax.path_segment),
+    "v1/endpoints": Behaviour(
+        more={
+            "deprecation": "v1 Endpoints is deprecated in v1.33+; "
+            "use discovery.k8s.io/v1 EndpointSlice"
+        }
+    ),
     "v1/limitranges": ruled(default=limit_range.default, check=limit_range.check),
     "v1/resourcequotas": ruled(
         check=resource_quota.check, check_update=resource_quota.check_update

@@ -1,10 +1,11 @@
 """Whether a body fits its schema: wrong types, unknown fields, nulls where there is no null."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from berth.cluster.go_text import kind_of
 from berth.cluster.schemas.structs import TIME, struct_type
 from berth.cluster.schemas.types import ANYTHING, ListOf, MapOf, Scalar, Schema, Type
 from berth.cluster.warnings import quoted
@@ -39,6 +40,9 @@ EMPTY: dict[str, Any] = {
     "Quantity": "0",
 }
 """What null means in the place of a value that cannot be missing."""
+
+PLAIN = frozenset({"boolean", "int32", "int64", "number", "string"})
+"""Scalars that Go has itself."""
 
 GO_NAMES = {
     "boolean": "bool",
@@ -137,16 +141,22 @@ def _empty(each: Type) -> Any:
             return EMPTY.get(name)
 
 
-def misfit(schema: Schema, obj: Any) -> str | None:
-    """Return what is wrong with the JSON type of the first value that does not fit its field.
+class Misfit(NamedTuple):
+    """What is wrong with the JSON type of a value, in the words of the API server."""
 
-    In the words of the API server, which decodes into Go structs: ``json: cannot unmarshal number
-    into Go struct field EnvVar.spec.containers.env.value of type string``. None: all fit.
-    """
+    json: str
+    """Decoded into Go structs: ``json: cannot unmarshal number into Go struct field
+    EnvVar.spec.containers.env.value of type string``."""
+    unstructured: str
+    """Converted to them after a strategic merge: ``unrecognized type: string``."""
+
+
+def misfit(schema: Schema, obj: Any) -> Misfit | None:
+    """Return what is wrong with the first value that does not fit its field; None: all fit."""
     return next(_misfits(schema, obj, "", ""), None)
 
 
-def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[str]:
+def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[Misfit]:
     if value is None:
         return
     match expected:
@@ -164,7 +174,8 @@ def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[str]
                 yield from _misfits(item, child, owner, path)
         case Scalar(name) if name in TIMES and isinstance(value, str):
             if not _is_time(value):
-                yield f'parsing time {quoted(value[:100])} as "2006-01-02T15:04:05Z07:00"'
+                why = f'parsing time {quoted(value[:100])} as "2006-01-02T15:04:05Z07:00"'
+                yield Misfit(why, why)
         case Scalar(name) if name in ANYTHING:
             pass
         case Scalar(name) if type(value) in JSON_TYPES[name] and not _is_too_long(value, name):
@@ -174,7 +185,20 @@ def _misfits(expected: Type, value: Any, owner: str, path: str) -> Iterator[str]
             found, wanted = json_type(value), go_type(expected)
             if type(value) is int and isinstance(expected, Scalar) and wanted.startswith("int"):
                 found = f"number {value}"
-            yield f"json: cannot unmarshal {found} into Go {where} of type {wanted}"
+            why = f"json: cannot unmarshal {found} into Go {where} of type {wanted}"
+            yield Misfit(why, _unrestored(expected, value, why))
+
+
+def _unrestored(expected: Type, value: Any, why: str) -> str:
+    match expected:
+        case Schema():
+            return f"cannot restore struct from: {kind_of(value)}"
+        case ListOf():
+            return f"cannot restore slice from {kind_of(value)}"
+        case MapOf():
+            return f"cannot restore map from {kind_of(value)}"
+    # Quantities and the like decode themselves.
+    return f"unrecognized type: {go_type(expected)}" if expected.name in PLAIN else why
 
 
 def _is_time(text: str) -> bool:

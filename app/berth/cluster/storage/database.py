@@ -21,7 +21,8 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.cluster.storage.store import LOG_CAPACITY, ChangeType, Stored
+from berth.cluster.storage.log import LOG_CAPACITY, ChangeType
+from berth.cluster.storage.store import Stored
 from berth.errors import UserError
 
 FILE: Final = "berth.db"

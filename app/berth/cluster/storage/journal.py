@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from berth.cluster.storage.database import Database, DatabaseError, Record, record_of
-from berth.cluster.storage.store import Change, ChangeType, Log, Stored
+from berth.cluster.storage.log import Change, ChangeType, Log
+from berth.cluster.storage.store import Stored
 
 
 class JournalError(DatabaseError):

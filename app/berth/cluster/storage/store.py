@@ -13,25 +13,26 @@ are told of durable changes only, and every answer, to a read as to a write, wai
 :meth:`Store.durable` for what it may show.
 """
 
-import asyncio
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from berth.cluster.resources import Object
+from berth.cluster.storage.log import (
+    LOG_BYTES,
+    LOG_CAPACITY,
+    Change,
+    ChangeType,
+    Cursor,
+    ExpiredError,
+    Log,
+)
 
 if TYPE_CHECKING:
     from berth.cluster.storage.journal import Journal
-
-LOG_CAPACITY = 20_000
-"""Changes remembered per storage key: seconds of lag at full load, about 40 MB of pods."""
-
-LOG_BYTES = 128 * 1024 * 1024
-"""How large the objects in the log of one storage key may be together: who changes large objects
-again and again shortens the log."""
 
 OBJECT_LIMIT = 3 * 1024 * 1024
 """Bytes of one object: as much as a request may have, so that what was read can be written. etcd
@@ -79,18 +80,6 @@ class FullError(StoreError):
     """There is no room for the object."""
 
 
-class ExpiredError(StoreError):
-    """The log does not reach back to what was asked, or what was asked is yet to come."""
-
-
-class ChangeType(StrEnum):
-    """What a watch event says, in the words of the API."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-
-
 class Stored:
     """One object at one resource version. Immutable; shared by readers and the log.
 
@@ -101,8 +90,12 @@ class Stored:
     __slots__ = ("body", "cells", "fields", "key", "labels", "uid", "version")
 
     def __init__(self, obj: Object, version: int) -> None:
+        """*version* is 0 for an object that is not to be kept: it says none."""
         metadata = obj["metadata"]
-        metadata["resourceVersion"] = str(version)
+        if version:
+            metadata["resourceVersion"] = str(version)
+        else:
+            metadata.pop("resourceVersion", None)
         self.key: Key = (metadata.get("namespace") or "", metadata["name"])
         self.uid: str = metadata.get("uid") or ""
         self.version = version
@@ -126,6 +119,7 @@ class Stored:
         stored.labels = labels
         stored.body = body
         stored.fields = {}
+        stored.cells = None
         return stored
 
     @property
@@ -141,117 +135,6 @@ class Stored:
         return Stored(self.decode(), version)
 
 
-class Change:
-    """One write: ``stored`` is the object after it (of a deletion: its last state, at the
-    deletion's version), ``old`` the one before."""
-
-    __slots__ = ("old", "stored", "type")
-
-    def __init__(self, change: ChangeType, stored: Stored, old: Stored | None) -> None:
-        self.type = change
-        self.stored = stored
-        self.old = old
-
-
-class Log:
-    """The latest changes of one storage key, in order. Positions count from the first ever."""
-
-    def __init__(self, capacity: int, size: int = LOG_BYTES, *, compacted: int = 0) -> None:
-        """*capacity* is in changes, *size* in bytes of their objects.
-
-        Changes up to version *compacted* are forgotten already.
-        """
-        self._capacity = capacity
-        self._size_limit = size
-        self._size = 0
-        self._changes: list[Change] = []
-        self._versions: list[int] = []
-        self._start = 0
-        self.published = 0
-        """The position up to which watchers may read."""
-        self.compacted = compacted
-        """The version of the latest forgotten change."""
-        self.waiters: dict[asyncio.Future[None], None] = {}
-
-    @property
-    def end(self) -> int:
-        """The position of the next change."""
-        return self._start + len(self._changes)
-
-    def append(self, change: Change) -> None:
-        self._changes.append(change)
-        self._versions.append(change.stored.version)
-        self._size += len(change.stored.body)
-        if len(self._changes) >= 2 * self._capacity:
-            # Halving now and then keeps appending cheap; never fewer than the capacity remain.
-            self._forget(self._capacity)
-        elif self._size > self._size_limit and len(self._changes) > 1:
-            self._forget(len(self._changes) // 2)
-
-    def publish(self, end: int) -> None:
-        """Show watchers the changes before position *end*."""
-        self.published = end
-        self.wake()
-
-    def _forget(self, count: int) -> None:
-        """Drop the oldest changes."""
-        self.compacted = self._versions[count - 1]
-        self._size -= sum(len(change.stored.body) for change in self._changes[:count])
-        del self._changes[:count]
-        del self._versions[:count]
-        self._start += count
-
-    def after(self, version: int) -> int:
-        """Return the position of the first change newer than *version*."""
-        if version < self.compacted:
-            raise ExpiredError(f"too old resource version: {version} ({self.compacted})")
-        return self._start + bisect_right(self._versions, version)
-
-    def read(self, position: int, limit: int) -> list[Change]:
-        """Return at most *limit* changes from *position* on."""
-        if position < self._start:
-            raise ExpiredError(f"the watcher is too slow: {self.compacted} is compacted")
-        first = position - self._start
-        return self._changes[first : first + limit]
-
-    def since(self, version: int) -> list[Change]:
-        """Return all changes newer than *version*."""
-        return self.read(self.after(version), len(self._changes))
-
-    def wake(self) -> None:
-        """Let everyone who waits look again."""
-        for future in self.waiters:
-            if not future.done():
-                future.set_result(None)
-        self.waiters.clear()
-
-
-class Cursor:
-    """A watcher's place in the log of one storage key."""
-
-    def __init__(self, log: Log, position: int) -> None:
-        self._log = log
-        self._position = position
-
-    def take(self, limit: int) -> list[Change]:
-        """Return the next changes, at most *limit*, and move past them."""
-        visible = max(self._log.published - self._position, 0)
-        changes = self._log.read(self._position, min(limit, visible))
-        self._position += len(changes)
-        return changes
-
-    async def wait(self) -> None:
-        """Return when there may be something to :meth:`take`, or the store was woken."""
-        if self._position < self._log.published:
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._log.waiters[future] = None
-        try:
-            await future
-        finally:
-            self._log.waiters.pop(future, None)
-
-
 class _Collection:
     """The objects of one storage key, sorted, and their log."""
 
@@ -259,48 +142,47 @@ class _Collection:
         self.storage_key = storage_key
         self.objects: dict[Key, Stored] = {}
         self.keys: list[Key] = []
+        self.sorted: list[Stored] = []
+        """The objects in the order of their keys, so that a list of all is a copy."""
         self.log = log
         self.followers: list[Callable[[Change], None]] = []
 
-    def span(self, namespace: str, start: Key | None = None) -> Sequence[Key]:
-        """Return the keys of a namespace, all if it is empty, from *start* on."""
+    def span(self, namespace: str, start: Key | None = None) -> slice:
+        """Return where the objects of a namespace are, all if it is empty, from *start* on."""
         if not namespace and start is None:
-            return self.keys
+            return slice(None)
         first = bisect_left(self.keys, start or (namespace, ""))
-        end = bisect_left(self.keys, (namespace + "\0", "")) if namespace else None
-        return self.keys[first:end]
+        return slice(first, bisect_left(self.keys, (namespace + "\0", "")) if namespace else None)
+
+    def put(self, stored: Stored) -> None:
+        """Keep an object, or its successor."""
+        index = bisect_left(self.keys, stored.key)
+        if stored.key in self.objects:
+            self.sorted[index] = stored
+        else:
+            self.keys.insert(index, stored.key)
+            self.sorted.insert(index, stored)
+        self.objects[stored.key] = stored
+
+    def remove(self, key: Key) -> None:
+        """Keep an object no longer."""
+        index = bisect_left(self.keys, key)
+        del self.keys[index], self.sorted[index], self.objects[key]
 
 
-class Listing:
-    """The objects of a list, in order. To be read before the next write."""
+class Listing(NamedTuple):
+    """The objects of a list, in order, as they were at a version."""
 
-    def __init__(
-        self,
-        version: int,
-        keys: Sequence[Key],
-        objects: Mapping[Key, Stored],
-        before: Mapping[Key, Stored | None],
-    ) -> None:
-        self.version = version
-        self._keys = keys
-        self._objects = objects
-        self._before = before
-        """Of those that have changed since *version*: as they were."""
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __iter__(self) -> Iterator[Stored]:
-        if not self._before:
-            return map(self._objects.__getitem__, self._keys)
-        return (self._before.get(key) or self._objects[key] for key in self._keys)
+    version: int
+    objects: Sequence[Stored]
 
 
 class Store:
     """All objects of the cluster, by storage key (``pods``, ``deployments.apps``).
 
     Writers take an object with ``metadata.name`` (and namespace) filled, which they must not change
-    afterwards. With *dry_run* everything is checked and nothing kept.
+    afterwards. With *dry_run* everything is checked and nothing kept, and the resource version is
+    what it was.
     """
 
     def __init__(
@@ -365,7 +247,7 @@ class Store:
     def list(self, storage_key: str, namespace: str = "") -> Sequence[Stored]:
         """Return the objects, of one namespace if it is given, sorted by namespace and name."""
         collection = self._collection(storage_key)
-        return [collection.objects[key] for key in collection.span(namespace)]
+        return collection.sorted[collection.span(namespace)]
 
     def listing(
         self,
@@ -382,28 +264,26 @@ class Store:
         if version is not None and version > self._version:
             raise ExpiredError(f"resource version {version} is yet to come: {self._version}")
         collection = self._collection(storage_key)
-        keys = collection.span(namespace, start)
-        changes = [] if version is None else collection.log.since(version)
+        objects = collection.sorted[collection.span(namespace, start)]
+        if version is None:
+            return Listing(self._version, objects)
         before: dict[Key, Stored | None] = {}
-        for change in reversed(changes):
+        for change in reversed(collection.log.since(version)):
             key = change.stored.key
             if (not namespace or key[0] == namespace) and (start is None or key >= start):
                 before[key] = change.old
         if before:
-            # Deleted since then: not among the keys. Created since then: among them.
-            gone = [key for key, old in before.items() if old and key not in collection.objects]
-            keys = [key for key in keys if before.get(key, key) is not None]
-            keys = sorted([*keys, *gone]) if gone else keys
-        return Listing(
-            self._version if version is None else version, keys, collection.objects, before
-        )
+            objects = [each for each in objects if each.key not in before]
+            objects += filter(None, before.values())
+            objects.sort(key=attrgetter("key"))  # fast: nearly all are in order
+        return Listing(version, objects)
 
     def create(self, storage_key: str, obj: Object, *, dry_run: bool = False) -> Stored:
         """Keep a new object, or raise :class:`AlreadyExistsError`.
 
         :class:`TooLargeError` and :class:`FullError` are for those that there is no room for.
         """
-        stored = Stored(obj, self._version + 1)
+        stored = Stored(obj, 0 if dry_run else self._version + 1)
         collection = self._collection(storage_key)
         if existing := collection.objects.get(stored.key):
             raise AlreadyExistsError(existing)
@@ -419,8 +299,10 @@ class Store:
 
         Raises like :meth:`create` when there is no room for what it grew.
         """
-        stored = Stored(obj, self._version + 1)
-        old = self._current(storage_key, stored.key, expected)
+        metadata = obj["metadata"]
+        key = (metadata.get("namespace") or "", metadata["name"])
+        old = self._current(storage_key, key, expected)
+        stored = Stored(obj, old.version if dry_run else self._version + 1)
         self._check_room(stored, old, self._limit + self._limit // RESERVED_SHARE)
         if not dry_run:
             collection = self._collection(storage_key)
@@ -473,6 +355,8 @@ class Store:
         assert self._size == sum(len(stored.body) for stored in kept)
         for storage_key, collection in self._collections.items():
             assert collection.keys == sorted(collection.objects), storage_key
+            by_key = [collection.objects[key] for key in collection.keys]
+            assert collection.sorted == by_key, storage_key
             changes = collection.log.since(collection.log.compacted)
             versions = [change.stored.version for change in changes]
             assert versions == sorted(set(versions)), storage_key
@@ -512,6 +396,7 @@ class Store:
             self._size += len(stored.body)
         for collection in self._collections.values():
             collection.keys = sorted(collection.objects)
+            collection.sorted = [collection.objects[key] for key in collection.keys]
         for storage_key, change, stored in journal.changes():
             collection = self._collection(storage_key)
             self._apply(collection, Change(change, stored, collection.objects.get(stored.key)))
@@ -534,11 +419,8 @@ class Store:
         if change.old is not None:
             self._size -= len(change.old.body)
         if change.type is ChangeType.DELETED:
-            del collection.keys[bisect_left(collection.keys, stored.key)]
-            del collection.objects[stored.key]
+            collection.remove(stored.key)
         else:
-            if change.type is ChangeType.ADDED:
-                insort(collection.keys, stored.key)
+            collection.put(stored)
             self._size += len(stored.body)
-            collection.objects[stored.key] = stored
         collection.log.append(change)

@@ -1,6 +1,6 @@
 """CEL expressions of webhooks and policies: what they may name, and whether they compile."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,12 +43,14 @@ def check_named(items: Iterable[Object], path: str, *returns: str) -> Iterator[F
         yield from check_expression(item.get("expression"), f"{here}.expression", *returns)
 
 
-def check_expression(source: Any, path: str, *returns: str) -> Iterator[FieldError]:
-    """Evaluate whether an expression compiles, and gives one of the types *returns*."""
+def check_expression(
+    source: Any, path: str, *returns: str, rewrite: Callable[[str], str] = str
+) -> Iterator[FieldError]:
+    """Evaluate whether an expression, rewritten, compiles and gives one of the types *returns*."""
     if not source or not source.strip():
         yield field_errors.required(path, "expression is not specified")
         return
     try:
-        environment().compile(source, *returns)
+        environment().compile(rewrite(source), *returns)
     except CompileError as exc:
         yield field_errors.invalid(path, source, f"compilation failed: {exc}")

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from berth import field_errors
+from berth.cel.literals import as_maps
 from berth.cluster.resources import Object
 from berth.cluster.strategies import selectors, webhooks
 from berth.cluster.strategies.expressions import check_expression, check_named
@@ -17,6 +18,11 @@ from berth.cluster.strategies.shape import section
 from berth.field_errors import FieldError
 
 REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
+PATCH_TYPES: Final = {
+    "ApplyConfiguration": ("applyConfiguration", "map"),
+    "JSONPatch": ("jsonPatch", "list"),
+}
+"""Which field has the expression, and what that gives."""
 ACTIONS: Final = ("Audit", "Deny", "Warn")
 NOT_FOUND_ACTIONS: Final = ("Allow", "Deny")
 
@@ -50,32 +56,72 @@ def _default_match(match: Object) -> None:
 def check_policy(obj: Object) -> list[FieldError]:
     """Evaluate a ValidatingAdmissionPolicy."""
     spec = obj.get("spec") or {}
-    found = list(_check_match(spec.get("matchConstraints") or {}, "spec.matchConstraints"))
-    if not (spec.get("matchConstraints") or {}).get("resourceRules"):
-        found.append(field_errors.required("spec.matchConstraints.resourceRules"))
-    kind = spec.get("paramKind")
-    if kind is not None:
-        missing = (key for key in ("apiVersion", "kind") if not kind.get(key))
-        found += [field_errors.required(f"spec.paramKind.{key}") for key in missing]
+    found = list(_check_policy(spec))
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         detail = "validations or auditAnnotations must contain at least one item"
         found.append(field_errors.required("spec.validations", detail))
     for index, validation in enumerate(spec.get("validations") or ()):
         found += _check_validation(validation, f"spec.validations[{index}]")
-    for key, returns in (("matchConditions", ("bool",)), ("variables", ())):
-        found += check_named(spec.get(key) or (), f"spec.{key}", *returns)
     return found
+
+
+def _check_policy(spec: Object) -> Iterator[FieldError]:
+    """Evaluate what both kinds of policy have."""
+    constraints = spec.get("matchConstraints") or {}
+    yield from _check_match(constraints, "spec.matchConstraints")
+    if not constraints.get("resourceRules"):
+        yield field_errors.required("spec.matchConstraints.resourceRules")
+    kind = spec.get("paramKind")
+    if kind is not None:
+        missing = (key for key in ("apiVersion", "kind") if not kind.get(key))
+        for key in missing:
+            yield field_errors.required(f"spec.paramKind.{key}")
+    conditions, variables = spec.get("matchConditions") or (), spec.get("variables") or ()
+    yield from check_named(conditions, "spec.matchConditions", "bool")
+    yield from check_named(variables, "spec.variables")
+
+
+def check_mutating_policy(obj: Object) -> list[FieldError]:
+    """Evaluate a MutatingAdmissionPolicy."""
+    spec = obj.get("spec") or {}
+    found = list(_check_policy(spec))
+    if not spec.get("mutations"):
+        found.append(field_errors.required("spec.mutations", "must contain at least one item"))
+    for index, mutation in enumerate(spec.get("mutations") or ()):
+        found += _check_mutation(mutation, f"spec.mutations[{index}]")
+    return found
+
+
+def _check_mutation(mutation: Object, path: str) -> Iterator[FieldError]:
+    chosen = mutation.get("patchType")
+    if not chosen:
+        yield field_errors.required(f"{path}.patchType")
+        return
+    if chosen not in PATCH_TYPES:
+        yield field_errors.not_supported(f"{path}.patchType", chosen, tuple(PATCH_TYPES))
+        return
+    for patch_type, (key, returns) in PATCH_TYPES.items():
+        written = mutation.get(key)
+        if patch_type == chosen and written is None:
+            detail = f"must be specified when patchType is {chosen}"
+            yield field_errors.required(f"{path}.{key}", detail)
+        elif written is not None and patch_type == chosen:
+            source, here = written.get("expression"), f"{path}.{key}.expression"
+            yield from check_expression(source, here, returns, rewrite=as_maps)
+        elif written is not None:
+            detail = f"must not be specified when patchType is {chosen}"
+            yield field_errors.forbidden(f"{path}.{key}", detail)
+
+
+def check_mutating_binding(obj: Object) -> list[FieldError]:
+    """Evaluate a MutatingAdmissionPolicyBinding."""
+    return list(_check_binding(obj.get("spec") or {}))
 
 
 def check_binding(obj: Object) -> list[FieldError]:
     """Evaluate a ValidatingAdmissionPolicyBinding."""
     spec = obj.get("spec") or {}
-    found: list[FieldError] = []
-    if not spec.get("policyName"):
-        found.append(field_errors.required("spec.policyName"))
-    if (reference := spec.get("paramRef")) is not None:
-        found += _check_reference(reference, "spec.paramRef")
-    found += _check_match(spec.get("matchResources") or {}, "spec.matchResources")
+    found = list(_check_binding(spec))
     actions = spec.get("validationActions") or []
     if not actions:
         found.append(field_errors.required("spec.validationActions"))
@@ -92,6 +138,15 @@ def check_binding(obj: Object) -> list[FieldError]:
         )
         found.append(field_errors.invalid("spec.validationActions", actions, detail))
     return found
+
+
+def _check_binding(spec: Object) -> Iterator[FieldError]:
+    """Evaluate what both kinds of binding have."""
+    if not spec.get("policyName"):
+        yield field_errors.required("spec.policyName")
+    if (reference := spec.get("paramRef")) is not None:
+        yield from _check_reference(reference, "spec.paramRef")
+    yield from _check_match(spec.get("matchResources") or {}, "spec.matchResources")
 
 
 def _check_reference(reference: Object, path: str) -> Iterator[FieldError]:

@@ -17,7 +17,8 @@ from berth.cluster.kinds.custom import is_terminating, resource_types, storage_t
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import Change, ChangeType, NotFoundError, Store, Stored
+from berth.cluster.storage.log import Change, ChangeType
+from berth.cluster.storage.store import NotFoundError, Store, Stored
 from berth.cluster.writes.deletion import Deletions, has_ended
 
 log = logging.getLogger(__name__)

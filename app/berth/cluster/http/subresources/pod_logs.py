@@ -18,7 +18,8 @@ from berth.cluster.kubelet.logs import Line, lines_of
 from berth.cluster.options import Query
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.schemas import builtin
-from berth.cluster.storage.store import ExpiredError, NotFoundError
+from berth.cluster.storage.log import ExpiredError
+from berth.cluster.storage.store import NotFoundError
 from berth.cluster.times import seconds_of
 
 TEXT: Final = "text/plain"

@@ -1,0 +1,322 @@
+"""CronJobs: Jobs that are created on a schedule, and deleted when they are history."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from berth.client.errors import AlreadyExistsError
+from berth.clock import Clock, rfc3339
+from berth.cluster.actions import Action, Create, Delete, Patch
+from berth.cluster.controllers.claims import owner_reference, reference_to
+from berth.cluster.controllers.context import ControllerContext
+from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.job import JOBS
+from berth.cluster.controllers.job_pods import JobView
+from berth.cluster.controllers.replica_set import status_patch
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import WorkloadView, metadata_of
+from berth.cluster.cron import Schedule
+from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object
+from berth.cluster.times import seconds_of
+
+CRON_JOBS: Final = find("batch", "v1", "cronjobs")
+SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+"""Annotation of a Job: the time that it was created for."""
+
+TOO_MANY: Final = 100
+"""Missed times that are worth a warning."""
+DELAY: Final = 0.1
+"""Seconds after a scheduled time at which it is looked at, as upstream."""
+
+
+class Times(NamedTuple):
+    """The scheduled times around now, in unix seconds."""
+
+    due: float | None
+    """The latest that has come since the last Job; None: there is none."""
+    missed: int
+    """How many have come, were they as far apart as the first two."""
+    next: float | None
+
+
+class CronJobController:
+    """Decides when to create which Job, and which old ones to delete. Writes nothing."""
+
+    name = "cronjob"
+
+    def __init__(
+        self,
+        cron_jobs: Table[WorkloadView],
+        jobs: Table[JobView],
+        *,
+        clock: Clock,
+        recorder: EventRecorder,
+    ) -> None:
+        self._cron_jobs = cron_jobs
+        self._jobs = jobs
+        self._clock = clock
+        self._recorder = recorder
+        self._asked: dict[str, float] = {}
+        """By key: the time of the Job that was asked for last, in unix seconds."""
+        self._told: dict[str, float] = {}
+        """By key: the time that was reported as not to be used."""
+
+    def subscribe(self, enqueue: Callable[[str], None]) -> None:
+        def cron_job_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
+            enqueue(metadata_of(old, new).key)
+
+        def job_changed(old: JobView | None, new: JobView | None) -> None:
+            for job in (old, new):
+                controller = job.metadata.controller if job is not None else None
+                if job is not None and controller is not None and controller.kind == "CronJob":
+                    enqueue(f"{job.metadata.namespace}/{controller.name}")
+
+        self._cron_jobs.listen(cron_job_changed)
+        self._jobs.listen(job_changed)
+
+    def plan(self, key: str) -> Plan:
+        cron_job = self._cron_jobs.get(key)
+        if cron_job is None or cron_job.metadata.deletion_timestamp is not None:
+            self._asked.pop(key, None)
+            self._told.pop(key, None)
+            return NOTHING
+        jobs = list(self._jobs.controlled(cron_job.metadata.uid))
+        actions: list[Action] = []
+        status = _status(cron_job, jobs)
+        changed = {k: v for k, v in status.items() if cron_job.status.get(k) != v}
+        if changed:
+            meta = cron_job.metadata
+            path = CRON_JOBS.path_of(meta.namespace, meta.name)
+            actions.append(status_patch(path, cron_job, changed))
+        actions += _forget(cron_job, jobs)
+        started, again = self._start(key, cron_job, jobs)
+        return Plan([*actions, *started], again=again)
+
+    def finished(self, key: str, outcome: Outcome) -> None:
+        """Tell what happened; ask again for a Job that could not be created."""
+        action, cron_job = outcome.action, self._cron_jobs.get(key)
+        if isinstance(outcome.error, AlreadyExistsError):
+            return  # intervals of less than a minute have one name, and one Job
+        if isinstance(action, Create) and (outcome.error is not None or outcome.skipped):
+            self._asked.pop(key, None)
+        if cron_job is None or outcome.skipped:
+            return
+        about = reference_to(cron_job, CRON_JOBS)
+        match action:
+            case Create() if outcome.error is None:
+                message = f"Created job {action.body['metadata']['name']}"
+                self._recorder.event(about, reason="SuccessfulCreate", message=message)
+            case Create():
+                message = f"Error creating job: {outcome.error}"
+                self._recorder.event(about, type="Warning", reason="FailedCreate", message=message)
+            case Delete() if outcome.error is None:
+                message = f"Deleted job {action.path.rpartition('/')[2]}"
+                self._recorder.event(about, reason="SuccessfulDelete", message=message)
+            case Patch() if outcome.error is None and "active" in action.body["status"]:
+                self._tell_of_completed(cron_job, action.body["status"]["active"] or [])
+
+    def _start(
+        self, key: str, cron_job: WorkloadView, jobs: Sequence[JobView]
+    ) -> tuple[list[Action], float | None]:
+        """Return what starts a Job that is due, and the seconds until the next one is."""
+        zone = _zone(cron_job)
+        if cron_job.spec.get("suspend") or zone is None:
+            return [], None
+        now = self._clock.now()
+        times = times_of(cron_job, last_schedule(cron_job, jobs), zone, now)
+        again = None if times.next is None else times.next - now + DELAY
+        due = times.due
+        if times.missed > TOO_MANY:
+            self._tell(
+                key, cron_job, due or now, "TooManyMissedTimes",
+                "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
+                "check clock skew",
+            )  # fmt: skip
+        if due is None or self._asked.get(key) == due:
+            return [], again
+        active = [job for job in jobs if _is_active(job)]
+        policy = cron_job.spec.get("concurrencyPolicy")
+        if policy == "Forbid" and active:
+            text = (
+                "Not starting job because prior execution is running and concurrency policy is "
+                "Forbid"
+            )
+            self._tell(key, cron_job, due, "JobAlreadyActive", text)
+            return [], again
+        actions: list[Action] = []
+        if policy == "Replace":
+            actions += [_delete(job) for job in active if not job.metadata.deletion_timestamp]
+        self._asked[key] = due
+        return [*actions, _create(cron_job, due, zone)], again
+
+    def _tell(
+        self, key: str, cron_job: WorkloadView, time: float, reason: str, message: str
+    ) -> None:
+        """Record, once, why there is no Job for *time*."""
+        if self._told.get(key) == time:
+            return
+        self._told[key] = time
+        normal = reason == "JobAlreadyActive"
+        self._recorder.event(
+            reference_to(cron_job, CRON_JOBS),
+            type="Normal" if normal else "Warning",
+            reason=reason,
+            message=message,
+        )
+
+    def _tell_of_completed(self, cron_job: WorkloadView, active: Sequence[Object]) -> None:
+        """Record the Jobs that the status had, and that have ended."""
+        still = {each["uid"] for each in active}
+        about = reference_to(cron_job, CRON_JOBS)
+        for job in self._jobs.controlled(cron_job.metadata.uid):
+            end = job.end
+            if end is None or job.metadata.uid in still or not _is_listed(cron_job, job):
+                continue
+            message = f"Saw completed job: {job.metadata.name}, condition: {end['type']}"
+            self._recorder.event(about, reason="SawCompletedJob", message=message)
+
+
+def new_controller(context: ControllerContext) -> CronJobController:
+    return CronJobController(
+        context.table("cronjobs.batch", WorkloadView),
+        context.table("jobs.batch", JobView),
+        clock=context.clock,
+        recorder=context.recorder("cronjob-controller"),
+    )
+
+
+def times_of(cron_job: WorkloadView, last: float, zone: tzinfo, now: float) -> Times:
+    """Return the scheduled times after *last*; of those missed, only the latest counts."""
+    schedule = Schedule.parse(cron_job.spec.get("schedule") or "")
+    deadline = cron_job.spec.get("startingDeadlineSeconds")
+    if deadline is not None:
+        last = max(last, now - float(deadline))
+    due = schedule.latest(last, now, zone)
+    upcoming = schedule.after(now if due is None else due, zone)
+    if due is None:
+        return Times(None, 0, upcoming)
+    first = schedule.after(last, zone) or due
+    second = schedule.after(first, zone) or due
+    missed = int((due - first) // max(second - first, 1.0)) + 1
+    return Times(due, missed, upcoming)
+
+
+def last_schedule(cron_job: WorkloadView, jobs: Sequence[JobView]) -> float:
+    """Return the time of the last Job or, before the first, when the CronJob was created."""
+    known = [cron_job.status.get("lastScheduleTime"), *(_scheduled(job) for job in jobs)]
+    times = [seconds_of(each) for each in known if each]
+    return max(times, default=seconds_of(cron_job.metadata.creation_timestamp or rfc3339(0)))
+
+
+def _status(cron_job: WorkloadView, jobs: Sequence[JobView]) -> Object:
+    active = [
+        {
+            "apiVersion": JOBS.group_version,
+            "kind": JOBS.kind,
+            "name": job.metadata.name,
+            "namespace": job.metadata.namespace,
+            "resourceVersion": _listed_version(cron_job, job),
+            "uid": job.metadata.uid,
+        }
+        for job in sorted(jobs, key=lambda job: job.metadata.name)
+        if _is_active(job)
+    ]
+    scheduled = [seconds_of(each) for each in map(_scheduled, jobs) if each]
+    ends = [job.status.get("completionTime") for job in jobs if _scheduled(job)]
+    done = [seconds_of(each) for each in ends if each]
+    return {
+        "active": active or None,
+        "lastScheduleTime": _latest(cron_job.status.get("lastScheduleTime"), scheduled),
+        "lastSuccessfulTime": _latest(cron_job.status.get("lastSuccessfulTime"), done),
+    }
+
+
+def _latest(known: str | None, times: Sequence[float]) -> str | None:
+    if not times or (known and seconds_of(known) >= max(times)):
+        return known
+    return rfc3339(max(times))
+
+
+def _is_active(job: JobView) -> bool:
+    """Whether *job* was created on schedule and has not ended."""
+    return job.end is None and bool(_scheduled(job))
+
+
+def _is_listed(cron_job: WorkloadView, job: JobView) -> bool:
+    listed = cron_job.status.get("active") or ()
+    return any(each.get("uid") == job.metadata.uid for each in listed)
+
+
+def _listed_version(cron_job: WorkloadView, job: JobView) -> str:
+    """Return the version with which the status lists *job*; that it changes is no news."""
+    for each in cron_job.status.get("active") or ():
+        if each.get("uid") == job.metadata.uid:
+            return str(each.get("resourceVersion") or "")
+    return job.metadata.resource_version
+
+
+def _scheduled(job: JobView) -> str | None:
+    text = (job.metadata.annotations or {}).get(SCHEDULED)
+    try:
+        return text if text and seconds_of(text) else None
+    except ValueError:
+        return None
+
+
+def _zone(cron_job: WorkloadView) -> tzinfo | None:
+    """Return the time zone of the schedule; None: there is none of that name any more."""
+    name = cron_job.spec.get("timeZone")
+    if not name:
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def _forget(cron_job: WorkloadView, jobs: Sequence[JobView]) -> list[Delete]:
+    """Return the deletion of Jobs that ended, beyond the limits of history; the oldest go."""
+    gone: list[Delete] = []
+    for type_, field in (
+        ("Complete", "successfulJobsHistoryLimit"),
+        ("Failed", "failedJobsHistoryLimit"),
+    ):
+        limit = cron_job.spec.get(field)
+        if limit is None:
+            continue
+        ended = [job for job in jobs if job.condition(type_) is not None]
+        ended.sort(key=lambda job: (job.status.get("startTime") or "", job.metadata.name))
+        surplus = ended[: max(len(ended) - int(limit), 0)]
+        gone += [_delete(job) for job in surplus if job.metadata.deletion_timestamp is None]
+    return gone
+
+
+def _delete(job: JobView) -> Delete:
+    return Delete(JOBS.path_of(job.metadata.namespace, job.metadata.name), job.metadata.uid)
+
+
+def _create(cron_job: WorkloadView, time: float, zone: tzinfo) -> Create:
+    """Return the creation of the Job for *time*: its name makes sure that there is only one."""
+    meta = cron_job.metadata
+    template: Object = cron_job.spec.get("jobTemplate") or {}
+    of_template: Object = template.get("metadata") or {}
+    stamp = datetime.fromtimestamp(time, zone).isoformat()
+    body = {
+        "apiVersion": JOBS.group_version,
+        "kind": JOBS.kind,
+        "metadata": {
+            "name": f"{meta.name}-{int(time) // 60}",
+            "namespace": meta.namespace,
+            "labels": of_template.get("labels") or {},
+            "annotations": {
+                **(of_template.get("annotations") or {}),
+                SCHEDULED: stamp.replace("+00:00", "Z"),
+            },
+            "ownerReferences": [owner_reference(cron_job, CRON_JOBS)],
+        },
+        "spec": template.get("spec") or {},
+    }
+    return Create(JOBS.collection_path(meta.namespace), body)

@@ -1,0 +1,1 @@
+"""What kubectl says when it talks to the embedded cluster, command by command."""
