@@ -113,6 +113,7 @@ class ApiServer:
             self.writes,
             actions={each.name: each for each in actions},
             reviews=Reviews(authenticator, authorizer),
+            gate=self._gate,
             clock=clock,
             metrics=metrics,
         )
