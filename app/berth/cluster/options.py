@@ -73,11 +73,8 @@ MOST_FIELD_MANAGER = 128
 """Bytes of a field manager's name."""
 
 
-def force(query: Query, *, applies: bool) -> bool:
-    """Return whether conflicts do not matter, or raise a 422: it is for who *applies*.
-
-    Who does must say by which name.
-    """
+def check_patch(query: Query, *, applies: bool) -> None:
+    """Raise a 422 unless who *applies* says by which name, and who does not says no ``force``."""
     found = []
     if not applies and "force" in query:
         found.append(field_errors.forbidden("force", "may not be specified for non-apply patch"))
@@ -85,7 +82,6 @@ def force(query: Query, *, applies: bool) -> bool:
         found.append(field_errors.required("fieldManager", "is required for apply patch"))
     if found:
         raise errors.invalid_options("PatchOptions", found)
-    return flag(query, "force")
 
 
 def field_manager(query: Query, user_agent: str, *, kind: str) -> str:

@@ -42,6 +42,10 @@ current one may become part of it, and it becomes part of what is stored; called
 attempt."""
 
 
+def allowed() -> None:
+    """Refuse nothing."""
+
+
 class Writes:
     """Creates, updates and deletes objects of any kind."""
 
@@ -106,10 +110,12 @@ class Writes:
         *,
         force: bool = False,
         subresource: str = "",
+        creating: Callable[[], None] = allowed,
     ) -> tuple[Stored, bool]:
         """Apply a configuration; return the object, and whether it was created.
 
-        An object that is not there is created, unless this is about a *subresource*.
+        An object that is not there is created, unless this is about a *subresource*; *creating*
+        may refuse that.
         """
         kind = PARTS[subresource].kind(resource)
 
@@ -130,6 +136,7 @@ class Writes:
                     resource, namespace, name, change, context, subresource, is_applied=True
                 )
                 return stored, False
+            creating()
             said = applied.get("metadata") or {}
             if uid := said.get("uid"):
                 why = (
