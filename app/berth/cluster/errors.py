@@ -115,6 +115,14 @@ def modified(resource: ResourceType, name: str) -> StatusError:
     return conflict(resource, name, why)
 
 
+def failed_precondition(resource: ResourceType, name: str, why: str) -> StatusError:
+    """A delete is about another object or version. The server names the kind here."""
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    message = f'Operation cannot be fulfilled on {kind} "{name}": {why}'
+    details = {**details_of(resource, name), "kind": resource.kind}
+    return StatusError(409, "Conflict", message, details=details)
+
+
 def uid_mismatch(wanted: str, found: str) -> str:
     """Why a conflict: the name is the same, the object is another."""
     return f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"

@@ -73,11 +73,8 @@ MOST_FIELD_MANAGER = 128
 """Bytes of a field manager's name."""
 
 
-def force(query: Query, *, applies: bool) -> bool:
-    """Return whether conflicts do not matter, or raise a 422: it is for who *applies*.
-
-    Who does must say by which name.
-    """
+def check_patch(query: Query, *, applies: bool) -> None:
+    """Raise a 422 unless who *applies* says by which name, and who does not says no ``force``."""
     found = []
     if not applies and "force" in query:
         found.append(field_errors.forbidden("force", "may not be specified for non-apply patch"))
@@ -85,7 +82,6 @@ def force(query: Query, *, applies: bool) -> bool:
         found.append(field_errors.required("fieldManager", "is required for apply patch"))
     if found:
         raise errors.invalid_options("PatchOptions", found)
-    return flag(query, "force")
 
 
 def field_manager(query: Query, user_agent: str, *, kind: str) -> str:
@@ -143,6 +139,10 @@ def field_validation(query: Query) -> FieldValidation:
         ) from None
 
 
+PROPAGATIONS = ("Foreground", "Background", "Orphan")
+"""What may become of what a deleted object owns."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
     """How to delete, and only if."""
@@ -155,6 +155,9 @@ class DeleteOptions:
     uid: str = ""
     resource_version: str = ""
     dry_run: bool = False
+    awaits_dependents: bool = False
+    """Whether the client asked that what the object owns goes, too: it hears (202) when the object
+    does not go at once."""
 
     def as_object(self) -> Object:
         """Return what a client would have sent for it."""
@@ -188,13 +191,7 @@ def delete_options(query: Query, body: Any) -> DeleteOptions:
     orphans = body.get("orphanDependents")
     if "orphanDependents" in query:
         orphans = flag(query, "orphanDependents")
-    if orphans is not None and policy:
-        raise errors.bad_request("OrphanDependents and DeletionPropagation cannot be both set")
-    if policy not in ("", "Background", "Foreground", "Orphan"):
-        raise errors.bad_request(
-            f'propagationPolicy: Unsupported value: "{policy!s:.{ECHOED}}": '
-            'supported values: "Background", "Foreground", "Orphan"'
-        )
+    _check_delete_options(query, body, policy, orphans)
     preconditions = body.get("preconditions") or {}
     if not isinstance(preconditions, dict):
         raise errors.bad_request("preconditions: Invalid value: must be an object")
@@ -207,4 +204,30 @@ def delete_options(query: Query, body: Any) -> DeleteOptions:
         uid=str(preconditions.get("uid") or ""),
         resource_version=str(preconditions.get("resourceVersion") or ""),
         dry_run=dry_run(query, body),
+        awaits_dependents=orphans is False or policy == "Foreground",
     )
+
+
+UNSAFE_DELETION = "ignoreStoreReadErrorWithClusterBreakingPotential"
+"""The option to delete what cannot be read; there is nothing such in this store."""
+
+
+def _check_delete_options(
+    query: Query, body: Mapping[str, Any], policy: Any, orphans: bool | None
+) -> None:
+    """Raise a 422 for options that contradict each other, or that nobody knows."""
+    found = []
+    if orphans is not None and policy:
+        both = "orphanDependents and deletionPropagation cannot be both set"
+        found.append(field_errors.invalid("propagationPolicy", policy, both))
+    policy = str(policy)
+    if policy not in ("", *PROPAGATIONS):
+        supported = (*PROPAGATIONS, "nil")
+        found.append(
+            field_errors.not_supported("propagationPolicy", f"{policy:.{ECHOED}}", supported)
+        )
+    if body.get(UNSAFE_DELETION) or (UNSAFE_DELETION in query and flag(query, UNSAFE_DELETION)):
+        off = "the feature gate AllowUnsafeMalformedObjectDeletion is disabled"
+        found.append(field_errors.forbidden(UNSAFE_DELETION, off))
+    if found:
+        raise errors.invalid_options("DeleteOptions", found)

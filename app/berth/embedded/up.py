@@ -131,7 +131,7 @@ class Up:
             self._say(f"scheduler at {port.url}; try: berth explain {flags} POD")
             service.add_server("secure", port)
             kubelets = HollowKubelets(
-                cluster.in_process("berth-kubelets", user=KUBELETS),
+                cluster.in_process("kubelet", user=KUBELETS),
                 Settings(self._options.nodes, self._options.template),
                 clock=clock,
                 rng=rng,

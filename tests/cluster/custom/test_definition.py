@@ -308,3 +308,34 @@ async def test_conversion_by_webhook_is_said_not_to_be_served() -> None:
     assert code == 500
     assert "conversion webhook for example.com/v1, Kind=Widget failed" in answer["message"]
     assert "use example.com/v1" in answer["message"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param("1" + " + 1" * 5000 + " > 0", id="a long chain"),
+        pytest.param("(" * 3000 + "true" + ")" * 3000, id="many brackets"),
+        pytest.param("true" + " && true" * 20000, id="more than anybody reads"),
+        pytest.param("self.\0", id="a character of no meaning"),
+    ],
+)
+async def test_hostile_rules_are_refused(rule: str) -> None:
+    body = with_spec(**{"x-kubernetes-validations": [{"rule": rule}]})
+    code, answer = await serving().request("POST", DEFINITIONS, body)
+    assert 400 <= code < 500, answer
+
+
+async def test_a_rule_may_name_many_fields() -> None:
+    fields = {f"f{index}": {"type": "string"} for index in range(200)}
+    rule = " || ".join(f"self.{name} == 'x'" for name in fields)
+    body = with_spec(properties=fields, **{"x-kubernetes-validations": [{"rule": rule}]})
+    server = await defined(body)
+    await server.post(widgets(), widget(spec=dict.fromkeys(fields, "x")))
+
+
+@pytest.mark.parametrize("number", [b"1e300", b"9" * 400])
+async def test_numbers_beyond_measure_are_no_multiples(number: bytes) -> None:
+    server = await defined(with_field(type="number", multipleOf=1e-300))
+    body = b'{"metadata":{"name":"w"},"spec":{"x":%b}}' % number
+    code, answer = await server.request("POST", widgets(), body)
+    assert code in (400, 422), answer

@@ -63,9 +63,11 @@ def test_refused_writes_change_nothing(dry_run: bool) -> None:
 def test_dry_runs_change_nothing() -> None:
     store = Store()
     store.create("pods", obj("p"))
-    store.create("pods", obj("q"), dry_run=True)
-    store.update("pods", obj("p", replicas=1), dry_run=True)
+    created = store.create("pods", obj("q"), dry_run=True)
+    updated = store.update("pods", obj("p", replicas=1), dry_run=True)
     store.delete("pods", "default", "p", dry_run=True)
+    versions = [each.decode()["metadata"].get("resourceVersion") for each in (created, updated)]
+    assert versions == [None, "2"]
     assert (names(store), store.version) == (["default/p"], 2)
     assert store.get("pods", "default", "p").decode()["spec"] == {}
 

@@ -29,6 +29,9 @@ IMPERSONATE: Final = b"impersonate-"
 EXTRA: Final = "extra-"
 AUTHENTICATION: Final = "authentication.k8s.io"
 
+CONNECTED: Final = frozenset({"pods/attach", "pods/exec", "pods/portforward"})
+"""What needs the right to ``create`` however it is asked for."""
+
 
 class Gate:
     """Authenticates and authorizes. With *is_open* everybody is :data:`ADMIN`, unasked."""
@@ -55,7 +58,11 @@ class Gate:
             user = self._impersonated(user, impersonation)
         if not user.is_master or self._authorizer.observer is not None:
             query = read_query(scope["query_string"])
-            self._authorize(user, attributes_of(scope["method"], scope["path"], query))
+            wanted = attributes_of(scope["method"], scope["path"], query)
+            self.authorize(user, wanted)
+            if wanted.verb == "get" and wanted.full_resource in CONNECTED:
+                # A WebSocket opens with a GET, and is as good as what SPDY POSTs.
+                self.authorize(user, wanted._replace(verb="create"))
         scope[USER] = user
 
     def authenticate(self, authorization: str) -> User:
@@ -67,7 +74,10 @@ class Gate:
         except InvalidTokenError as exc:
             raise errors.unauthorized() from exc
 
-    def _authorize(self, user: User, wanted: Attributes) -> None:
+    def authorize(self, user: User, wanted: Attributes) -> None:
+        """Raise a 403 unless *user* may do what is *wanted*."""
+        if self._is_open:
+            return
         if not self._authorizer.authorize(user, wanted).allowed:
             raise refusal(user, wanted)
 
@@ -105,7 +115,7 @@ class Gate:
         if uid:
             wanted.append(Attributes("impersonate", AUTHENTICATION, "uids", name=uid))
         for each in wanted:
-            self._authorize(user, each)
+            self.authorize(user, each)
         if account is not None and not groups:
             groups = [SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{account[0]}"]
         if name == ANONYMOUS.name:

@@ -8,9 +8,11 @@ in another way, through a list or with ``?``, is of any type.
 Source: ``apiextensions-apiserver/pkg/apiserver/schema/cel/model``.
 """
 
+import base64
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from berth.cluster.custom.validation import ABSENT
@@ -34,6 +36,9 @@ _LITERAL: Final = re.compile(
     r"r?(\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')", re.DOTALL
 )
 _PATH: Final = re.compile(r"(?<![\w.)\]])(self|oldSelf)((?:\.[A-Za-z_]\w*)+)(\s*\()?")
+_HAS: Final = re.compile(r"\bhas\(\s*\Z")
+MOST_SPACE: Final = 32
+"""Characters before a path that are searched for the macro that it is the argument of."""
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _SECONDS: Final = {
     "ns": 1e-9,
@@ -88,6 +93,7 @@ def with_object_fields(schema: Schema) -> Schema:
     return {**schema, "properties": {**properties(schema), **every}}
 
 
+@lru_cache(maxsize=4096)
 def escaped(name: str) -> str | None:
     """Return how a rule writes the name of a property; None when it cannot."""
     if name in RESERVED:
@@ -113,6 +119,8 @@ def type_of(schema: Schema, *, is_variable: bool = True) -> str:
             return "timestamp" if is_variable else "dyn"
         case "string" if form == "duration":
             return "duration" if is_variable else "dyn"
+        case "string" if form == "byte":
+            return "bytes" if is_variable else "dyn"
         case None:
             return "dyn"
         case _:
@@ -142,24 +150,34 @@ def value_of(schema: Schema, value: Any) -> Any:
             return value
 
 
-def variables(schema: Schema, source: str) -> list[Variable]:
+class Named(NamedTuple):
+    """A variable where a rule names it."""
+
+    variable: Variable
+    start: int
+    """In characters of the rule."""
+
+
+def named(schema: Schema, source: str) -> list[Named]:
     """Return the fields that *source* names by paths; UndefinedFieldError for one that is not."""
     blank = _LITERAL.sub(lambda found: " " * len(found[0]), source)
-    return [
-        each for found in _PATH.finditer(blank) if (each := _variable(schema, found)) is not None
-    ]
+    known: dict[str, Variable | None] = {}
+    result = []
+    for found in _PATH.finditer(blank):
+        if found[0] not in known:
+            known[found[0]] = _variable(schema, found)
+        variable = known[found[0]]
+        if variable is not None:
+            result.append(Named(variable, found.start()))
+    return result
 
 
-def renamed(source: str, named: list[Variable]) -> str:
-    """Return *source* with the variables in the place of the paths, but for those in ``has()``."""
-    blank = _LITERAL.sub(lambda found: " " * len(found[0]), source)
-    by_text = sorted({each.text: each.name for each in named}.items(), key=lambda one: -len(one[0]))
+def renamed(source: str, names: list[Named]) -> str:
+    """Return *source* with variables in the place of their paths, but for those in ``has()``."""
     result = list(source)
-    for text, name in by_text:
-        for found in re.finditer(rf"(?<![\w.)\]]){re.escape(text)}(?!\w)", blank):
-            if not re.search(r"\bhas\(\s*$", blank[: found.start()]):
-                result[found.start() : found.end()] = name
-        blank = re.sub(rf"(?<![\w.)\]]){re.escape(text)}(?!\w)", " " * len(text), blank)
+    for variable, start in names:
+        if _HAS.search(source, max(0, start - MOST_SPACE), start) is None:
+            result[start : start + len(variable.text)] = variable.name
     return "".join(result)
 
 
@@ -194,6 +212,8 @@ def _reader(schema: Schema, kind: str) -> Callable[[Any], Any]:
             return lambda value: datetime.fromtimestamp(seconds_of(value), UTC)
         case "duration":
             return _duration
+        case "bytes":
+            return base64.b64decode
         case _:
             return lambda value: value_of(schema, value)
 

@@ -4,6 +4,7 @@ Source: ``apiextensions-apiserver/pkg/apiserver/schema/cel`` (KEP-2876, KEP-4008
 evaluates CEL is loaded with the first rule.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -52,18 +53,20 @@ class Program:
     uses_old: bool
     is_optional: bool
     """Whether ``oldSelf`` is an optional (``optionalOldSelf``)."""
-    names: dict[str, str]
+    paths: dict[str, str]
     """Variables to the paths that they stand for."""
+    roots: frozenset[str]
+    """Which of ``self`` and ``oldSelf`` it needs as a whole."""
 
     def evaluate(self, schema: Schema, value: Any, before: Any) -> Any:
         """Return what it gives; EvaluationError."""
-        roots = {"self": value, "oldSelf": None if before is ABSENT else before}
-        bindings = {
-            **cel_values.bound(self.variables, roots),
-            "self": cel_values.value_of(schema, value),
-        }
-        if self.uses_old:
-            has_old = before is not ABSENT
+        has_old = before is not ABSENT
+        bindings = cel_values.bound(
+            self.variables, {"self": value, "oldSelf": before if has_old else None}
+        )
+        if "self" in self.roots:
+            bindings["self"] = cel_values.value_of(schema, value)
+        if "oldSelf" in self.roots:
             bindings["oldSelf"] = cel_values.value_of(schema, before) if has_old else None
             bindings["hasOldSelf"] = has_old
         try:
@@ -82,7 +85,7 @@ class Program:
     def _worded(self, failure: str) -> str:
         if failure.startswith("No value with name"):
             name = failure.split('"')[1]
-            return f"no such key: {self.names.get(name, name).rpartition('.')[2]}"
+            return f"no such key: {self.paths.get(name, name).rpartition('.')[2]}"
         return failure
 
 
@@ -90,14 +93,15 @@ def compiled(schema: Schema, source: str, returns: str, *, optional_old: bool = 
     """Compile an expression about values of *schema*; raise :class:`RuleError`."""
     text = source.strip()
     try:
-        named = cel_values.variables(schema, text)
+        names = cel_values.named(schema, text)
     except UndefinedFieldError as exc:
         raise RuleError(_undefined(text, exc)) from exc
     uses_old = "oldSelf" in text
-    if optional_old:
-        named = [each for each in named if each.root == "self"]
-    written = cel_values.renamed(text, named)
-    types = {each.name: each.type for each in named} | {"self": cel_values.type_of(schema)}
+    if optional_old:  # there it is no object
+        names = [each for each in names if each.variable.root == "self"]
+    written = cel_values.renamed(text, names)
+    variables = list({each.variable.name: each.variable for each in names}.values())
+    types = {each.name: each.type for each in variables} | {"self": cel_values.type_of(schema)}
     if optional_old:
         written = (
             f"cel.bind(oldSelf, hasOldSelf ? optional.of(oldSelf) : optional.none(), {written})"
@@ -106,19 +110,20 @@ def compiled(schema: Schema, source: str, returns: str, *, optional_old: bool = 
     elif uses_old:
         types["oldSelf"] = types["self"]
     environment = _environment(tuple(sorted(types.items())))
-    names = {each.name: each.text for each in named}
+    paths = {each.name: each.text for each in variables}
     try:
         expression = environment.compile(written, returns)
     except CompileError as exc:
         said = str(exc)
-        for name, path in names.items():
+        for name, path in paths.items():
             said = said.replace(name, path)
         if said.startswith("must "):
             article = {"bool": "a bool", "string": "a string"}[returns]
             said = f"cel expression must evaluate to {article}"
             raise RuleError(said) from exc
         raise RuleError(f"compilation failed: {said}") from exc
-    return Program(expression, environment, named, uses_old, optional_old, names)
+    roots = frozenset(re.findall(r"\b(?:self|oldSelf)\b", written))
+    return Program(expression, environment, variables, uses_old, optional_old, paths, roots)
 
 
 @lru_cache(maxsize=512)

@@ -158,10 +158,8 @@ def _wrong_format(schema: Schema, value: Any, path: str) -> FieldError | None:
 
 def _number(schema: Schema, value: float, path: str) -> Iterator[FieldError]:
     multiple = schema.get("multipleOf")
-    if multiple:
-        quotient = value / multiple
-        if not math.isclose(quotient, round(quotient), rel_tol=0, abs_tol=1e-9):
-            yield _invalid(path, value, f"should be a multiple of {_go(multiple)}")
+    if multiple and not _is_multiple(value, multiple):
+        yield _invalid(path, value, f"should be a multiple of {_go(multiple)}")
     low, high = schema.get("minimum"), schema.get("maximum")
     if high is not None:
         if schema.get("exclusiveMaximum"):
@@ -175,6 +173,16 @@ def _number(schema: Schema, value: float, path: str) -> Iterator[FieldError]:
                 yield _invalid(path, value, f"should be greater than {_go(low)}")
         elif value < low:
             yield _invalid(path, value, f"should be greater than or equal to {_go(low)}")
+
+
+def _is_multiple(value: float, of: float) -> bool:
+    try:
+        quotient = value / of
+    except OverflowError:
+        return False
+    return math.isfinite(quotient) and math.isclose(
+        quotient, round(quotient), rel_tol=0, abs_tol=1e-9
+    )
 
 
 def _string(schema: Schema, value: str, path: str) -> Iterator[FieldError]:
@@ -266,7 +274,7 @@ def _not_supported(path: str, value: Any, allowed: list[str]) -> FieldError:
 
 def _go(number: float) -> str:
     """Write a number as Go's ``%v`` does."""
-    return str(int(number)) if number == int(number) and abs(number) < 1e21 else str(number)
+    return str(int(number)) if abs(number) < 1e21 and number == int(number) else str(number)
 
 
 def _json(value: Any) -> str:

@@ -8,6 +8,7 @@ from starlette.types import ASGIApp
 
 from berth.clock import Clock
 from berth.cluster import options, warnings
+from berth.cluster.access.gate import Gate
 from berth.cluster.access.reviews import Reviews
 from berth.cluster.http import negotiation
 from berth.cluster.http.bodies import Bodies
@@ -41,6 +42,7 @@ class Services:
     actions: Mapping[str, Action]
     """By the name of the subresource."""
     reviews: Reviews
+    gate: Gate
     clock: Clock
     metrics: ApiMetrics
     frames: Frames = field(default_factory=Frames)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from starlette.types import ASGIApp
 
 from berth.cluster import errors, options, views
+from berth.cluster.access.attributes import Attributes
 from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation, reads
 from berth.cluster.http.bodies import read_patch, read_plain
@@ -93,11 +94,10 @@ async def put(call: Call) -> ASGIApp:
 async def patch(call: Call) -> ASGIApp:
     request = call.request
     content = await request.body()
-    applies = negotiation.media_type(request.content_type) == negotiation.APPLY_PATCH
-    force = options.force(request.query, applies=applies)
-    if applies:
-        return await _apply(call, content, force=force)
+    if negotiation.media_type(request.content_type) == negotiation.APPLY_PATCH:
+        return await _apply(call, content)
     wanted = read_patch(content, request.content_type)
+    options.check_patch(request.query, applies=False)
     bodies = call.bodies(PARTS[call.target.subresource].kind(call.target.resource))
     return await _update(call, lambda current: bodies.patched(wanted, current))
 
@@ -112,7 +112,8 @@ async def delete(call: Call) -> ASGIApp:
     if is_gone and not resource.returned_when_gone:
         details = errors.details_of(resource, stored.name, uid=stored.uid)
         return call.answer(render, render.other(errors.success(details=details), STATUS))
-    return call.answer(render, render.object(stored))
+    code = 202 if how.awaits_dependents and not is_gone else 200
+    return call.answer(render, render.object(stored), code)
 
 
 async def delete_collection(call: Call) -> ASGIApp:
@@ -134,12 +135,22 @@ async def delete_collection(call: Call) -> ASGIApp:
     return _listed(call, render, portion)
 
 
-async def _apply(call: Call, content: bytes, *, force: bool) -> Answer:
+async def _apply(call: Call, content: bytes) -> Answer:
     resource, namespace, name, subresource = call.target
     render = call.renderer(resource)
+    query = call.request.query
+    options.check_patch(query, applies=True)
+    creation = Attributes("create", resource.group, resource.plural, "", namespace, name)
     applied = call.bodies(resource).applied(content)
     stored, is_new = await call.services.writes.apply(
-        resource, namespace, name, applied, call.context(), force=force, subresource=subresource
+        resource,
+        namespace,
+        name,
+        applied,
+        call.context(),
+        force=options.flag(query, "force"),
+        subresource=subresource,
+        creating=lambda: call.services.gate.authorize(call.request.user, creation),
     )
     return _shown(call, render, stored, 201 if is_new else 200)
 

@@ -27,6 +27,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData
 from berth.cluster.strategies import (
     autoscaling,
+    certificates,
     configuration,
     cron_job,
     devices,
@@ -258,6 +259,11 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         check=job.check,
         check_update=job.check_update,
         generation=True,
+    ),
+    "certificates.k8s.io/v1/certificatesigningrequests": ruled(
+        prepare=certificates.prepare,
+        check=certificates.check,
+        check_status=certificates.check_status,
     ),
     "discovery.k8s.io/v1/endpointslices": ruled(
         default=inert.default_endpoint_slice, generation=True

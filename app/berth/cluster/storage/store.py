@@ -90,8 +90,12 @@ class Stored:
     __slots__ = ("body", "cells", "fields", "key", "labels", "uid", "version")
 
     def __init__(self, obj: Object, version: int) -> None:
+        """*version* is 0 for an object that is not to be kept: it says none."""
         metadata = obj["metadata"]
-        metadata["resourceVersion"] = str(version)
+        if version:
+            metadata["resourceVersion"] = str(version)
+        else:
+            metadata.pop("resourceVersion", None)
         self.key: Key = (metadata.get("namespace") or "", metadata["name"])
         self.uid: str = metadata.get("uid") or ""
         self.version = version
@@ -177,7 +181,8 @@ class Store:
     """All objects of the cluster, by storage key (``pods``, ``deployments.apps``).
 
     Writers take an object with ``metadata.name`` (and namespace) filled, which they must not change
-    afterwards. With *dry_run* everything is checked and nothing kept.
+    afterwards. With *dry_run* everything is checked and nothing kept, and the resource version is
+    what it was.
     """
 
     def __init__(
@@ -278,7 +283,7 @@ class Store:
 
         :class:`TooLargeError` and :class:`FullError` are for those that there is no room for.
         """
-        stored = Stored(obj, self._version + 1)
+        stored = Stored(obj, 0 if dry_run else self._version + 1)
         collection = self._collection(storage_key)
         if existing := collection.objects.get(stored.key):
             raise AlreadyExistsError(existing)
@@ -294,8 +299,10 @@ class Store:
 
         Raises like :meth:`create` when there is no room for what it grew.
         """
-        stored = Stored(obj, self._version + 1)
-        old = self._current(storage_key, stored.key, expected)
+        metadata = obj["metadata"]
+        key = (metadata.get("namespace") or "", metadata["name"])
+        old = self._current(storage_key, key, expected)
+        stored = Stored(obj, old.version if dry_run else self._version + 1)
         self._check_room(stored, old, self._limit + self._limit // RESERVED_SHARE)
         if not dry_run:
             collection = self._collection(storage_key)

@@ -39,6 +39,7 @@ def of_schema(
     check: Check = _anything,
     check_create: Check = _anything,
     check_update: Update = _any_change,
+    check_status: Update = _any_change,
     generation: bool = False,
     status: bool = False,
     name: syntax.Rule = syntax.dns1123_subdomain,
@@ -46,7 +47,8 @@ def of_schema(
     """Return the strategy of a kind.
 
     *default* fills in what the schema does not say, *check* evaluates the object after that,
-    *check_create* a new one besides, and *check_update* what becomes of it. With *generation* the
+    *check_create* a new one besides, *check_update* what becomes of it, and *check_status* what
+    becomes of its status. With *generation* the
     server counts the changes of what is wanted; with *status* a new object has one, empty.
     """
 
@@ -76,6 +78,7 @@ def of_schema(
         default=default_all,
         prepare=prepare_all,
         validate=validate,
+        validate_status=lambda new, old: [] if old is None else check_status(new, old),
         initial_status=lambda _obj: {} if status else None,
     )
 

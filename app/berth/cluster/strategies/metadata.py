@@ -161,11 +161,12 @@ def _validate_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
         for field, after, before in immutable
         if after and before and after != before
     ]
-    if old.deletion_timestamp and set(new.finalizers or []) - set(old.finalizers or []):
-        errors.append(
-            field_errors.forbidden(
-                "metadata.finalizers",
-                "no new finalizers can be added if the object is being deleted",
-            )
+    added = sorted(set(new.finalizers or []) - set(old.finalizers or []))
+    if old.deletion_timestamp and added:
+        listed = ", ".join(f'"{each}"' for each in added)
+        why = (
+            "no new finalizers can be added if the object is being deleted, found new finalizers "
+            f"[]string{{{listed}}}"
         )
+        errors.append(field_errors.forbidden("metadata.finalizers", why))
     return errors

@@ -139,13 +139,16 @@ def _hold(resource: ResourceType, metadata: Object) -> None:
 
 def _check(resource: ResourceType, stored: Stored, options: DeleteOptions) -> None:
     """Raise a 409 unless the preconditions hold."""
-    why = ""
-    if options.uid and options.uid != stored.uid:
-        why = errors.uid_mismatch(options.uid, stored.uid)
-    elif options.resource_version and options.resource_version != str(stored.version):
+    uid, version = options.uid, options.resource_version
+    if uid and uid != stored.uid:
         why = (
-            f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
-            f"ResourceVersion in object meta: {stored.version}"
+            f"the UID in the precondition ({uid}) does not match the UID in record "
+            f"({stored.uid}). The object might have been deleted and then recreated"
         )
-    if why:
-        raise errors.conflict(resource, stored.name, why)
+        raise errors.failed_precondition(resource, stored.name, why)
+    if version and version != str(stored.version):
+        why = (
+            f"the ResourceVersion in the precondition ({version}) does not match the "
+            f"ResourceVersion in record ({stored.version}). The object might have been modified"
+        )
+        raise errors.failed_precondition(resource, stored.name, why)

@@ -6,8 +6,8 @@ forced, and what a client applies no longer goes, unless another one manages it
 (KEP-555; the API server's packages ``managedfields`` and structured-merge-diff ``merge``).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -17,59 +17,14 @@ from berth.cluster.schemas import checks as schema_checks
 from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
 from berth.cluster.warnings import quoted
 from berth.cluster.writes.managed_fields import checks, entries, field_sets, last_applied
+from berth.cluster.writes.managed_fields.applying import Applying, ConflictsError
+from berth.cluster.writes.managed_fields.changes import Changes, Conflict, FindKind, Kinds
 from berth.cluster.writes.managed_fields.compile import node_of
 from berth.cluster.writes.managed_fields.entries import APPLY, UPDATE, Entry, Manager
 from berth.cluster.writes.managed_fields.field_sets import (
-    FieldSet,
     difference,
-    intersection,
-    of_paths,
     union,
-    without,
 )
-from berth.cluster.writes.managed_fields.nodes import Difference
-
-FindKind = Callable[[str, str, str], ResourceType | None]
-"""Returns the kind with a group, version and plural, if it is served."""
-
-UNMANAGED: Final = of_paths(
-    ("f:apiVersion",),
-    ("f:kind",),
-    ("f:metadata",),
-    *(
-        ("f:metadata", f"f:{name}")
-        for name in (
-            "creationTimestamp",
-            "generation",
-            "managedFields",
-            "name",
-            "namespace",
-            "resourceVersion",
-            "selfLink",
-            "uid",
-        )
-    ),
-)
-"""What nobody manages: it says which object it is, or comes from the server."""
-
-STATUS: Final = of_paths(("f:status",))
-STATUS_WRITES: Final = ("approval", "status")
-"""Subresources that change the status and metadata only."""
-
-
-class Conflict(NamedTuple):
-    """A field that is applied with another value than its manager gave it."""
-
-    entry: Entry
-    path: field_sets.Path
-
-
-class ConflictsError(Exception):
-    """Fields of other managers are applied with other values."""
-
-    def __init__(self, conflicts: Sequence[Conflict]) -> None:
-        super().__init__(f"{len(conflicts)} conflicts")
-        self.conflicts = conflicts
 
 
 class FieldManager:
@@ -77,7 +32,7 @@ class FieldManager:
 
     def __init__(self, find: FindKind) -> None:
         """*find* is asked for the other versions in which a kind is managed."""
-        self._find = find
+        self._kinds = Kinds(find)
 
     def update(
         self,
@@ -95,18 +50,18 @@ class FieldManager:
         the client said of managed fields. Call it before admission, whose changes nobody manages.
         """
         known = _known(live, new, subresource)
-        write = _Write(self._find, resource, subresource, live or {}, new)
+        write = Changes(self._kinds, resource, subresource, live or {}, new)
         changed, removed = write.difference(resource.group_version)
         if changed or removed:
             me = Manager(manager or entries.UNKNOWN, UPDATE, resource.group_version, subresource)
-            kept = write.taken(known, skip=None)
-            if changed:
-                mine = next((each for each in kept if entries.manager_of(each) == me), None)
-                others = [each for each in kept if each is not mine]
-                fields = union(mine["fieldsV1"], changed) if mine else changed
-                kept = [*others, entries.entry(me, resource.group_version, fields, now)]
+            kept, mine = write.taken(known, of=me)
+            if changed or mine:
+                time = now if changed else (mine or {}).get("time", "")
+                fields = union(difference(mine["fieldsV1"], removed), changed) if mine else changed
+                if fields:
+                    kept.append(entries.entry(me, resource.group_version, fields, time))
             known = entries.in_order(entries.capped(kept))
-        _set(new, known)
+        entries.set_on(new, known)
 
     def apply(
         self,
@@ -131,7 +86,7 @@ class FieldManager:
             said = f"failed to create typed patch object ({_named(applied, resource)}): {wrong}"
             raise errors.StatusError(500, "", said)
         me = Manager(manager, APPLY, "", subresource)
-        applying = _Applying(self._find, resource, me, live, _copy(applied), now)
+        applying = Applying(self._kinds, resource, me, live, _copy(applied), now)
         try:
             try:
                 new = applying.result(force=force)
@@ -163,184 +118,6 @@ def settled(new: Object, old: Object) -> Object:
     return restored if restored == old else new
 
 
-class _Write:
-    """What a write changes, in each version in which fields are managed."""
-
-    def __init__(
-        self, find: FindKind, resource: ResourceType, subresource: str, live: Object, new: Object
-    ) -> None:
-        self._find = find
-        self._resource = resource
-        self._ignored = unwritten(resource, subresource)
-        self._live = live
-        self._new = new
-        self._known: dict[str, tuple[FieldSet, FieldSet] | None] = {}
-
-    def difference(self, api_version: str) -> tuple[FieldSet, FieldSet]:
-        """Return what is new or other, and what went; nothing of a version that is not served."""
-        return self._in_version(api_version) or ({}, {})
-
-    def taken(self, managed: Iterable[Entry], *, skip: Manager | None) -> list[Entry]:
-        """Return the entries without what the write changes or removes, but for *skip*.
-
-        Those of versions that are not served any more go.
-        """
-        kept = []
-        for each in managed:
-            if skip is not None and entries.manager_of(each) == skip:
-                kept.append(each)
-                continue
-            found = self._in_version(each["apiVersion"])
-            if found is None:
-                continue
-            fields = difference(difference(each["fieldsV1"], found[0]), found[1])
-            if fields is each["fieldsV1"]:
-                kept.append(each)
-            elif fields:
-                kept.append(entries.with_fields(each, fields))
-        return kept
-
-    def conflicts(self, managed: Iterable[Entry], *, skip: Manager) -> list[Conflict]:
-        """Return the changed fields that others than *skip* manage."""
-        return [
-            Conflict(each, path)
-            for each in managed
-            if entries.manager_of(each) != skip
-            for path in field_sets.paths_of(
-                intersection(each["fieldsV1"], self.difference(each["apiVersion"])[0])
-            )
-        ]
-
-    def _in_version(self, api_version: str) -> tuple[FieldSet, FieldSet] | None:
-        if api_version not in self._known:
-            self._known[api_version] = self._compare(api_version)
-        return self._known[api_version]
-
-    def _compare(self, api_version: str) -> tuple[FieldSet, FieldSet] | None:
-        other = in_version(self._find, self._resource, api_version)
-        if other is None:
-            return None
-        found = Difference()
-        node_of(other).compare_fields(
-            converted(self._live, self._resource, other),
-            converted(self._new, self._resource, other),
-            found,
-        )
-        ignored = self._ignored
-        return (
-            difference(without(found.changed, ignored), UNMANAGED),
-            difference(without(found.removed, ignored), UNMANAGED),
-        )
-
-
-class _Applying:
-    """One configuration on its way into one object."""
-
-    def __init__(
-        self,
-        find: FindKind,
-        resource: ResourceType,
-        me: Manager,
-        live: Object,
-        applied: Object,
-        now: str,
-    ) -> None:
-        self._find = find
-        self._resource = resource
-        self._me = me
-        self._known = entries.stored(live)
-        self._live = _unmanaged(live)
-        self._applied = applied
-        self._now = now
-        self._mine = next((each for each in self._known if entries.manager_of(each) == me), None)
-
-    def result(self, *, force: bool) -> Object:
-        """Return the object with its managers."""
-        resource, me = self._resource, self._me
-        node = node_of(resource)
-        fields = node.fields(self._applied) or {}
-        fields = difference(without(fields, unwritten(resource, me.subresource)), UNMANAGED)
-        last_time = (self._mine or {}).get("time") or ""
-        mine = entries.entry(me, resource.group_version, fields, last_time)
-        managed = [*(each for each in self._known if each is not self._mine), mine]
-
-        new = self._pruned(node.merge(self._live, self._applied), managed)
-        write = _Write(self._find, resource, me.subresource, self._live, new)
-        if not force and (conflicts := write.conflicts(managed, skip=me)):
-            raise ConflictsError(conflicts)
-        kept = write.taken(managed, skip=me)
-        if not fields:
-            kept = [each for each in kept if each is not mine]
-        elif new != self._live:
-            at = kept.index(mine)
-            kept[at] = entries.entry(me, resource.group_version, fields, self._now)
-        _set(new, entries.in_order(kept))
-        return new
-
-    def _pruned(self, merged: Object, managed: Sequence[Entry]) -> Object:
-        """Return *merged* without what only this manager managed, and applies no longer."""
-        if self._mine is None:
-            return merged
-        version = self._mine["apiVersion"]
-        last_kind = in_version(self._find, self._resource, version)
-        if last_kind is None:
-            return merged
-        node = node_of(last_kind)
-        merged = converted(merged, self._resource, last_kind)
-        last = node.with_named(self._mine["fieldsV1"])
-        pruned = node.remove(merged, last)
-
-        owned: dict[str, FieldSet] = {version: {}}
-        for each in managed:
-            owned[each["apiVersion"]] = union(owned.get(each["apiVersion"], {}), each["fieldsV1"])
-        for api_version, fields in owned.items():
-            kind = in_version(self._find, self._resource, api_version)
-            if kind is not None:
-                all_of = converted(merged, last_kind, kind)
-                left = _with_owned(kind, all_of, converted(pruned, last_kind, kind), fields)
-                pruned = converted(left, kind, last_kind)
-
-        before = node.with_named(node.fields(merged) or {})
-        after = node.with_named(node.fields(pruned) or {})
-        pruned = node.remove(merged, intersection(difference(before, after), last))
-        return converted(pruned, last_kind, self._resource)
-
-
-def _with_owned(kind: ResourceType, merged: Object, pruned: Object, owned: FieldSet) -> Object:
-    """Return *pruned* with those fields of *merged* that somebody manages."""
-    node = node_of(kind)
-    kept = union(node.with_named(node.fields(pruned) or {}), node.with_named(owned))
-    gone = difference(node.with_named(node.fields(merged) or {}), kept)
-    left: Object = node.remove(merged, gone)
-    return left
-
-
-def unwritten(resource: ResourceType, subresource: str) -> FieldSet:
-    """Return what a write does not change: the status, or all but status and metadata."""
-    if "status" not in resource.subresources:
-        return {}
-    if subresource not in STATUS_WRITES:
-        return STATUS
-    kept = {"apiVersion", "kind", "metadata", "status"}
-    return {f"f:{name}": {} for name in resource.schema.fields if name not in kept}
-
-
-def in_version(find: FindKind, resource: ResourceType, api_version: str) -> ResourceType | None:
-    """Return the same kind in another version; None when it is not served."""
-    if api_version == resource.group_version:
-        return resource
-    group, _, version = api_version.rpartition("/")
-    return find(group, version, resource.plural)
-
-
-def converted(obj: Object, resource: ResourceType, other: ResourceType) -> Object:
-    """Return an object of *resource* as *other*, another version of the kind, shows it."""
-    if resource is other:
-        return obj
-    seen = other.from_storage(resource.to_storage(_copy(obj)))  # which may change it
-    return {**seen, "apiVersion": other.group_version, "kind": other.kind}
-
-
 def _known(live: Object | None, new: Object, subresource: str) -> list[Entry]:
     """Return the managers before a write: those that it says itself, or else those of *live*."""
     before = entries.stored(live)
@@ -350,21 +127,6 @@ def _known(live: Object | None, new: Object, subresource: str) -> list[Entry]:
     if entries.is_reset(said):
         return []
     return entries.read(said) or before
-
-
-def _set(obj: Object, managed: Sequence[Entry]) -> None:
-    before = obj.get("metadata") or {}
-    metadata = {key: value for key, value in before.items() if key != "managedFields"}
-    if managed:
-        metadata["managedFields"] = list(managed)
-    obj["metadata"] = metadata
-
-
-def _unmanaged(obj: Object) -> Object:
-    if not entries.stored(obj):
-        return obj
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    return {**obj, "metadata": metadata}
 
 
 def _check_type(applied: Object, resource: ResourceType) -> None:

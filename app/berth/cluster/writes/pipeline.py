@@ -8,6 +8,7 @@ HTTP is not known here; refusals are StatusErrors.
 
 from collections.abc import Callable
 
+from berth import field_errors
 from berth.clock import Clock, rfc3339
 from berth.cluster import errors, views
 from berth.cluster.options import DeleteOptions
@@ -33,10 +34,16 @@ from berth.field_errors import FieldError
 GENERATE_ATTEMPTS = 8
 """How often a taken generated name is drawn again."""
 
+IMMUTABLE = "field is immutable"
+
 Change = Callable[[Object], Object]
 """Makes the proposed object, which says its type, of the current one: a PUT's body, a patch. The
 current one may become part of it, and it becomes part of what is stored; called once for each
 attempt."""
+
+
+def allowed() -> None:
+    """Refuse nothing."""
 
 
 class Writes:
@@ -103,10 +110,12 @@ class Writes:
         *,
         force: bool = False,
         subresource: str = "",
+        creating: Callable[[], None] = allowed,
     ) -> tuple[Stored, bool]:
         """Apply a configuration; return the object, and whether it was created.
 
-        An object that is not there is created, unless this is about a *subresource*.
+        An object that is not there is created, unless this is about a *subresource*; *creating*
+        may refuse that.
         """
         kind = PARTS[subresource].kind(resource)
 
@@ -127,6 +136,7 @@ class Writes:
                     resource, namespace, name, change, context, subresource, is_applied=True
                 )
                 return stored, False
+            creating()
             said = applied.get("metadata") or {}
             if uid := said.get("uid"):
                 why = (
@@ -273,6 +283,7 @@ class Writes:
             shown = part.shown(resource, old)
             new = change(part.shown(resource, views.as_object(resource, stored)))
             _check_same(resource, new["metadata"], stored)
+            _check_deletion(resource, new["metadata"], old["metadata"])
             if part.speaks_own_kind:
                 new = part.merged(resource, new, old)
                 resource.strategy.default(new)
@@ -383,3 +394,15 @@ def _check_name(name: str, said: str) -> None:
 def _refuse(resource: ResourceType, name: str, found: list[FieldError]) -> None:
     if found:
         raise errors.invalid(resource, name, found)
+
+
+def _check_deletion(resource: ResourceType, new: Object, old: Object) -> None:
+    """Raise a 422 for an update that says when the object is deleted, which only a DELETE may."""
+    found = []
+    said = new.get("deletionTimestamp")
+    if said and "deletionTimestamp" not in old:
+        found.append(field_errors.invalid("metadata.deletionTimestamp", said, IMMUTABLE))
+    said = new.get("deletionGracePeriodSeconds")
+    if said is not None and said != old.get("deletionGracePeriodSeconds"):
+        found.append(field_errors.invalid("metadata.deletionGracePeriodSeconds", said, IMMUTABLE))
+    _refuse(resource, old["name"], found)

@@ -35,7 +35,8 @@ def pem(organization: str) -> str:
     return b64encode(request.public_bytes(Encoding.PEM)).decode()
 
 
-def csr(signer: str = SIGNER, *, request: str = "eA==", **spec: object) -> Object:
+def csr(signer: str = SIGNER, *, request: str = "", **spec: object) -> Object:
+    request = request or pem("staff")
     return {
         "metadata": {"name": "c"},
         "spec": {"request": request, "signerName": signer, "usages": ["client auth"], **spec},

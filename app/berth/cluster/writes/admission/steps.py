@@ -24,6 +24,7 @@ from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycl
 from berth.cluster.writes.admission.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
+from berth.cluster.writes.admission.pod_security import PodSecurity
 from berth.cluster.writes.admission.priority import Priority
 from berth.cluster.writes.admission.resource_quota import ResourceQuota
 from berth.cluster.writes.admission.runtime_class import RuntimeClass
@@ -65,6 +66,7 @@ def standard_admission(
             NamespaceLifecycle(store),
             LimitRanger(store),
             service_account,
+            PodSecurity(store),
             Priority(store),
             DefaultTolerationSeconds(),
             DefaultStorageClass(store),

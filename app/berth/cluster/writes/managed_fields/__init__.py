@@ -8,6 +8,8 @@ kube-apiserver applies with:
   fields; :mod:`.compile` makes them of the schemas;
 - :mod:`.checks`: whether an applied configuration fits;
 - :mod:`.entries`: ``metadata.managedFields``, read and written;
+- :mod:`.changes`, :mod:`.applying`: what a write, or an applied configuration, does to the fields
+  of all managers;
 - :mod:`.last_applied`, :mod:`.scale`: what is particular about kubectl and the scale subresource.
 
 :class:`~berth.cluster.writes.field_manager.FieldManager` puts them together. Nothing here knows the

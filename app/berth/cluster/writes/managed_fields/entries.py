@@ -47,6 +47,17 @@ def manager_of(entry: Entry) -> Manager:
     )
 
 
+def is_of(one: Entry, manager: Manager) -> bool:
+    """Tell whether an entry is that of *manager*."""
+    operation = one["operation"]
+    return bool(
+        one.get("manager", "") == manager.name
+        and operation == manager.operation
+        and (operation == APPLY or one["apiVersion"] == manager.api_version)
+        and one.get("subresource", "") == manager.subresource
+    )
+
+
 def entry(manager: Manager, api_version: str, fields: FieldSet, time: str = "") -> Entry:
     """Return the entry of *manager*; *time* is when it last changed something, if it did."""
     said: Entry = {
@@ -89,6 +100,23 @@ def stored(obj: Object | None) -> list[Entry]:
     return found
 
 
+def set_on(obj: Object, managed: Sequence[Entry]) -> None:
+    """Say in *obj* who manages its fields."""
+    before = obj.get("metadata") or {}
+    metadata = {key: value for key, value in before.items() if key != "managedFields"}
+    if managed:
+        metadata["managedFields"] = list(managed)
+    obj["metadata"] = metadata
+
+
+def unmanaged(obj: Object) -> Object:
+    """Return *obj* without what it says of that."""
+    if not stored(obj):
+        return obj
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
 def read(said: Any) -> list[Entry] | None:
     """Return the entries in a request, one for each manager; None when they are malformed."""
     found: dict[Manager, Entry] = {}
@@ -115,12 +143,14 @@ def is_reset(said: Any) -> bool:
     return isinstance(said, list) and said == [{}]
 
 
-def capped(entries: Sequence[Entry]) -> list[Entry]:
+def capped(entries: list[Entry]) -> list[Entry]:
     """Merge the oldest updates of each version until there are :data:`MOST_UPDATES` of them."""
+    if len(entries) <= MOST_UPDATES:
+        return entries
     updates = sorted((each for each in entries if each["operation"] == UPDATE), key=_order)
     excess = len(updates) - MOST_UPDATES
     if excess <= 0:
-        return list(entries)
+        return entries
     kept = {manager_of(each): each for each in entries}
     oldest: dict[str, Manager] = {}
     for each in updates:

@@ -41,16 +41,19 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
         return other
     if not other:
         return one
-    merged = one.copy()
+    merged = None
     for element, below in other.items():
-        known = merged.get(element)
-        merged[element] = below if known is None else _united(known, below)
-    return merged
+        known = one.get(element)
+        united = below if known is None else _united(known, below)
+        if united is not known:
+            merged = merged or one.copy()
+            merged[element] = united
+    return one if merged is None else merged
 
 
 def _united(one: FieldSet, other: FieldSet) -> FieldSet:
     """Return the union of what is below one element in both sets."""
-    if one == other:
+    if one is other or not (one or other):
         return one
     if not one:
         return other if SELF in other else {SELF: MEMBER, **other}

@@ -166,24 +166,25 @@ class Struct:
 
     def compare_fields(self, old: Value, new: Value, found: Difference) -> None:
         """Compare two objects; *found* is of what is below them."""
-        zeros = self.zeros
-        before, unset_before = _object(old, zeros)
-        after, unset_after = _object(new, zeros)
+        known, zeros = self.known, self.zeros
+        before, unset_before = (old, zeros) if isinstance(old, dict) else (NOTHING, NOTHING)
+        after, unset_after = (new, zeros) if isinstance(new, dict) else (NOTHING, NOTHING)
         for name, child in after.items():
-            known = before.get(name, ABSENT)
-            if known is child or known == child:
+            was = before.get(name, ABSENT)
+            if was is child or was == child:
                 continue
-            if known is ABSENT:
-                known = unset_before.get(name, ABSENT)
-            if field := self._field(name):
-                field[1].compare(field[0], known, child, found)
-        for name, child in before.items():
-            if name not in after and (field := self._field(name)):
-                field[1].compare(field[0], child, unset_after.get(name, ABSENT), found)
+            if was is ABSENT:
+                was = unset_before.get(name, ABSENT)
+            if field := known.get(name) or self._field(name):
+                field[1].compare(field[0], was, child, found)
+        if before.keys() != after.keys():
+            for name, child in before.items():
+                if name not in after and (field := self._field(name)):
+                    field[1].compare(field[0], child, unset_after.get(name, ABSENT), found)
         if unset_before is not unset_after:  # one of the two objects is absent
             for name, zero in zeros.items():
                 if name not in before and name not in after:
-                    element, node = self.known[name]
+                    element, node = known[name]
                     there = bool(unset_before)
                     node.compare(
                         element, zero if there else ABSENT, ABSENT if there else zero, found
@@ -253,6 +254,9 @@ class Items:
         self.item = item
         self.keys = tuple(sorted(keys))
         self.defaults = defaults or {}
+        self.key = keys[0] if len(keys) == 1 else ""
+        self._known: dict[str, str] = {}
+        """Path elements of items with one key that is a text, as most are."""
 
     def element_of(self, item: Value) -> str | None:
         """Return the path element of an item; None when it has none, as null has not."""
@@ -262,10 +266,18 @@ class Items:
             return "v:" + _json(item)
         if not isinstance(item, dict):
             return None
-        try:
-            said = {key: item[key] for key in self.keys}
-        except KeyError:
-            said = {key: item.get(key, self.defaults.get(key)) for key in self.keys}
+        text = item.get(self.key) if self.key else None
+        if type(text) is not str:
+            return self._element(item)
+        element = self._known.get(text)
+        if element is None:
+            element = self._element(item)
+            if len(self._known) < MOST_KNOWN and len(text) < LONGEST_KNOWN:
+                self._known[text] = element
+        return element
+
+    def _element(self, item: Value) -> str:
+        said = {key: item.get(key, self.defaults.get(key)) for key in self.keys}
         return "k:" + _json(said)
 
     def elements(self, items: Value) -> Iterator[tuple[str, Value]]:
@@ -278,8 +290,14 @@ class Items:
     def by_element(self, items: Value) -> dict[str, list[Value]]:
         """Return the items by element; what is already stored may have some twice."""
         found: dict[str, list[Value]] = {}
-        for element, item in self.elements(items):
-            found.setdefault(element, []).append(item)
+        for item in items if isinstance(items, list) else ():
+            element = self.element_of(item)
+            if element is None:
+                continue
+            if element in found:
+                found[element].append(item)
+            else:
+                found[element] = [item]
         return found
 
     def fields(self, value: Value) -> FieldSet | None:
@@ -370,6 +388,10 @@ class Items:
         }
 
 
+MOST_KNOWN: Final = 1000
+LONGEST_KNOWN: Final = 100
+"""How many keys of items are remembered for each type, and of how many characters."""
+
 NO_ITEMS: Final[list[Value]] = []
 
 
@@ -415,15 +437,6 @@ DEDUCED_MAP: Final = Map(DEDUCED)
 
 
 NOTHING: Final[Mapping[str, Value]] = {}
-
-
-def _object(
-    value: Value, zeros: Mapping[str, Value]
-) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
-    """Return the fields of a value, and those that it has unset."""
-    if value is ABSENT or not isinstance(value, dict):
-        return NOTHING, NOTHING
-    return value, zeros
 
 
 def _json(value: Value) -> str:

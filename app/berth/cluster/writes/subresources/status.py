@@ -1,6 +1,7 @@
-"""``status``, and ``approval``, which is the same for those who approve certificates."""
+"""``status``, and ``approval``: the part of it that those who approve certificates write."""
 
 from berth.cluster.resources import Object, ResourceType
+from berth.cluster.strategies import certificates
 from berth.cluster.strategies import metadata as metadata_rules
 from berth.cluster.writes.subresources.part import Part, kept, put_back
 from berth.field_errors import FieldError
@@ -29,7 +30,17 @@ class Status(Part):
 
 
 class Approval(Status):
+    """The conditions of a CertificateSigningRequest."""
+
     name = "approval"
+
+    def merged(self, resource: ResourceType, new: Object, old: Object) -> Object:
+        given = (new.get("status") or {}).get("conditions") or []
+        status = {**(old.get("status") or {}), "conditions": certificates.with_transitions(given)}
+        return super().merged(resource, {**new, "status": status}, old)
+
+    def validate(self, resource: ResourceType, new: Object, old: Object) -> list[FieldError]:
+        return certificates.check_approval(new, old)
 
 
 def _told(obj: Object) -> Object:

@@ -140,8 +140,28 @@ async def test_a_namespace_is_finalized(serving: Serving) -> None:
 async def test_preconditions(serving: Serving, preconditions: Any, code: int) -> None:
     await serving.pods("p")
     body = {"kind": "DeleteOptions", "preconditions": preconditions}
-    got, _ = await serving.request("DELETE", f"{PODS}/p", body)
+    got, answer = await serving.request("DELETE", f"{PODS}/p", body)
     assert got == code
+    if code == 409:
+        assert answer["message"].startswith('Operation cannot be fulfilled on Pod "p": the ')
+        assert answer["details"]["kind"] == "Pod"
+
+
+async def test_preconditions_say_what_was_found(serving: Serving) -> None:
+    web = await serving.post(WEB, {"metadata": {"name": "web"}})
+    uid, version = web["metadata"]["uid"], web["metadata"]["resourceVersion"]
+    head = 'Operation cannot be fulfilled on Deployment.apps "web": the '
+    _, answer = await serving.request("DELETE", f"{WEB}/web", {"preconditions": {"uid": "u"}})
+    assert answer["message"] == (
+        f"{head}UID in the precondition (u) does not match the UID in record ({uid}). "
+        "The object might have been deleted and then recreated"
+    )
+    body = {"preconditions": {"uid": uid, "resourceVersion": "1"}}
+    _, answer = await serving.request("DELETE", f"{WEB}/web", body)
+    assert answer["message"] == (
+        f"{head}ResourceVersion in the precondition (1) does not match the ResourceVersion in "
+        f"record ({version}). The object might have been modified"
+    )
 
 
 async def test_orphaning_is_the_collectors_task(serving: Serving) -> None:
@@ -156,7 +176,6 @@ async def test_orphaning_is_the_collectors_task(serving: Serving) -> None:
     "body",
     [
         pytest.param({"gracePeriodSeconds": "x"}, id="a period that is no number"),
-        pytest.param({"propagationPolicy": "Sideways"}, id="an unknown policy"),
         pytest.param({"kind": "Pod"}, id="another kind"),
         pytest.param({"preconditions": [1]}, id="preconditions that are no object"),
         pytest.param({"dryRun": ["Some"]}, id="an unknown dry run"),
@@ -166,6 +185,104 @@ async def test_orphaning_is_the_collectors_task(serving: Serving) -> None:
 async def test_bad_options(serving: Serving, body: Any) -> None:
     await serving.pods("p")
     assert (await serving.request("DELETE", f"{PODS}/p", body))[0] == 400
+
+
+UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        pytest.param(
+            {"propagationPolicy": "Sideways"},
+            'propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", '
+            '"Background", "Orphan", "nil"',
+            id="an unknown policy",
+        ),
+        pytest.param(
+            {"propagationPolicy": "Orphan", "orphanDependents": True},
+            'propagationPolicy: Invalid value: "Orphan": orphanDependents and '
+            "deletionPropagation cannot be both set",
+            id="the old and the new way to say it",
+        ),
+        pytest.param(
+            {UNSAFE: True},
+            f"{UNSAFE}: Forbidden: the feature gate AllowUnsafeMalformedObjectDeletion is disabled",
+            id="deleting what cannot be read",
+        ),
+    ],
+)
+async def test_options_that_cannot_be(serving: Serving, options: Any, why: str) -> None:
+    await serving.pods("p")
+    code, answer = await serving.request("DELETE", f"{PODS}/p", options)
+    assert (code, answer["message"]) == (
+        422,
+        f'DeleteOptions.meta.k8s.io "" is invalid: {why}',
+    )
+    await serving.get(f"{PODS}/p")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        pytest.param({"propagationPolicy": "Foreground"}, 202, id="in the foreground"),
+        pytest.param({"orphanDependents": False}, 202, id="in the old way"),
+        pytest.param({"propagationPolicy": "Background"}, 200, id="in the background"),
+        pytest.param({}, 200, id="nothing said"),
+    ],
+)
+async def test_who_asks_for_the_dependents_hears_that_it_takes_time(
+    serving: Serving, options: Any, code: int
+) -> None:
+    await serving.post(WEB, {"metadata": {"name": "web", "finalizers": ["example.com/held"]}})
+    got, _ = await serving.request("DELETE", f"{WEB}/web", options)
+    assert got == code
+
+
+@pytest.mark.parametrize(
+    ("deleted", "metadata", "why"),
+    [
+        pytest.param(
+            False, {"deletionTimestamp": NOW_TEXT}, "metadata.deletionTimestamp", id="not by update"
+        ),
+        pytest.param(
+            False,
+            {"deletionGracePeriodSeconds": 3},
+            "metadata.deletionGracePeriodSeconds",
+            id="no grace period by update",
+        ),
+        pytest.param(
+            True,
+            {"deletionGracePeriodSeconds": 3},
+            "metadata.deletionGracePeriodSeconds",
+            id="no other grace period",
+        ),
+        pytest.param(True, {"deletionTimestamp": "2030-01-01T00:00:00Z"}, "", id="ignored later"),
+        pytest.param(True, {"deletionTimestamp": None}, "", id="not taken back"),
+    ],
+)
+async def test_only_a_delete_deletes(
+    serving: Serving, deleted: bool, metadata: Any, why: str
+) -> None:
+    await serving.post(WEB, {"metadata": {"name": "web", "finalizers": ["example.com/held"]}})
+    if deleted:
+        await serving.request("DELETE", f"{WEB}/web")
+    before = await serving.get(f"{WEB}/web")
+    code, answer = await serving.request("PATCH", f"{WEB}/web", {"metadata": metadata}, **MERGE)
+    assert code == (422 if why else 200)
+    if why:
+        [cause] = answer["details"]["causes"]
+        assert (cause["field"], cause["message"].endswith(": field is immutable")) == (why, True)
+    assert deletion(await serving.get(f"{WEB}/web")) == deletion(before)
+
+
+async def test_a_dry_run_deletes_nothing(serving: Serving) -> None:
+    await serving.pods("p", "q")
+    code, answer = await serving.request("DELETE", f"{PODS}/p", {"dryRun": ["All"]})
+    assert (code, answer["metadata"]["name"]) == (200, "p")
+    code, answer = await serving.request("DELETE", f"{PODS}?dryRun=All")
+    assert (code, len(answer["items"])) == (200, 2)
+    assert len((await serving.get(PODS))["items"]) == 2
 
 
 async def test_a_selection_is_deleted(serving: Serving) -> None:
