@@ -37,8 +37,7 @@ TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 READY_SECONDS: Final = 600.0
 LOOK_SECONDS: Final = 0.25
 QUIET_SECONDS: Final = 2.0
-QUIET_SHARE: Final = 0.5
-"""A process that uses less of a core than this has nothing left to catch up with."""
+WRITING_VERBS: Final = ("DELETE", "PATCH", "POST", "PUT")
 MIB: Final = 2**20
 
 Given = Callable[[], Awaitable[object]]
@@ -282,13 +281,26 @@ class _Bench:
         return len(found.items) + (found.metadata.remaining_item_count or 0)
 
     async def _until_quiet(self) -> None:
-        used = self._process.cpu_seconds()
-        while True:
-            await self._clock.sleep(QUIET_SECONDS)
+        """Return when nothing is written for some time, but for the heartbeats of nodes."""
+        writes = -1.0
+        deadline = self._clock.monotonic() + READY_SECONDS
+        while (now := await self._writes()) != writes:
             self._process.check()
-            before, used = used, self._process.cpu_seconds()
-            if used - before < QUIET_SHARE * QUIET_SECONDS:
-                return
+            if self._clock.monotonic() > deadline:
+                raise BenchError(f"there are still writes after {READY_SECONDS:.0f} s")
+            writes = now
+            await self._clock.sleep(QUIET_SECONDS)
+
+    async def _writes(self) -> float:
+        """Return how many writes the API server has counted, without those of leases."""
+        text = (await self._client.request("GET", "/metrics")).decode()
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in text.splitlines()
+            if line.startswith("apiserver_request_total{")
+            and 'resource="leases"' not in line
+            and any(f'verb="{verb}"' in line for verb in WRITING_VERBS)
+        )
 
 
 class _Watcher:

@@ -1,6 +1,7 @@
 """What a cluster has before anyone creates anything."""
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 
 from berth.cluster.access import policy
 from berth.cluster.access.users import ADMIN
@@ -21,6 +22,7 @@ SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 BOOTSTRAP = WriteContext(ADMIN, "berth")
+API_SERVER = WriteContext(ADMIN, "kube-apiserver")
 
 
 async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] = ()) -> None:
@@ -34,6 +36,32 @@ async def bootstrap(writes: Writes, more: Sequence[tuple[ResourceType, Object]] 
         except StatusError as exc:
             if exc.reason != "AlreadyExists":
                 raise
+
+
+async def publish(writes: Writes, address: str, port: int) -> None:
+    """Have the Service ``default/kubernetes`` lead to *address*, as kube-apiserver does itself."""
+    is_v6 = ip_address(address).version == 6
+    metadata: Object = {"name": "kubernetes", "namespace": "default"}
+    at = {"name": "https", "port": port, "protocol": "TCP"}
+    whole = {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {**metadata, "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+        "subsets": [{"addresses": [{"ip": address}], "ports": [at]}],
+    }
+    sliced = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {**metadata, "labels": {"kubernetes.io/service-name": "kubernetes"}},
+        "addressType": "IPv6" if is_v6 else "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": [at],
+    }
+    for resource, obj in (
+        (find("", "v1", "endpoints"), whole),
+        (find("discovery.k8s.io", "v1", "endpointslices"), sliced),
+    ):
+        await writes.apply(resource, "default", "kubernetes", obj, API_SERVER, force=True)
 
 
 def default_storage_class() -> tuple[ResourceType, Object]:

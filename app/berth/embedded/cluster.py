@@ -28,7 +28,7 @@ from berth.cluster.access.users import (
     SCHEDULER,
     User,
 )
-from berth.cluster.bootstrap import bootstrap
+from berth.cluster.bootstrap import bootstrap, publish
 from berth.cluster.controllers.run import Controllers
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
@@ -130,6 +130,7 @@ class EmbeddedCluster:
         """
         await bootstrap(self._server.writes, objects)
         port = await self._listen(port)
+        await publish(self._server.writes, self._reached_at, port)
         scheme = "http" if self.certificate is None else "https"
         host = f"[{self._reached_at}]" if ":" in self._reached_at else self._reached_at
         self.url = f"{scheme}://{host}:{port}"

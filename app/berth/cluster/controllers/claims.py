@@ -27,7 +27,7 @@ def selector_of(owner: WorkloadView) -> LabelSelector:
     return msgspec.convert(owner.spec.get("selector") or {}, LabelSelector)
 
 
-def owner_reference(owner: WorkloadView, resource: ResourceType) -> dict[str, Any]:
+def owner_reference(owner: ObjectView, resource: ResourceType) -> dict[str, Any]:
     """Return the reference by which *owner*, which is one of *resource*, controls others."""
     return {
         "apiVersion": resource.group_version,

@@ -11,7 +11,7 @@ from berth.client.errors import AlreadyExistsError, UnavailableError
 from berth.clock import Clock
 from berth.cluster.actions import Create, Delete
 from berth.cluster.controllers.controller import Outcome
-from berth.cluster.controllers.views import PodView
+from berth.cluster.controllers.views import ObjectView, PodView
 from berth.cluster.writes.identities import MAX_NAME, SUFFIX_ALPHABET, SUFFIX_LENGTH
 
 UNSEEN_SECONDS: Final = 30.0
@@ -63,12 +63,12 @@ class Expectations:
         self._doomed[owner] = kept
         return [pod for pod in active if pod.metadata.uid not in kept]
 
-    def see(self, pod: PodView) -> None:
-        """Note that a watch has shown *pod*; from now on the table counts it."""
-        controller = pod.metadata.controller
+    def see(self, obj: ObjectView) -> None:
+        """Note that a watch has shown *obj*; from now on the table counts it."""
+        controller = obj.metadata.controller
         if controller is not None:
-            unseen = self._unseen.get(f"{pod.metadata.namespace}/{controller.name}", {})
-            unseen.pop(pod.metadata.name, None)
+            unseen = self._unseen.get(f"{obj.metadata.namespace}/{controller.name}", {})
+            unseen.pop(obj.metadata.name, None)
 
     def finished(self, owner: str, outcome: Outcome) -> None:
         """Forget what was asked for if it certainly did not happen."""

@@ -96,10 +96,23 @@ class VolumeView(View, frozen=True):
     persistent_volume_claim: ClaimSource | None = None
 
 
+class ContainerPortView(View, frozen=True):
+    name: str = ""
+    container_port: int = 0
+    protocol: str = "TCP"
+
+
+class ContainerView(View, frozen=True):
+    ports: list[ContainerPortView] | None = None
+
+
 class PodSpecView(View, frozen=True):
     node_name: str | None = None
     volumes: list[VolumeView] | None = None
     resource_claims: list[PodResourceClaim] | None = None
+    hostname: str | None = None
+    subdomain: str | None = None
+    containers: list[ContainerView] | None = None
 
 
 class PodResourceClaimStatus(View, frozen=True):
@@ -111,6 +124,7 @@ class PodStatusView(View, frozen=True):
     phase: str | None = None
     conditions: list[Condition] | None = None
     resource_claim_statuses: list[PodResourceClaimStatus] | None = None
+    pod_ip: str | None = msgspec.field(default=None, name="podIP")
 
 
 class PodView(ObjectView, frozen=True):
@@ -265,3 +279,12 @@ class NodeView(ObjectView, frozen=True):
     """A node, as far as pods for it depend on it."""
 
     spec: NodeSpecView = NodeSpecView()
+
+
+class EndpointsView(ObjectView, frozen=True):
+    subsets: list[dict[str, Any]] | None = None
+
+
+class EndpointSliceView(ObjectView, frozen=True):
+    endpoints: list[dict[str, Any]] | None = None
+    ports: list[dict[str, Any]] | None = None

@@ -1,0 +1,243 @@
+"""EndpointSlices: the addresses behind a Service, a hundred to an object."""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from berth.clock import Clock
+from berth.cluster.actions import Action, Create, Delete, Patch
+from berth.cluster.controllers.claims import owner_reference
+from berth.cluster.controllers.context import ControllerContext
+from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.expectations import Expectations, new_name
+from berth.cluster.controllers.service_endpoints import (
+    SERVICE_NAME,
+    SERVICES,
+    Ports,
+    hostname_of,
+    is_selecting,
+    labels_of,
+    pods_of,
+    port_of,
+    ports_of,
+    publishes_all,
+    subscribe_to_services,
+    target_reference,
+)
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import EndpointSliceView, NodeView, PodView, ResourceView
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object
+
+SLICES: Final = find("discovery.k8s.io", "v1", "endpointslices")
+MANAGER: Final = "endpointslice.kubernetes.io/managed-by"
+OURS: Final = "endpointslice-controller.k8s.io"
+MOST_ENDPOINTS: Final = 100
+"""In a slice."""
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+class EndpointSliceController:
+    """Decides what the slices of a Service say. Reads tables, writes nothing."""
+
+    name = "endpointslice"
+
+    def __init__(
+        self,
+        services: Table[ResourceView],
+        pods: Table[PodView],
+        nodes: Table[NodeView],
+        slices: Table[EndpointSliceView],
+        *,
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        self._services = services
+        self._pods = pods
+        self._nodes = nodes
+        self._slices = slices
+        self._rng = rng
+        self._expectations = Expectations(clock)
+
+    def subscribe(self, enqueue: Callable[[str], None]) -> None:
+        def slice_changed(old: EndpointSliceView | None, new: EndpointSliceView | None) -> None:
+            if old is None and new is not None:
+                self._expectations.see(new)
+            for each in (old, new):
+                controller = each.metadata.controller if each is not None else None
+                if each is not None and controller is not None and controller.kind == "Service":
+                    enqueue(f"{each.metadata.namespace}/{controller.name}")
+
+        subscribe_to_services(self._services, self._pods, enqueue)
+        self._slices.listen(slice_changed)
+
+    def plan(self, key: str) -> Plan:
+        service = self._services.get(key)
+        if service is None:
+            self._expectations.forget(key)
+            return NOTHING  # what it owned goes with it
+        if not is_selecting(service) or service.metadata.deletion_timestamp is not None:
+            return NOTHING
+        if self._expectations.unseen(key):
+            return Plan(again=self._expectations.wait(key))
+        wanted = self._endpoints(service)
+        present = [
+            each
+            for each in self._slices.controlled(service.metadata.uid)
+            if (each.metadata.labels or {}).get(MANAGER) == OURS
+            and each.metadata.deletion_timestamp is None
+        ]
+        present.sort(key=lambda each: each.metadata.name)
+        by_ports: dict[Ports, list[EndpointSliceView]] = {}
+        for each in present:
+            by_ports.setdefault(_ports(each.ports or ()), []).append(each)
+        if not wanted:
+            # One that says that there is nothing.
+            kept = next(iter(by_ports), ())
+            wanted = {kept: {}}
+        actions: list[Action] = []
+        for ports, endpoints in wanted.items():
+            actions += self._reconcile(key, service, ports, endpoints, by_ports.pop(ports, []))
+        for gone in by_ports.values():
+            actions += [_delete(each) for each in gone]
+        return Plan(actions, again=self._expectations.wait(key))
+
+    def finished(self, key: str, outcome: Outcome) -> None:
+        self._expectations.finished(key, outcome)
+
+    def _endpoints(self, service: ResourceView) -> dict[Ports, dict[str, Object]]:
+        """Return the endpoints that there are, by ports and uid of the pod."""
+        found: dict[Ports, dict[str, Object]] = {}
+        pods = pods_of(service, self._pods.in_namespace(service.metadata.namespace))
+        for pod in pods:
+            ports = ports_of(service, pod)
+            if ports is not None:
+                found.setdefault(ports, {})[pod.metadata.uid] = self._endpoint(service, pod)
+        return found
+
+    def _endpoint(self, service: ResourceView, pod: PodView) -> Object:
+        terminating = pod.metadata.deletion_timestamp is not None
+        serving = pod.ready_since is not None
+        ready = publishes_all(service) or (serving and not terminating)
+        endpoint: Object = {
+            "addresses": [pod.status.pod_ip],
+            "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
+            "targetRef": target_reference(pod),
+        }
+        hostname = hostname_of(service, pod)
+        if hostname:
+            endpoint["hostname"] = hostname
+        if pod.spec.node_name:
+            endpoint["nodeName"] = pod.spec.node_name
+            node = self._nodes.get(pod.spec.node_name)
+            zone = (node.metadata.labels or {}).get(ZONE) if node is not None else None
+            if zone:
+                endpoint["zone"] = zone
+        return endpoint
+
+    def _reconcile(
+        self,
+        key: str,
+        service: ResourceView,
+        ports: Ports,
+        endpoints: dict[str, Object],
+        slices: Sequence[EndpointSliceView],
+    ) -> list[Action]:
+        """Return what makes *slices*, all of *ports*, say *endpoints*; few of them change."""
+        left = dict(endpoints)
+        contents: list[list[Object]] = []
+        for each in slices:
+            uids = [_uid(endpoint) for endpoint in each.endpoints or ()]
+            contents.append([left.pop(uid) for uid in uids if uid in left])
+        rest = list(left.values())
+        for content in contents:
+            room = MOST_ENDPOINTS - len(content)
+            content += rest[:room]
+            rest = rest[room:]
+        labels = labels_of(service, **{SERVICE_NAME: service.metadata.name, MANAGER: OURS})
+        actions: list[Action] = []
+        kept = 0
+        for each, content in zip(slices, contents, strict=True):
+            if not content and (endpoints or kept):
+                actions.append(_delete(each))
+                continue
+            kept += 1
+            if (each.endpoints or []) != content or (each.metadata.labels or {}) != labels:
+                actions.append(_patch(each, labels, content))
+        if not kept and not rest:
+            return [*actions, self._create(key, service, ports, labels, [])]
+        while rest:
+            actions.append(self._create(key, service, ports, labels, rest[:MOST_ENDPOINTS]))
+            rest = rest[MOST_ENDPOINTS:]
+        return actions
+
+    def _create(
+        self,
+        key: str,
+        service: ResourceView,
+        ports: Ports,
+        labels: dict[str, str],
+        endpoints: list[Object],
+    ) -> Create:
+        meta = service.metadata
+        prefix = f"{meta.name}-"
+        asked = self._expectations.unseen(key)
+
+        def is_taken(name: str) -> bool:
+            return name in asked or self._slices.get(f"{meta.namespace}/{name}") is not None
+
+        name = new_name(self._rng, prefix, is_taken)
+        self._expectations.create(key, [name])
+        body = {
+            "apiVersion": SLICES.group_version,
+            "kind": SLICES.kind,
+            "metadata": {
+                "name": name,
+                "generateName": prefix,
+                "namespace": meta.namespace,
+                "labels": labels,
+                "ownerReferences": [owner_reference(service, SERVICES)],
+            },
+            "addressType": "IPv4",
+            "endpoints": endpoints,
+            "ports": [port.as_object() | {"name": port.name} for port in ports],
+        }
+        return Create(SLICES.collection_path(meta.namespace), body)
+
+
+def new_controller(context: ControllerContext) -> EndpointSliceController:
+    return EndpointSliceController(
+        context.table("services", ResourceView),
+        context.table("pods", PodView),
+        context.table("nodes", NodeView),
+        context.table("endpointslices.discovery.k8s.io", EndpointSliceView),
+        clock=context.clock,
+        rng=context.rng,
+    )
+
+
+def _ports(ports: Iterable[Object]) -> Ports:
+    return tuple(sorted(map(port_of, ports)))
+
+
+def _uid(endpoint: Object) -> str:
+    return str((endpoint.get("targetRef") or {}).get("uid") or "")
+
+
+def _path(each: EndpointSliceView) -> str:
+    return SLICES.path_of(each.metadata.namespace, each.metadata.name)
+
+
+def _delete(each: EndpointSliceView) -> Delete:
+    return Delete(_path(each), each.metadata.uid)
+
+
+def _patch(each: EndpointSliceView, labels: dict[str, str], endpoints: list[Object]) -> Patch:
+    meta = each.metadata
+    dropped = dict.fromkeys((meta.labels or {}).keys() - labels.keys())
+    metadata = {
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
+        "labels": {**labels, **dropped},
+    }
+    return Patch(_path(each), {"metadata": metadata, "endpoints": endpoints})
