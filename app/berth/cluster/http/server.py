@@ -37,6 +37,7 @@ from berth.cluster.writes.definitions import Definitions
 from berth.cluster.writes.deletion import Deletions
 from berth.cluster.writes.field_manager import FieldManager
 from berth.cluster.writes.identities import Identities
+from berth.cluster.writes.local_api_services import LocalApiServices
 from berth.cluster.writes.pipeline import Writes
 from berth.cluster.writes.subresources.action import Action
 from berth.cluster.writes.subresources.binding import Binding
@@ -97,6 +98,7 @@ class ApiServer:
             field_manager=FieldManager(registry.find),
         )
         Definitions(registry, store, deletions, clock=clock)
+        LocalApiServices(registry, store, clock=clock)
         self._store = store
         self._clock = clock
         self._expiry = Expiry(store, "events", seconds=EVENT_SECONDS, clock=clock)
