@@ -185,8 +185,8 @@ class Definitions:
     ) -> None:
         said = {"type": kind, "status": status, "reason": reason, "message": message}
         for each in conditions:
-            if each["type"] == kind:
-                if each["status"] != status:
+            if each.get("type") == kind:
+                if each.get("status") != status:
                     said["lastTransitionTime"] = rfc3339(self._clock.now())
                 each |= said
                 return
@@ -266,7 +266,7 @@ def _put(names: Object, key: str, value: Any) -> None:
 
 
 def _status_of(conditions: list[Object], kind: str) -> str:
-    return next((each["status"] for each in conditions if each["type"] == kind), "")
+    return next((each.get("status") for each in conditions if each.get("type") == kind), None) or ""
 
 
 def _is_established(status: Object) -> bool:
