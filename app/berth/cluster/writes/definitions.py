@@ -55,9 +55,12 @@ class Definitions:
         self._known: dict[str, _Known] = {}
         self._watched: set[str] = set()
         """Storage keys whose last object somebody waited for, or waits."""
-        for stored in store.list(DEFINITIONS.storage_key):
+
+    def start(self) -> None:
+        """Serve what is defined, and follow what becomes of it. Call it once."""
+        for stored in self._store.list(DEFINITIONS.storage_key):
             self._settle(stored)
-        store.follow(DEFINITIONS.storage_key, self._changed)
+        self._store.follow(DEFINITIONS.storage_key, self._changed)
 
     def _changed(self, change: Change) -> None:
         try:
