@@ -106,16 +106,22 @@ class FieldManager:
         return new
 
 
-def settled(new: Object, old: Object) -> Object:
-    """Return *new*, with the managers of *old* if nothing but their times is different.
+def unchanged(new: Object, old: Object) -> bool:
+    """Tell whether nothing but the times of managers is different.
 
     What a client applies may be different from what there is until defaults are filled in.
     """
-    after, before = entries.stored(new), entries.stored(old)
-    if after == before or entries.settled(before, after) is after:
-        return new
-    restored = {**new, "metadata": {**new["metadata"], "managedFields": before}}
-    return restored if restored == old else new
+    if new.keys() != old.keys():
+        return False
+    for part in reversed(new):  # the status is last, and what changes most
+        if part != "metadata" and new[part] != old[part]:
+            return False
+    after, before = new["metadata"], old["metadata"]
+    if after == before:
+        return True
+    if entries.unmanaged(new)["metadata"] != entries.unmanaged(old)["metadata"]:
+        return False
+    return entries.differ_in_times_only(entries.stored(old), entries.stored(new))
 
 
 def _known(live: Object | None, new: Object, subresource: str) -> list[Entry]:
