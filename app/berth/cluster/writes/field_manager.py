@@ -6,6 +6,7 @@ forced, and what a client applies no longer goes, unless another one manages it
 (KEP-555; the API server's packages ``managedfields`` and structured-merge-diff ``merge``).
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ from berth.cluster.writes.managed_fields.field_sets import (
     difference,
     union,
 )
+
+log = logging.getLogger(__name__)
 
 
 class FieldManager:
@@ -50,17 +53,13 @@ class FieldManager:
         the client said of managed fields. Call it before admission, whose changes nobody manages.
         """
         known = _known(live, new, subresource)
-        write = Changes(self._kinds, resource, subresource, live or {}, new)
-        changed, removed = write.difference(resource.group_version)
-        if changed or removed:
-            me = Manager(manager or entries.UNKNOWN, UPDATE, resource.group_version, subresource)
-            kept, mine = write.taken(known, of=me)
-            if changed or mine:
-                time = now if changed else (mine or {}).get("time", "")
-                fields = union(difference(mine["fieldsV1"], removed), changed) if mine else changed
-                if fields:
-                    kept.append(entries.entry(me, resource.group_version, fields, time))
-            known = entries.in_order(entries.capped(kept))
+        changes = Changes(self._kinds, resource, subresource, live or {}, new)
+        me = Manager(manager or entries.UNKNOWN, UPDATE, resource.group_version, subresource)
+        try:
+            known = _updated(known, changes, me, now)
+        except errors.StatusError:
+            # Objects that cannot be converted to the version of some manager can be written still.
+            log.warning("managed fields are left as they are", extra={"kind": resource.kind})
         entries.set_on(new, known)
 
     def apply(
@@ -122,6 +121,19 @@ def unchanged(new: Object, old: Object) -> bool:
     if entries.unmanaged(new)["metadata"] != entries.unmanaged(old)["metadata"]:
         return False
     return entries.differ_in_times_only(entries.stored(old), entries.stored(new))
+
+
+def _updated(known: list[Entry], changes: Changes, me: Manager, now: str) -> list[Entry]:
+    """Return the entries after *me* made *changes*."""
+    changed, removed = changes.difference(me.api_version)
+    if not (changed or removed):
+        return known
+    kept, mine = changes.taken(known, of=me)
+    fields = union(difference(mine["fieldsV1"], removed), changed) if mine else changed
+    if fields:
+        time = now if changed else (mine or {}).get("time", "")
+        kept.append(entries.entry(me, me.api_version, fields, time))
+    return entries.in_order(entries.capped(kept))
 
 
 def _known(live: Object | None, new: Object, subresource: str) -> list[Entry]:
