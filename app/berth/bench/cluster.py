@@ -56,6 +56,8 @@ class Settings:
     gets: int = 2_000
     idle_seconds: float = 40.0
     """A multiple of the interval of node leases, 10 s."""
+    is_kept: bool = False
+    """Keep the cluster on disk, and start it again at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,12 @@ async def measure(settings: Settings, *, clock: Clock) -> AsyncIterator[Row]:
             ):
                 async for row in step():
                     yield row
+        if settings.is_kept:
+            started = clock.monotonic()
+            async with _up(settings, Path(folder), clock=clock) as bench:
+                yield Row("started again", f"{clock.monotonic() - started:.1f} s")
+                async for row in bench.check():
+                    yield row
 
 
 @asynccontextmanager
@@ -95,6 +103,7 @@ async def _up(settings: Settings, folder: Path, *, clock: Clock) -> AsyncIterato
         f"--nodes={settings.nodes}",
         f"--kubeconfig-out={kubeconfig}",
         "--debug-port=0",
+        *((f"--data-dir={folder / 'data'}",) if settings.is_kept else ()),
     )
     async with running(command, output=output) as process:
         deadline = clock.monotonic() + START_SECONDS
@@ -255,7 +264,9 @@ class _Bench:
             await self._clock.sleep(LOOK_SECONDS)
 
     async def check(self) -> AsyncIterator[Row]:
-        """Raise BenchError unless all pods run."""
+        """Raise BenchError unless all pods are there and run."""
+        if await self._count("/api/v1/pods") != self._settings.pods:
+            raise BenchError("there are not as many pods as were created")
         waiting = await self._count("/api/v1/pods", fieldSelector="status.phase!=Running")
         if waiting:
             raise BenchError("there are pods that do not run")

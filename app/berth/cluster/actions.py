@@ -61,6 +61,8 @@ class Delete:
     grace_seconds: int | None = None
     """None: what the object says."""
     propagation: Propagation = "Background"
+    resource_version: str = ""
+    """If it is not empty, only if the object is still at it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +100,13 @@ _ALL = msgspec.json.encode(
 
 
 def _delete_options(action: Delete) -> Object:
+    preconditions = {"uid": action.uid}
+    if action.resource_version:
+        preconditions["resourceVersion"] = action.resource_version
     options: Object = {
         "kind": "DeleteOptions",
         "apiVersion": "v1",
-        "preconditions": {"uid": action.uid},
+        "preconditions": preconditions,
         "propagationPolicy": action.propagation,
     }
     if action.grace_seconds is not None:

@@ -217,3 +217,14 @@ async def test_who_impersonates_needs_the_right_to_each_part(secured: Secured) -
         'userextras.authentication.k8s.io "x" is forbidden: User "alice" cannot impersonate '
         'resource "userextras/a" in API group "authentication.k8s.io" at the cluster scope'
     )
+
+
+@pytest.mark.parametrize("subresource", ["attach", "exec", "portforward"])
+async def test_a_web_socket_needs_the_right_to_create(secured: Secured, subresource: str) -> None:
+    await secured.grant("alice", rule(f"pods/{subresource}", "get"), namespace="default")
+    code, answer = await secured.ask("GET", f"{PODS}/p/{subresource}", user=ALICE)
+    assert (code, answer["message"]) == (
+        403,
+        f'pods "p" is forbidden: User "alice" cannot create resource "pods/{subresource}" in API '
+        'group "" in the namespace "default"',
+    )

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from berth.client.errors import NotFoundError, ServerError
+from berth.clock import FakeClock
 from berth.cluster.actions import (
     Action,
     Delete,
@@ -29,6 +30,8 @@ from berth.cluster.controllers.views import (
     PodView,
     WorkloadView,
 )
+from berth.cluster.events.correlator import Occurrence
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.kinds.registry import collected, swept
 from berth.cluster.resources import ResourceType
@@ -58,7 +61,9 @@ class World:
             Kind(served("", "pods"), self.pods),
             Kind(served("", "configmaps"), self.config_maps),
         ]
-        self.collector = GarbageCollector()
+        self.recorded: list[Occurrence] = []
+        recorder = EventRecorder(self.recorded.append, "garbage-collector", FakeClock())
+        self.collector = GarbageCollector(recorder)
         self.collector.subscribe(self.enqueued.append)
         self.collector.follow(self.kinds)
 
@@ -108,7 +113,7 @@ def test_pods_go_when_the_server_says_that_the_owner_is_gone(world: World) -> No
     world.pods.on_add(pod_view("going", deleted=True))
     world.learn_that_the_owner_is_gone()
 
-    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p")]
+    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p", resource_version="1")]
     assert world.plan("uid-going") == []
 
 
@@ -118,7 +123,7 @@ def test_an_owner_that_was_seen_to_go_need_not_be_asked_for(world: World) -> Non
     world.replica_sets.on_delete(workload_view())
 
     assert world.enqueued == ["uid-p"]
-    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p")]
+    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p", resource_version="1")]
 
 
 @pytest.mark.parametrize(
@@ -280,7 +285,7 @@ def test_foreground_deletion_takes_the_dependents_first(world: World) -> None:
 
     assert world.enqueued == ["uid-p", "uid-free", "uid-web"]
     assert world.plan("uid-web") == []
-    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p")]
+    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p", resource_version="1")]
     assert isinstance(world.plan("uid-free")[0], Delete)
     world.enqueued.clear()
     world.pods.on_delete(pod)
@@ -295,7 +300,9 @@ def test_foreground_deletion_goes_down(world: World) -> None:
     of_pod = OwnerReference("v1", "Pod", "p", "uid-p", block_owner_deletion=True)
     world.config_maps.on_add(config_map("leaf", of_pod))
 
-    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p", propagation="Foreground")]
+    assert world.plan("uid-p") == [
+        Delete(f"{PODS}/p", "uid-p", propagation="Foreground", resource_version="1")
+    ]
 
 
 def test_foreground_deletion_of_a_circle_ends(world: World) -> None:
@@ -333,7 +340,9 @@ def test_what_is_collected_goes_as_its_finalizers_say(
     world.pods.on_add(owned_by(owner("web"), finalizers=[finalizer]))
     world.replica_sets.on_delete(workload_view())
 
-    assert world.plan("uid-p") == [Delete(f"{PODS}/p", "uid-p", propagation=propagation)]
+    assert world.plan("uid-p") == [
+        Delete(f"{PODS}/p", "uid-p", propagation=propagation, resource_version="1")
+    ]
 
 
 def test_changes_that_concern_nobody(world: World) -> None:
@@ -351,3 +360,51 @@ def test_every_stored_kind_is_known() -> None:
     assert {each.storage_key for each in swept(STORED)} == {
         each.storage_key for each in STORED if each.namespaced
     }
+
+
+def test_an_owner_in_another_namespace_is_told_of(world: World) -> None:
+    world.replica_sets.on_add(workload_view())
+    late = config_map("late", of_map := OwnerReference("v1", "ConfigMap", "root", "uid-root"))
+    elsewhere = config_map("fake", owner("web"), namespace="mine")
+    world.config_maps.on_add(late)
+    world.config_maps.on_add(elsewhere)
+    world.config_maps.on_update(elsewhere, elsewhere)
+    world.config_maps.on_add(config_map("root", namespace="mine"))
+
+    assert [(each.type, each.reason, each.regarding.name) for each in world.recorded] == [
+        ("Warning", "OwnerRefInvalidNamespace", "fake"),
+        ("Warning", "OwnerRefInvalidNamespace", "late"),
+    ]
+    assert world.recorded[0].message == (
+        "ownerRef [apps/v1/ReplicaSet, namespace: mine, name: web, uid: uid-web] does not exist "
+        'in namespace "mine"'
+    )
+    assert of_map.name in world.recorded[1].message
+
+
+def test_what_is_in_no_namespace_has_no_owner_in_one(world: World) -> None:
+    roles: Table[ObjectView] = Table()
+    cluster_roles = find("rbac.authorization.k8s.io", "v1", "clusterroles")
+    world.collector.follow([*world.kinds, Kind(cluster_roles, roles)])
+    world.replica_sets.on_add(workload_view())
+    roles.on_add(config_map("r", owner("web"), namespace=""))
+    world.replica_sets.on_delete(workload_view())
+
+    assert world.plan("uid-r") == []
+    assert [each.reason for each in world.recorded] == ["OwnerRefInvalidNamespace"]
+    assert world.recorded[0].message.endswith('does not exist in namespace ""')
+
+
+@pytest.mark.parametrize(
+    ("version", "is_known"),
+    [("apps/v1", True), ("apps/v1beta2", True), ("apps/v2", False)],
+)
+def test_an_owner_may_be_named_in_any_served_version(
+    world: World, version: str, is_known: bool
+) -> None:
+    versions = frozenset(("apps/v1", "apps/v1beta2"))
+    replica_sets = Kind(served("apps", "replicasets"), world.replica_sets, versions)
+    world.collector.follow([replica_sets, *world.kinds[1:]])
+    world.pods.on_add(owned_by(msgspec.structs.replace(owner("web"), api_version=version)))
+
+    assert bool(world.plan("uid-p")) is is_known

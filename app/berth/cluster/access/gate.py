@@ -29,6 +29,9 @@ IMPERSONATE: Final = b"impersonate-"
 EXTRA: Final = "extra-"
 AUTHENTICATION: Final = "authentication.k8s.io"
 
+CONNECTED: Final = frozenset({"pods/attach", "pods/exec", "pods/portforward"})
+"""What needs the right to ``create`` however it is asked for."""
+
 
 class Gate:
     """Authenticates and authorizes. With *is_open* everybody is :data:`ADMIN`, unasked."""
@@ -55,7 +58,11 @@ class Gate:
             user = self._impersonated(user, impersonation)
         if not user.is_master or self._authorizer.observer is not None:
             query = read_query(scope["query_string"])
-            self.authorize(user, attributes_of(scope["method"], scope["path"], query))
+            wanted = attributes_of(scope["method"], scope["path"], query)
+            self.authorize(user, wanted)
+            if wanted.verb == "get" and wanted.full_resource in CONNECTED:
+                # A WebSocket opens with a GET, and is as good as what SPDY POSTs.
+                self.authorize(user, wanted._replace(verb="create"))
         scope[USER] = user
 
     def authenticate(self, authorization: str) -> User:

@@ -22,6 +22,8 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.informers import Kind
 from berth.cluster.controllers.views import Meta, ObjectView, OwnerReference, metadata_of
+from berth.cluster.events.correlator import Reference
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.writes.deletion import FOREGROUND, ORPHAN
 
 BURST: Final = 500
@@ -70,9 +72,11 @@ class GarbageCollector:
 
     name = "garbage-collector"
 
-    def __init__(self) -> None:
-        self._kinds: dict[tuple[str, str], Kind] = {}
-        """By group and kind."""
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+        self._kinds: list[Kind] = []
+        self._by_name: dict[tuple[str, str], Kind] = {}
+        """By ``apiVersion`` and ``kind``."""
         self._enqueue: Callable[[str], None] = lambda _uid: None
         self._absent: dict[tuple[str, str], None] = {}
         """Path and uid of owners that do not exist, oldest first. Uids are never used again."""
@@ -82,21 +86,22 @@ class GarbageCollector:
 
     def follow(self, kinds: Iterable[Kind]) -> None:
         """Look at *kinds* from now on: those that are served now, in the place of those before."""
-        before, self._kinds = self._kinds, {}
-        for kind in kinds:
-            self._kinds[kind.resource.group, kind.resource.kind] = kind
-        for key, kind in self._kinds.items():
-            if key not in before or before[key].table is not kind.table:
+        known = [kind.table for kind in self._kinds]
+        before = self._by_name.keys()
+        self._kinds = list(kinds)
+        self._by_name = {name: kind for kind in self._kinds for name in kind.names}
+        for kind in self._kinds:
+            if not any(kind.table is table for table in known):
                 kind.table.listen(partial(self._changed, kind))
-        new = self._kinds.keys() - before.keys()
+        new = self._by_name.keys() - before
         if before and new:
             self._look_at_what_names(new)
 
     def _look_at_what_names(self, kinds: Collection[tuple[str, str]]) -> None:
         """Enqueue what has owners of *kinds*, which nobody could look for before."""
-        for kind in self._kinds.values():
+        for kind in self._kinds:
             for obj in kind.table.values():
-                if any(_group_kind(ref) in kinds for ref in obj.metadata.owners):
+                if any((ref.api_version, ref.kind) in kinds for ref in obj.metadata.owners):
                     self._enqueue(obj.metadata.uid)
 
     def plan(self, key: str) -> Plan:
@@ -146,11 +151,47 @@ class GarbageCollector:
                 self._enqueue(dependent.meta.uid)
         if new is not None and self._is_due(item):
             self._enqueue(item.meta.uid)
+        self._tell_of_other_namespaces(item, old, new)
         for obj in (old, new):
             for ref in obj.metadata.owners if obj is not None else ():
                 owner = self._owner(item, ref)
                 if owner is not None and owner.meta.deletion_timestamp is not None:
                     self._enqueue(owner.meta.uid)
+
+    def _tell_of_other_namespaces(
+        self, item: Item, old: ObjectView | None, new: ObjectView | None
+    ) -> None:
+        """Record references to objects of other namespaces, when one of both is new."""
+        before = {ref.uid for ref in old.metadata.owners} if old is not None else set()
+        for ref in new.metadata.owners if new is not None else ():
+            if ref.uid not in before and (kind := self._kind_of(ref)) is not None:
+                owner = kind.table.by_uid(ref.uid)
+                if owner is not None and _is_elsewhere(owner.metadata, item.meta):
+                    self._tell_of_other_namespace(item, ref)
+        if old is not None or not item.meta.namespace:
+            return
+        for kind in self._kinds:
+            for obj in kind.table.dependents(item.meta.uid).values():
+                if _is_elsewhere(item.meta, obj.metadata):
+                    for ref in obj.metadata.owners:
+                        if ref.uid == item.meta.uid:
+                            self._tell_of_other_namespace(Item(kind, obj.metadata), ref)
+
+    def _tell_of_other_namespace(self, item: Item, ref: OwnerReference) -> None:
+        meta, resource = item.meta, item.kind.resource
+        wrong = (
+            f"[{ref.api_version}/{ref.kind}, namespace: {meta.namespace}, name: {ref.name}, "
+            f"uid: {ref.uid}]"
+        )
+        regarding = Reference(
+            resource.group_version, resource.kind, meta.namespace, meta.name, meta.uid
+        )
+        self._recorder.event(
+            regarding,
+            type="Warning",
+            reason="OwnerRefInvalidNamespace",
+            message=f'ownerRef {wrong} does not exist in namespace "{meta.namespace}"',
+        )
 
     def _is_due(self, item: Item) -> bool:
         meta = item.meta
@@ -162,7 +203,7 @@ class GarbageCollector:
         return bool(owners.unseen or owners.absent or owners.waiting)
 
     def _item(self, uid: str) -> Item | None:
-        for kind in self._kinds.values():
+        for kind in self._kinds:
             obj = kind.table.by_uid(uid)
             if obj is not None:
                 return Item(kind, obj.metadata)
@@ -179,7 +220,7 @@ class GarbageCollector:
         return kind.path_of(item.meta.namespace if kind.resource.namespaced else "", ref.name)
 
     def _kind_of(self, ref: OwnerReference) -> Kind | None:
-        return self._kinds.get(_group_kind(ref))
+        return self._by_name.get((ref.api_version, ref.kind))
 
     def _owner(self, item: Item, ref: OwnerReference) -> Item | None:
         kind, path = self._kind_of(ref), self._path_of(item, ref)
@@ -205,7 +246,7 @@ class GarbageCollector:
     def _owned(self, owner: Item) -> Iterator[tuple[Item, OwnerReference]]:
         """Yield what *owner* owns, each with its reference."""
         uid, path = owner.meta.uid, owner.path
-        for kind in self._kinds.values():
+        for kind in self._kinds:
             for obj in list(kind.table.dependents(uid).values()):
                 item = Item(kind, obj.metadata)
                 for ref in item.meta.owners:
@@ -231,8 +272,8 @@ class GarbageCollector:
                 ]
                 return _with_owners(item, unblocked)
             if mine:
-                return Delete(item.path, item.meta.uid, propagation="Foreground")
-        return Delete(item.path, item.meta.uid, propagation=_own_propagation(item.meta))
+                return _delete(item, "Foreground")
+        return _delete(item, _own_propagation(item.meta))
 
     def _let_go(self, owner: Item) -> Plan:
         """Take the owner's references out of what it owns; then it may go."""
@@ -253,20 +294,31 @@ class GarbageCollector:
 
 
 def new_controller(context: ControllerContext) -> GarbageCollector:
-    collector = GarbageCollector()
+    collector = GarbageCollector(context.recorder("garbage-collector-controller"))
     informers = context.informers
     informers.listen(lambda: collector.follow(informers.kinds))
     return collector
 
 
-def _group_kind(ref: OwnerReference) -> tuple[str, str]:
-    group, slash, _ = ref.api_version.partition("/")
-    return (group if slash else "", ref.kind)
+def _is_elsewhere(owner: Meta, dependent: Meta) -> bool:
+    """Whether an owner is in a namespace, and in another than what names it."""
+    return owner.namespace not in ("", dependent.namespace)
 
 
 def _is_deleted(meta: Meta, finalizer: str) -> bool:
     """Tell whether it is deleted, and *finalizer* holds it back."""
     return meta.deletion_timestamp is not None and finalizer in (meta.finalizers or ())
+
+
+def _delete(item: Item, propagation: Propagation) -> Delete:
+    """Delete exactly the state that was looked at: it may have got an owner since."""
+    meta = item.meta
+    return Delete(
+        item.path,
+        meta.uid,
+        propagation=propagation,
+        resource_version=meta.resource_version,
+    )
 
 
 def _own_propagation(meta: Meta) -> Propagation:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
 from berth.client.api import Api
@@ -30,6 +30,14 @@ class Kind:
 
     resource: ResourceType
     table: Table[Any]
+    versions: frozenset[str] = frozenset()
+    """The ``apiVersion`` of each form in which they are served; empty: that of *resource*."""
+
+    @property
+    def names(self) -> Iterator[tuple[str, str]]:
+        """``apiVersion`` and ``kind`` by which references name them."""
+        versions = self.versions or (self.resource.group_version,)
+        return ((version, self.resource.kind) for version in versions)
 
     def path(self, meta: Meta) -> str:
         return self.path_of(meta.namespace, meta.name)
@@ -85,7 +93,7 @@ class SharedInformers:
         return cast("Table[T]", self._tables.setdefault(storage_key, Table()))
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have *listener* called when :attr:`kinds` are others than before."""
+        """Have *listener* called when :attr:`kinds` may be others than before."""
         self._listeners.append(listener)
 
     @property
@@ -111,6 +119,9 @@ class SharedInformers:
     def _follow(self, group: asyncio.TaskGroup) -> None:
         """Watch what the registry has."""
         served = {each.storage_key: each for each in collected(self._registry)}
+        versions: dict[str, set[str]] = {}
+        for each in self._registry:
+            versions.setdefault(each.storage_key, set()).add(each.group_version)
         gone = [
             key
             for key, watched in self._watched.items()
@@ -121,16 +132,19 @@ class SharedInformers:
             self._watched.pop(key).task.cancel()
             if key not in self._views:
                 del self._tables[key]
-        new = [resource for key, resource in served.items() if key not in self._watched]
-        for resource in new:
-            kind = Kind(resource, self._tables.setdefault(resource.storage_key, Table()))
+        for key, resource in served.items():
+            table = self._tables.setdefault(key, Table())
+            kind = Kind(resource, table, frozenset(versions[key]))
+            watched = self._watched.get(key)
+            if watched is not None:
+                self._watched[key] = replace(watched, kind=kind)
+                continue
             reflector = self._reflector(kind)
-            name = f"controllers watch {resource.storage_key}"
+            name = f"controllers watch {key}"
             task = group.create_task(forever(name, reflector.run), name=name)
-            self._watched[resource.storage_key] = _Watched(kind, reflector, task)
-        if gone or new:
-            for listener in self._listeners:
-                listener()
+            self._watched[key] = _Watched(kind, reflector, task)
+        for listener in self._listeners:
+            listener()
 
     def _reflector(self, kind: Kind) -> Reflector[Any]:
         view = self._views.get(kind.resource.storage_key, ObjectView)

@@ -85,23 +85,26 @@ def _key(resource: ResourceType) -> tuple[str, str, str]:
 
 def collected(resources: Iterable[ResourceType]) -> list[ResourceType]:
     """Return the kinds that the garbage collector must know: each stored object is of one."""
-    return [
+    return _once(
         each
         for each in resources
-        if each.is_stored
-        and each.garbage_collected
-        and not each.is_view
-        and {"delete", "list", "watch"} <= set(each.verbs)
-    ]
+        if each.garbage_collected and {"delete", "list", "watch"} <= set(each.verbs)
+    )
 
 
 def swept(resources: Iterable[ResourceType]) -> list[ResourceType]:
     """Return the kinds that a namespace is emptied of: each stored object in it is of one."""
-    return [
+    return _once(
         each
         for each in resources
-        if each.is_stored
-        and each.namespaced
-        and not each.is_view
-        and {"deletecollection", "list"} <= set(each.verbs)
-    ]
+        if each.namespaced and {"deletecollection", "list"} <= set(each.verbs)
+    )
+
+
+def _once(resources: Iterable[ResourceType]) -> list[ResourceType]:
+    """Return one kind of those that show the same objects: the one that they are stored as."""
+    found: dict[str, ResourceType] = {}
+    for each in resources:
+        if each.is_stored and (each.storage_key not in found or not each.is_view):
+            found[each.storage_key] = each
+    return list(found.values())
