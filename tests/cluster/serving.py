@@ -162,6 +162,7 @@ class Serving:
             clock=self.clock,
             rng=random.Random(1),
         )
+        self.server.open()
         transport = httpx.ASGITransport(app=self.server.app)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://cluster")
 

@@ -129,7 +129,9 @@ class FieldValidation(StrEnum):
 
 
 def field_validation(query: Query) -> FieldValidation:
-    said = query.get("fieldValidation", "")
+    said = query.get("fieldValidation")
+    if not said:
+        return FieldValidation.UNSAID
     try:
         return FieldValidation(said)
     except ValueError:

@@ -154,20 +154,20 @@ class ResourceType:
     to_storage: Callable[[Object], Object] = same
     from_storage: Callable[[Object], Object] = same
 
-    @property
-    def group_version(self) -> str:
-        """``v1`` or ``apps/v1``: what ``apiVersion`` says."""
-        return f"{self.group}/{self.version}" if self.group else self.version
+    group_version: str = field(init=False, repr=False, compare=False)
+    """``v1`` or ``apps/v1``: what ``apiVersion`` says."""
+    qualified_plural: str = field(init=False, repr=False, compare=False)
+    """How error messages name the resource: ``pods``, ``deployments.apps``."""
+    storage_key: str = field(init=False, repr=False, compare=False)
+    """Where objects of this kind are kept: ``pods``, ``deployments.apps``."""
 
-    @property
-    def storage_key(self) -> str:
-        """Where objects of this kind are kept: ``pods``, ``deployments.apps``."""
-        return self.storage or self.qualified_plural
-
-    @property
-    def qualified_plural(self) -> str:
-        """How error messages name the resource: ``pods``, ``deployments.apps``."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+    def __post_init__(self) -> None:
+        """Write its names once: every request asks for them many times."""
+        group_version = f"{self.group}/{self.version}" if self.group else self.version
+        qualified_plural = f"{self.plural}.{self.group}" if self.group else self.plural
+        object.__setattr__(self, "group_version", group_version)
+        object.__setattr__(self, "qualified_plural", qualified_plural)
+        object.__setattr__(self, "storage_key", self.storage or qualified_plural)
 
     @property
     def kind_of_list(self) -> str:

@@ -128,6 +128,7 @@ class EmbeddedCluster:
 
         *port* 0 is any free port, and after a restart the one of before, if it is free.
         """
+        self._server.open()
         await bootstrap(self._server.writes, objects)
         port = await self._listen(port)
         await publish(self._server.writes, self._reached_at, port)

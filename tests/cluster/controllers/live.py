@@ -79,6 +79,7 @@ async def running() -> AsyncIterator[Cluster]:
     clock, rng = RealClock(), random.Random(5)
     registry = Registry(RESOURCES)
     server = ApiServer(registry, Store(), clock=clock, rng=rng)
+    server.open()
     await bootstrap(server.writes)
     port = await server.start("127.0.0.1", 0)
     client = await connect(kubeconfig=None, master=f"http://127.0.0.1:{port}", qps=1e6, burst=10**6)

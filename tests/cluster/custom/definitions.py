@@ -4,6 +4,7 @@ from typing import Any
 
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.resources import Object
+from berth.cluster.storage.store import Store
 from tests.cluster.serving import Serving
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -65,9 +66,9 @@ def widgets(namespace: str = "default", *, at: str = "v1") -> str:
     return f"/apis/example.com/{at}/namespaces/{namespace}/widgets"
 
 
-def serving() -> Serving:
+def serving(store: Store | None = None) -> Serving:
     """Return a server with all kinds."""
-    return Serving(resources=RESOURCES)
+    return Serving(resources=RESOURCES, store=store)
 
 
 async def defined(*definitions: Object) -> Serving:

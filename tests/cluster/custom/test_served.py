@@ -213,3 +213,11 @@ async def test_a_size_below_zero_is_refused() -> None:
     code, answer = await server.request("POST", widgets(), widget(spec={"size": -1}))
     assert code == 422
     assert "should be a non-negative integer" in answer["message"]
+
+
+async def test_another_server_on_the_same_store_serves_the_same() -> None:
+    first = await defined(definition("Widget", version(spec=SIZED)))
+    await first.post(widgets(), widget())
+    second = serving(store=first.store)
+    assert (await second.get(f"{widgets()}/w"))["spec"] == {"size": 1}
+    assert second.store.version == first.store.version

@@ -311,7 +311,8 @@ def _update_errors(new: Object, old: Object) -> Iterator[FieldError]:
         ("spec.names.plural", lambda each: each["names"].get("plural")),
     ]
     conditions = (old.get("status") or {}).get("conditions") or ()
-    if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+    established = {"type": "Established", "status": "True"}
+    if any(established.items() <= each.items() for each in conditions):
         immutable += [
             ("spec.scope", lambda each: each.get("scope")),
             ("spec.names.kind", lambda each: each["names"].get("kind")),

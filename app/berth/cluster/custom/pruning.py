@@ -13,6 +13,7 @@ from berth.cluster.custom.walk import (
     values,
 )
 from berth.cluster.resources import Object
+from berth.cluster.schemas import builtin, checks
 from berth.cluster.schemas.checks import MOST_UNKNOWN
 
 
@@ -41,6 +42,9 @@ def _prune(schema: Schema, value: Any, path: str, found: list[str], *, is_object
     keeps = schema.get(PRESERVES) is True or schema.get("additionalProperties") is True
     for key in list(value):
         if is_object and key in OF_EVERY_OBJECT:
+            if path and key == "metadata":  # of an object within the object
+                unknown = checks.prune(builtin.meta("ObjectMeta"), value[key])
+                found += [f"{path}.metadata.{each}" for each in unknown]
             continue
         below = specified.get(key, others)
         if below is None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
+from berth.cluster.storage.log import Change
 from berth.cluster.storage.store import Store
 
 T = TypeVar("T")
@@ -16,14 +17,16 @@ class Latest(Generic[T]):
         self._store = store
         self._storage_keys = tuple(storage_keys)
         self._make = make
-        self._seen: tuple[int, ...] = ()
         self._made: T | None = None
+        for each in self._storage_keys:
+            store.follow(each, self._forget)
 
     def get(self) -> T:
-        seen = tuple(self._store.writes_of(each) for each in self._storage_keys)
         made = self._made
-        if made is None or seen != self._seen:
+        if made is None:
             objects = map(self._store.list, self._storage_keys)
             made = self._made = self._make(*objects)
-            self._seen = seen
         return made
+
+    def _forget(self, _change: Change) -> None:
+        self._made = None

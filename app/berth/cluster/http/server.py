@@ -56,7 +56,8 @@ TICK_SECONDS = 1.0
 class ApiServer:
     """Serves the kinds in *registry* from *store*; the kinds may come and go.
 
-    Make one, :meth:`start` it, have :meth:`run` awaited while it is needed, :meth:`stop` it once.
+    Make one, :meth:`open` and :meth:`start` it, have :meth:`run` awaited while it is needed,
+    :meth:`stop` it once.
     """
 
     def __init__(
@@ -97,8 +98,8 @@ class ApiServer:
             identities=identities,
             field_manager=FieldManager(registry.find),
         )
-        Definitions(registry, store, deletions, clock=clock)
-        LocalApiServices(registry, store, clock=clock)
+        self._definitions = Definitions(registry, store, deletions, clock=clock)
+        self._api_services = LocalApiServices(registry, store, clock=clock)
         self._store = store
         self._clock = clock
         self._expiry = Expiry(store, "events", seconds=EVENT_SECONDS, clock=clock)
@@ -141,6 +142,15 @@ class ApiServer:
             await self._endpoints.serve(scope, receive, send)
         else:
             await self._pages(scope, receive, send)
+
+    def open(self) -> None:
+        """Serve the kinds that are defined in the store, and follow what becomes of them.
+
+        Before the first write. It may write itself, so where the store keeps a journal, there must
+        be an event loop.
+        """
+        self._definitions.start()
+        self._api_services.start()
 
     async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
         """Listen; return the port, which the system chooses when *port* is 0.

@@ -55,9 +55,12 @@ class Definitions:
         self._known: dict[str, _Known] = {}
         self._watched: set[str] = set()
         """Storage keys whose last object somebody waited for, or waits."""
-        for stored in store.list(DEFINITIONS.storage_key):
+
+    def start(self) -> None:
+        """Serve what is defined, and follow what becomes of it. Call it once."""
+        for stored in self._store.list(DEFINITIONS.storage_key):
             self._settle(stored)
-        store.follow(DEFINITIONS.storage_key, self._changed)
+        self._store.follow(DEFINITIONS.storage_key, self._changed)
 
     def _changed(self, change: Change) -> None:
         try:
@@ -185,8 +188,8 @@ class Definitions:
     ) -> None:
         said = {"type": kind, "status": status, "reason": reason, "message": message}
         for each in conditions:
-            if each["type"] == kind:
-                if each["status"] != status:
+            if each.get("type") == kind:
+                if each.get("status") != status:
                     said["lastTransitionTime"] = rfc3339(self._clock.now())
                 each |= said
                 return
@@ -266,7 +269,7 @@ def _put(names: Object, key: str, value: Any) -> None:
 
 
 def _status_of(conditions: list[Object], kind: str) -> str:
-    return next((each["status"] for each in conditions if each["type"] == kind), "")
+    return next((each.get("status") for each in conditions if each.get("type") == kind), None) or ""
 
 
 def _is_established(status: Object) -> bool:

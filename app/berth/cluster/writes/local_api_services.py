@@ -54,15 +54,17 @@ class LocalApiServices:
         self._registry = registry
         self._store = store
         self._clock = clock
-        if registry.find("apiregistration.k8s.io", "v1", "apiservices") is None:
+        self._served: set[str] = set()
+
+    def start(self) -> None:
+        """Write those that are wanted, and follow the kinds. Call it once."""
+        key = API_SERVICES.group, API_SERVICES.version, API_SERVICES.plural
+        if self._registry.find(*key) is None:
             return
-        self._served = {
-            stored.name
-            for stored in store.list(API_SERVICES.storage_key)
-            if stored.labels.get(MANAGED)
-        }
+        stored = self._store.list(API_SERVICES.storage_key)
+        self._served = {each.name for each in stored if each.labels.get(MANAGED)}
         self._follow()
-        registry.listen(self._follow)
+        self._registry.listen(self._follow)
 
     def _follow(self) -> None:
         wanted = {

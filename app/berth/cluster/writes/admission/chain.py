@@ -45,6 +45,7 @@ class Admission:
         for step in self._async_steps:
             if not step.concerns(request):
                 continue
+            request.awaits = True
             before = request.object
             await step.mutate(request)
             if request.object is not before:
@@ -56,9 +57,10 @@ class Admission:
         calls = self._calls(request.operation, request.resource, request.subresource)
         for validate in calls.validate:
             validate(request)
-        for step in self._async_steps:
-            if step.concerns(request):
-                await step.validate(request)
+        if request.awaits:
+            for step in self._async_steps:
+                if step.concerns(request):
+                    await step.validate(request)
         for validate in calls.last:
             validate(request)
 

@@ -35,6 +35,8 @@ class AdmissionRequest:
     """The stored one, which nobody may change. None: a creation."""
     context: WriteContext
     delete_options: DeleteOptions | None = None
+    awaits: bool = False
+    """Whether an async step is concerned."""
     on_stored: Callable[[], None] | None = None
     """Called when the object has been stored, before anything else happens; not in a dry run."""
 

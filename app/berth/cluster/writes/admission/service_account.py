@@ -72,6 +72,14 @@ class ServiceAccount(Step):
         except NotFoundError:
             return None
 
+    def knows(self, namespace: str, name: str) -> bool:
+        """Tell whether the account is there."""
+        try:
+            self._store.get(ACCOUNTS, namespace, name)
+        except NotFoundError:
+            return False
+        return True
+
     def give(self, pod: Object, account: Object) -> None:
         """Give a pod what its account has for it."""
         spec = pod["spec"]
@@ -112,10 +120,8 @@ class AwaitServiceAccount:
         if not self._step.handles(request.operation, request.resource, request.subresource):
             return False
         spec = (request.object or {}).get("spec") or {}
-        return (
-            spec.get("serviceAccountName") == DEFAULT
-            and self._step.find(request.namespace, DEFAULT) is None
-        )
+        is_default = spec.get("serviceAccountName") == DEFAULT
+        return is_default and not self._step.knows(request.namespace, DEFAULT)
 
     async def mutate(self, request: AdmissionRequest) -> None:
         """Wait for the account, which a controller makes."""

@@ -33,7 +33,10 @@ class AsyncStep(Protocol):
     """
 
     def concerns(self, request: AdmissionRequest) -> bool:
-        """Tell whether the step wants to see the request. Cheap: asked of every write."""
+        """Tell whether the step wants to see the request, to change or to validate it.
+
+        Cheap: asked of every write. Where no step says so, none is asked again.
+        """
         ...
 
     async def mutate(self, request: AdmissionRequest) -> None:
