@@ -117,7 +117,7 @@ def is_terminating(definition: Object) -> bool:
 
 
 def _stored_version(spec: Object) -> str:
-    return next(each["name"] for each in spec["versions"] if each.get("storage"))
+    return str(next(each["name"] for each in spec["versions"] if each.get("storage")))
 
 
 def _to_storage(obj: Object) -> Object:
