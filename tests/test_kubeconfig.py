@@ -178,6 +178,18 @@ def test_what_is_no_kubeconfig_is_not_touched(tmp_path: Path, text: str, said: s
     assert path_beside(path) == path
 
 
+@pytest.mark.parametrize(
+    "context",
+    ["x", None, {"extensions": "x"}, {"extensions": [1, {"name": "berth", "extension": [1]}]}],
+)
+def test_a_context_of_another_shape_is_not_ours(tmp_path: Path, context: object) -> None:
+    path = tmp_path / "config"
+    config = {"contexts": [1, {"name": "c", "context": context}], "current-context": "c"}
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    assert scheduler_in(str(path)) == ""
+    assert path_beside(path) == path
+
+
 def test_a_lock_of_kubectl_is_respected(tmp_path: Path) -> None:
     path, lock = tmp_path / "config", tmp_path / "config.lock"
     lock.touch()

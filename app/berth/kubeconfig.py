@@ -166,14 +166,12 @@ def _is_used(context: Mapping[str, Any] | None) -> bool:
     return True
 
 
-def _extension(context: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return what we wrote into a context; nothing if it is not ours."""
-    found = ((context or {}).get("context") or {}).get("extensions")
-    for each in found if isinstance(found, list) else []:
-        if isinstance(each, dict) and each.get("name") == NAME:
-            about = each.get("extension")
-            return about if isinstance(about, dict) else {}
-    return {}
+def _extension(entry: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return what we wrote into the context of an entry; nothing if it is not ours."""
+    context = (entry or {}).get("context")
+    extension = _entry(context if isinstance(context, dict) else {}, "extensions", NAME)
+    about = (extension or {}).get("extension")
+    return about if isinstance(about, dict) else {}
 
 
 def _entry(config: Mapping[str, Any], where: str, name: str) -> dict[str, Any] | None:

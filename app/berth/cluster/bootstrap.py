@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from ipaddress import ip_address
 
+from berth.cluster import flow_control
 from berth.cluster.access import policy
 from berth.cluster.access.users import ADMIN
 from berth.cluster.errors import StatusError
@@ -18,6 +19,7 @@ NAMESPACES = find("", "v1", "namespaces")
 PRIORITY_CLASSES = find("scheduling.k8s.io", "v1", "priorityclasses")
 
 RBAC = "rbac.authorization.k8s.io"
+FLOW_CONTROL = "flowcontrol.apiserver.k8s.io"
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -94,6 +96,9 @@ def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
         (RBAC, "roles", policy.roles()),
         (RBAC, "clusterrolebindings", policy.cluster_role_bindings()),
         (RBAC, "rolebindings", policy.role_bindings()),
+        ("", "componentstatuses", _component_statuses()),
+        (FLOW_CONTROL, "prioritylevelconfigurations", flow_control.priority_levels()),
+        (FLOW_CONTROL, "flowschemas", flow_control.flow_schemas()),
     )
     for group, plural, found in more:
         objects += [(find(group, "v1", plural), each) for each in found]
@@ -103,6 +108,15 @@ def bootstrap_objects() -> list[tuple[ResourceType, Object]]:
 def _default_account(namespace: str) -> Object:
     """Return what a controller would make, so that no pod has to wait for it."""
     return {"metadata": {"name": "default", "namespace": namespace}}
+
+
+def _component_statuses() -> list[Object]:
+    """Return the components that old clients ask about; all of them are this process."""
+    healthy = {"type": "Healthy", "status": "True", "message": "ok"}
+    return [
+        {"metadata": {"name": name}, "conditions": [dict(healthy)]}
+        for name in ("scheduler", "controller-manager", "etcd-0")
+    ]
 
 
 def _authentication_map() -> Object:

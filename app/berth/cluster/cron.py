@@ -34,8 +34,9 @@ DESCRIPTORS: Final = {
 EVERY: Final = "@every "
 UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
-_DURATION: Final = re.compile(r"\+?(?:\d+\.?\d*(?:h|ms|us|µs|ns|m|s))+", re.ASCII)
-_PART: Final = re.compile(r"(\d+\.?\d*)(h|ms|us|µs|ns|m|s)", re.ASCII)
+_AMOUNT: Final = r"(\d{1,18}(?:\.\d{0,18})?)(h|ms|us|µs|ns|m|s)"
+_DURATION: Final = re.compile(rf"\+?(?:{_AMOUNT})+", re.ASCII)
+_PART: Final = re.compile(_AMOUNT, re.ASCII)
 
 
 class Bounds(NamedTuple):

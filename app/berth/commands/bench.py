@@ -49,6 +49,9 @@ def main(argv: Sequence[str]) -> int:
     large.add_argument("--nodes", type=positive, default=defaults.nodes)
     large.add_argument("--pods", type=positive, default=defaults.pods)
     large.add_argument("--watchers", type=positive, default=defaults.watchers)
+    large.add_argument(
+        "--keep", action="store_true", help="with --data-dir, and start it again at the end"
+    )
     large.set_defaults(measure=_cluster)
     given = parser.parse_args(argv)
     log.setup(logging.ERROR)
@@ -129,7 +132,7 @@ def _extender(given: argparse.Namespace) -> int:
 
 
 def _cluster(given: argparse.Namespace) -> int:
-    settings = cluster.Settings(given.nodes, given.pods, given.watchers)
+    settings = cluster.Settings(given.nodes, given.pods, given.watchers, is_kept=given.keep)
 
     async def measuring() -> int:
         say(f"{engine.machine()}; {settings.nodes} nodes, {settings.pods} pods")

@@ -5,11 +5,22 @@ from typing import Any
 import msgspec
 import pytest
 
+from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
+from berth.cluster.controllers.controller import Outcome
+from berth.cluster.controllers.history import data_of
 from berth.cluster.controllers.replica_set import BURST
 from berth.cluster.controllers.stateful_set import REVISION, StatefulSetController
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import Meta, PodView, ResourceView, WorkloadView
+from berth.cluster.controllers.views import (
+    Meta,
+    PodView,
+    ResourceView,
+    RevisionView,
+    WorkloadView,
+)
+from berth.cluster.events.correlator import Occurrence
+from berth.cluster.events.recorder import EventRecorder
 from tests.cluster.objects import owner, pod_view, workload_view
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -23,7 +34,15 @@ class World:
         self.stateful_sets: Table[WorkloadView] = Table()
         self.pods: Table[PodView] = Table()
         self.claims: Table[ResourceView] = Table()
-        self.controller = StatefulSetController(self.stateful_sets, self.pods, self.claims)
+        self.revisions: Table[RevisionView] = Table()
+        self.recorded: list[Occurrence] = []
+        self.controller = StatefulSetController(
+            self.stateful_sets,
+            self.pods,
+            self.claims,
+            self.revisions,
+            recorder=EventRecorder(self.recorded.append, "statefulset-controller", FakeClock()),
+        )
         self.enqueued: list[str] = []
         self.controller.subscribe(self.enqueued.append)
         self.stateful_sets.on_add(workload_view(**spec))
@@ -31,7 +50,12 @@ class World:
             self.pods.on_add(pod)
 
     def actions(self) -> list[Action]:
-        return self.controller.plan("default/web").actions
+        """What is done, but for keeping revisions."""
+        return [
+            action
+            for action in self.controller.plan("default/web").actions
+            if "/controllerrevisions" not in action.path
+        ]
 
     def writes(self) -> list[str]:
         """What is done beside telling the status, in short."""
@@ -180,3 +204,58 @@ def test_however_many_are_too_many_a_plan_is_short() -> None:
     pods = tuple(new(ordinal) for ordinal in range(BURST + 2))
     world = World(replicas=1, podManagementPolicy="Parallel", pods=pods)
     assert world.writes() == [f"delete web-{ordinal}" for ordinal in range(1, BURST + 1)]
+
+
+def revision_of(name: str, number: int, image: str) -> RevisionView:
+    """A revision of the StatefulSet with the template of *image*."""
+    data = data_of(workload_view(image=image).spec["template"])
+    owners = [owner("web", "StatefulSet")]
+    labels = {"app": "web"}
+    meta = Meta(name, f"uid-{name}", "default", labels=labels, owner_references=owners)
+    return RevisionView(meta, data, number)
+
+
+def test_the_template_is_kept_as_a_revision() -> None:
+    [create] = [
+        action
+        for action in World().controller.plan("default/web").actions
+        if action.path.endswith("/controllerrevisions")
+    ]
+    assert isinstance(create, Create)
+    assert create.body["metadata"]["name"] == REVISION_NOW
+    assert create.body["revision"] == 1
+    assert create.body["data"] == data_of(workload_view().spec["template"])
+
+
+@pytest.mark.parametrize(
+    ("partition", "strategy", "image"),
+    [
+        pytest.param(1, "RollingUpdate", "old", id="below the partition: the template of before"),
+        pytest.param(0, "RollingUpdate", "nginx", id="the present template"),
+        pytest.param(1, "OnDelete", "nginx", id="no rollout: the present template"),
+    ],
+)
+def test_what_a_pod_is_made_from_again(partition: int, strategy: str, image: str) -> None:
+    update = {"type": strategy, "rollingUpdate": {"partition": partition}}
+    world = World(status={"currentRevision": "web-before"}, updateStrategy=update)
+    world.revisions.on_add(revision_of("web-before", 1, "old"))
+    world.revisions.on_add(revision_of(REVISION_NOW, 2, "nginx"))
+
+    [create] = [action for action in world.actions() if isinstance(action, Create)]
+
+    assert create.body["spec"]["containers"][0]["image"] == image
+    wanted = "web-before" if image == "old" else REVISION_NOW
+    assert create.body["metadata"]["labels"][REVISION] == wanted
+
+
+def test_events_tell_of_pods_and_claims() -> None:
+    world = World(serviceName="db", volumeClaimTemplates=TEMPLATES)
+    for action in world.controller.plan("default/web").actions:
+        world.controller.finished("default/web", Outcome(action))
+    world.claims.on_add(ResourceView(Meta("data-web-0", "uid-c", "default")))
+    for action in world.actions():
+        world.controller.finished("default/web", Outcome(action))
+    assert [(each.reason, each.message) for each in world.recorded] == [
+        ("SuccessfulCreate", "create Claim data-web-0 Pod web-0 in StatefulSet web success"),
+        ("SuccessfulCreate", "create Pod web-0 in StatefulSet web successful"),
+    ]

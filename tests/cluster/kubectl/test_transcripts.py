@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 CHAPTERS = sorted(FOLDER.glob("*.txt"))
-COMMANDS_AT_LEAST = 120
+COMMANDS_AT_LEAST = 280
 START_SECONDS = 60
 COMMAND_SECONDS = 60
 

@@ -23,6 +23,7 @@ from berth.cluster.controllers.daemon_update import NodePods, limits_of, next_st
 from berth.cluster.controllers.expectations import Expectations, new_name, sooner
 from berth.cluster.controllers.history import (
     forget_revisions,
+    names_of_others,
     present_revision,
     revision_path,
 )
@@ -145,8 +146,9 @@ class DaemonSetController:
             return NOTHING
         claimed = claim(daemon_set, DAEMON_SETS, self._pods, path=pod_path)
         kept = claim(daemon_set, DAEMON_SETS, self._revisions, path=revision_path)
+        taken = names_of_others(self._revisions, daemon_set)
         revision = present_revision(
-            daemon_set, DAEMON_SETS, kept.owned, hash_label=HASH, taken=self._taken(daemon_set)
+            daemon_set, DAEMON_SETS, kept.owned, hash_label=HASH, taken=taken
         )
         now = self._situation(key, daemon_set, claimed.owned, revision.hash)
         status = _status(now)
@@ -314,15 +316,6 @@ class DaemonSetController:
         return not self._expectations.unseen(key) and len(
             self._expectations.remaining(key, pods)
         ) == len(pods)
-
-    def _taken(self, daemon_set: WorkloadView) -> set[str]:
-        """Return the names of revisions that are not those of *daemon_set*."""
-        uid = daemon_set.metadata.uid
-        return {
-            each.metadata.name
-            for each in self._revisions.in_namespace(daemon_set.metadata.namespace)
-            if each.metadata.controller is None or each.metadata.controller.uid != uid
-        }
 
 
 def new_controller(context: ControllerContext) -> DaemonSetController:

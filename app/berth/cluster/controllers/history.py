@@ -10,6 +10,7 @@ from typing import Final
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.claims import owner_reference
 from berth.cluster.controllers.revisions import template_hash
+from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import RevisionView, WorkloadView
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
@@ -33,6 +34,21 @@ class Present:
 def data_of(template: Object) -> Object:
     """Return *template* as a patch that ``kubectl rollout undo`` can apply."""
     return {"spec": {"template": {**template, "$patch": "replace"}}}
+
+
+def template_of(revision: RevisionView) -> Object:
+    """Return the pod template that *revision* keeps."""
+    template: Object = (revision.data.get("spec") or {}).get("template") or {}
+    return {field: value for field, value in template.items() if field != "$patch"}
+
+
+def names_of_others(revisions: Table[RevisionView], owner: WorkloadView) -> set[str]:
+    """Return the names of revisions in the namespace of *owner* that it does not control."""
+    return {
+        each.metadata.name
+        for each in revisions.in_namespace(owner.metadata.namespace)
+        if each.metadata.controller is None or each.metadata.controller.uid != owner.metadata.uid
+    }
 
 
 def revision_path(revision: RevisionView) -> str:

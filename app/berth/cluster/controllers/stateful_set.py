@@ -1,27 +1,61 @@
-"""StatefulSets: pods with names and volumes of their own, one after the other or all at once.
+"""StatefulSets: pods with names and volumes of their own, one after the other or all at once."""
 
-There are no ControllerRevisions: what a pod was made from is told by the hash of the template, and
-a pod that has to be made anew gets the present template, also below a rollout's partition.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from berth.client.errors import AlreadyExistsError, NotFoundError
 from berth.cluster.actions import Action, Create, Delete
-from berth.cluster.controllers.claims import owner_reference
+from berth.cluster.controllers.claims import claim, owner_reference, reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.history import (
+    forget_revisions,
+    names_of_others,
+    present_revision,
+    revision_path,
+    template_of,
+)
 from berth.cluster.controllers.replica_set import BURST, pod_path, status_differs, status_patch
-from berth.cluster.controllers.revisions import template_hash
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, ResourceView, WorkloadView, metadata_of
+from berth.cluster.controllers.views import (
+    PodView,
+    ResourceView,
+    RevisionView,
+    WorkloadView,
+    metadata_of,
+)
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 
 STATEFUL_SETS: Final = find("apps", "v1", "statefulsets")
 REVISION: Final = "controller-revision-hash"
+"""Label of a pod: the name of the ControllerRevision that it was made from."""
+HASH: Final = "controller.kubernetes.io/hash"
+"""Label of a ControllerRevision."""
 POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX: Final = "apps.kubernetes.io/pod-index"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The templates that pods are made from, and the names of their revisions."""
+
+    update: str
+    """Of the present template."""
+    template: Object
+    current: str
+    """Of the template before the rollout that is under way."""
+    current_template: Object
+    below: int
+    """Pods of lower ordinals keep the current template."""
+
+    def of(self, ordinal: int) -> tuple[str, Object]:
+        """Return the revision and template of a pod that is to be made."""
+        if ordinal < self.below:
+            return self.current, self.current_template
+        return self.update, self.template
 
 
 class StatefulSetController:
@@ -34,20 +68,27 @@ class StatefulSetController:
         stateful_sets: Table[WorkloadView],
         pods: Table[PodView],
         volume_claims: Table[ResourceView],
+        revisions: Table[RevisionView],
+        *,
+        recorder: EventRecorder,
     ) -> None:
         self._stateful_sets = stateful_sets
         self._pods = pods
         self._volume_claims = volume_claims
+        self._revisions = revisions
+        self._recorder = recorder
 
     def subscribe(self, enqueue: Callable[[str], None]) -> None:
         def stateful_set_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
             enqueue(metadata_of(old, new).key)
 
-        def pod_changed(old: PodView | None, new: PodView | None) -> None:
-            for pod in (old, new):
-                controller = pod.metadata.controller if pod is not None else None
-                if pod is not None and controller is not None and controller.kind == "StatefulSet":
-                    enqueue(f"{pod.metadata.namespace}/{controller.name}")
+        def owned_changed(
+            old: PodView | RevisionView | None, new: PodView | RevisionView | None
+        ) -> None:
+            for obj in (old, new):
+                controller = obj.metadata.controller if obj is not None else None
+                if obj is not None and controller is not None and controller.kind == "StatefulSet":
+                    enqueue(f"{obj.metadata.namespace}/{controller.name}")
 
         def claim_changed(old: ResourceView | None, new: ResourceView | None) -> None:
             if old is not None and new is not None:
@@ -58,7 +99,8 @@ class StatefulSetController:
                     enqueue(each.metadata.key)
 
         self._stateful_sets.listen(stateful_set_changed)
-        self._pods.listen(pod_changed)
+        self._pods.listen(owned_changed)
+        self._revisions.listen(owned_changed)
         self._volume_claims.listen(claim_changed)
 
     def plan(self, key: str) -> Plan:
@@ -66,20 +108,56 @@ class StatefulSetController:
         if stateful_set is None:
             return NOTHING
         pods = {pod.metadata.name: pod for pod in self._pods.controlled(stateful_set.metadata.uid)}
-        revision = template_hash(stateful_set.spec.get("template") or {}, 0)
+        kept = claim(stateful_set, STATEFUL_SETS, self._revisions, path=revision_path)
+        update = present_revision(
+            stateful_set,
+            STATEFUL_SETS,
+            kept.owned,
+            hash_label=HASH,
+            taken=names_of_others(self._revisions, stateful_set),
+        )
         actions: list[Action] = []
         if stateful_set.metadata.deletion_timestamp is None:
-            actions = self._change(stateful_set, pods, revision)
-        status = _status(stateful_set, pods, revision)
+            versions = _versions(stateful_set, update.name, kept.owned)
+            actions = [*kept.actions, *update.actions]
+            actions += self._change(stateful_set, pods, versions)
+            known = stateful_set.status.get("currentRevision") or update.name
+            live = {update.name, known, *_revisions_in_use(pods.values())}
+            limit = int(stateful_set.spec.get("revisionHistoryLimit") or 0)
+            actions += forget_revisions(kept.owned, live, limit)
+        status = _status(stateful_set, pods, update.name)
         if status_differs(stateful_set.status, status):
             actions.append(status_patch(path_of(stateful_set), stateful_set, status))
         return Plan(actions)
 
     def finished(self, key: str, outcome: Outcome) -> None:
-        """Nothing to remember: a name can be given only once."""
+        """Tell of pods and claims. Nothing to remember: a name can be given only once."""
+        stateful_set, action = self._stateful_sets.get(key), outcome.action
+        if stateful_set is None or outcome.skipped or not isinstance(action, Create | Delete):
+            return
+        if isinstance(action, Create):
+            verb, kind, name = "create", action.body["kind"], action.body["metadata"]["name"]
+        else:
+            verb, kind, name = "delete", "Pod", action.path.rpartition("/")[2]
+        is_old_news = isinstance(outcome.error, AlreadyExistsError | NotFoundError)
+        if "/controllerrevisions" in action.path or is_old_news:
+            return
+        reason = f"{'Failed' if outcome.error else 'Successful'}{verb.capitalize()}"
+        what = f"{'Claim' if kind == 'PersistentVolumeClaim' else kind} {name}"
+        if kind == "PersistentVolumeClaim":
+            ordinal = name.rpartition("-")[2]
+            what += f" Pod {stateful_set.metadata.name}-{ordinal}"
+        message = f"{verb} {what} in StatefulSet {stateful_set.metadata.name}"
+        about = reference_to(stateful_set, STATEFUL_SETS)
+        if outcome.error is not None:
+            text = f"{message} failed error: {outcome.error}"
+            self._recorder.event(about, type="Warning", reason=reason, message=text)
+        else:
+            end = "success" if kind == "PersistentVolumeClaim" else "successful"
+            self._recorder.event(about, reason=reason, message=f"{message} {end}")
 
     def _change(
-        self, stateful_set: WorkloadView, pods: Mapping[str, PodView], revision: str
+        self, stateful_set: WorkloadView, pods: Mapping[str, PodView], versions: Versions
     ) -> list[Action]:
         """Return what to do first about the lowest ordinal that is not as it should be.
 
@@ -95,7 +173,7 @@ class StatefulSetController:
             name = _name(stateful_set, ordinal)
             pod = pods.get(name)
             if pod is None:
-                actions += self._make(stateful_set, name, ordinal, revision)
+                actions += self._make(stateful_set, name, ordinal, versions)
             elif pod.is_finished and pod.metadata.deletion_timestamp is None:
                 actions.append(_delete(pod))
             if not parallel and not _is_healthy(pod):
@@ -111,10 +189,10 @@ class StatefulSetController:
             actions.append(_delete(surplus[-1]))
         if actions or surplus or not all(map(_is_healthy, pods.values())):
             return actions
-        return self._roll_out(stateful_set, pods, revision)
+        return self._roll_out(stateful_set, pods, versions.update)
 
     def _make(
-        self, stateful_set: WorkloadView, name: str, ordinal: int, revision: str
+        self, stateful_set: WorkloadView, name: str, ordinal: int, versions: Versions
     ) -> list[Action]:
         """Create the claims that are missing or, once all are seen, the pod."""
         meta = stateful_set.metadata
@@ -138,7 +216,7 @@ class StatefulSetController:
             }
             path = f"/api/v1/namespaces/{meta.namespace}/persistentvolumeclaims"
             claims.append(Create(path, body))
-        return claims or [_create(stateful_set, name, ordinal, revision)]
+        return claims or [_create(stateful_set, name, ordinal, *versions.of(ordinal))]
 
     def _roll_out(
         self,
@@ -165,7 +243,28 @@ def new_controller(context: ControllerContext) -> StatefulSetController:
         context.table("statefulsets.apps", WorkloadView),
         context.table("pods", PodView),
         context.table("persistentvolumeclaims", ResourceView),
+        context.table("controllerrevisions.apps", RevisionView),
+        recorder=context.recorder("statefulset-controller"),
     )
+
+
+def _versions(
+    stateful_set: WorkloadView, update: str, revisions: Iterable[RevisionView]
+) -> Versions:
+    """Return what pods are made from; below the partition of a rollout it is what was before."""
+    template: Object = stateful_set.spec.get("template") or {}
+    current = stateful_set.status.get("currentRevision") or update
+    strategy: Object = stateful_set.spec.get("updateStrategy") or {}
+    partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+    known = next((each for each in revisions if each.metadata.name == current), None)
+    if known is None or strategy.get("type") == "OnDelete":
+        return Versions(update, template, update, template, below=0)
+    below = _start(stateful_set) + partition
+    return Versions(update, template, current, template_of(known), below)
+
+
+def _revisions_in_use(pods: Iterable[PodView]) -> set[str]:
+    return {(pod.metadata.labels or {}).get(REVISION, "") for pod in pods}
 
 
 def path_of(stateful_set: WorkloadView) -> str:
@@ -211,9 +310,10 @@ def _delete(pod: PodView) -> Delete:
     return Delete(pod_path(pod), pod.metadata.uid)
 
 
-def _create(stateful_set: WorkloadView, name: str, ordinal: int, revision: str) -> Create:
+def _create(
+    stateful_set: WorkloadView, name: str, ordinal: int, revision: str, template: Object
+) -> Create:
     meta = stateful_set.metadata
-    template: Object = stateful_set.spec.get("template") or {}
     of_template: Object = template.get("metadata") or {}
     spec: Object = {**(template.get("spec") or {})}
     claims = _claims(stateful_set)

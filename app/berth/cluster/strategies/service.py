@@ -1,6 +1,4 @@
-"""Services: nothing routes here, but what users apply is taken and looks allocated."""
-
-from zlib import crc32
+"""Services: nothing routes here. Addresses and node ports are allocated by admission."""
 
 import msgspec
 
@@ -55,40 +53,19 @@ def default(obj: Object) -> None:
 
 
 def prepare(new: Object, old: Object | None) -> None:
-    """Allocate addresses and node ports, or keep those of *old*."""
+    """Say the address in the other form too, and drop node ports with the type that had them."""
     spec = section(new, "spec")
     if spec["type"] == "ExternalName":
         return
-    before = (old or {}).get("spec") or {}
-    if not spec.get("clusterIP"):
-        spec["clusterIP"] = before.get("clusterIP") or fake_ip(new)
-    spec["clusterIPs"] = [spec["clusterIP"]]
+    if spec.get("clusterIP"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
     spec.setdefault("ipFamilies", ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")
-    if spec["type"] in ("NodePort", "LoadBalancer"):
-        _allocate_node_ports(new, before)
-
-
-def fake_ip(obj: Object) -> str:
-    """Return an address of 10.96.0.0/16 that goes with the name; nothing answers there.
-
-    Two services may get the same, which nobody can tell.
-    """
-    number = 2 + _hash(obj) % (2**16 - 4)
-    return f"10.96.{number >> 8}.{number & 255}"
-
-
-def _hash(obj: Object) -> int:
-    meta = obj.get("metadata") or {}
-    return crc32(f"{meta.get('namespace')}/{meta.get('name')}".encode())
-
-
-def _allocate_node_ports(new: Object, before: Object) -> None:
-    earlier = {port.get("port"): port.get("nodePort") for port in before.get("ports") or []}
-    for index, port in enumerate(new["spec"].get("ports") or []):
-        if not port.get("nodePort"):
-            fresh = 30000 + (_hash(new) + index) % 2768
-            port["nodePort"] = earlier.get(port.get("port")) or fresh
+    if old is not None and spec["type"] == "ClusterIP":
+        before = {port.get("nodePort") for port in (old.get("spec") or {}).get("ports") or ()}
+        for port in spec.get("ports") or ():
+            if port.get("nodePort") in before:
+                port.pop("nodePort", None)
 
 
 def validate(new: Service, old: Service | None) -> list[FieldError]:

@@ -29,6 +29,7 @@ from berth.cluster.writes.admission.priority import Priority
 from berth.cluster.writes.admission.resource_quota import ResourceQuota
 from berth.cluster.writes.admission.runtime_class import RuntimeClass
 from berth.cluster.writes.admission.service_account import AwaitServiceAccount, ServiceAccount
+from berth.cluster.writes.admission.service_allocation import ServiceAllocation
 from berth.cluster.writes.admission.step import AsyncStep
 from berth.cluster.writes.admission.storage_object_in_use_protection import (
     StorageObjectInUseProtection,
@@ -77,8 +78,9 @@ def standard_admission(
             CertificateSigning(authorizer),
             CertificateSubjectRestriction(),
             DefaultIngressClass(store),
-            # Not a plugin of a real server, but what its RBAC storage does after all of them.
+            # Not plugins of a real server, but what its storage does after all of them.
             Escalation(authorizer),
+            ServiceAllocation(store),
         ),
         async_steps=(AwaitServiceAccount(service_account, clock=clock), *async_steps),
         last=(ResourceQuota(store, clock=clock),),
