@@ -53,12 +53,18 @@ def reference_to(obj: ObjectView, resource: ResourceType) -> Reference:
 
 
 def claim(
-    owner: WorkloadView, resource: ResourceType, table: Table[T], *, path: Callable[[T], str]
+    owner: WorkloadView,
+    resource: ResourceType,
+    table: Table[T],
+    *,
+    path: Callable[[T], str],
+    finalizer: str = "",
 ) -> Claim[T]:
     """Return what *owner* controls in *table* after the patches are done.
 
     What it controls and its selector does not select any more is released; what its selector
-    selects and nobody controls is adopted, unless either is being deleted.
+    selects and nobody controls is adopted, unless either is being deleted. What is adopted gets
+    *finalizer*, if there is one.
     """
     selector = selector_of(owner)
     owned: list[T] = []
@@ -77,7 +83,10 @@ def claim(
         if meta.deletion_timestamp is None and matches(selector, meta.labels or {}):
             references = [msgspec.to_builtins(ref) for ref in meta.owners]
             references.append(owner_reference(owner, resource))
-            actions.append(_set_owners(obj, references, path(obj)))
+            adoption = _set_owners(obj, references, path(obj))
+            if finalizer and finalizer not in (meta.finalizers or ()):
+                adoption.body["metadata"]["finalizers"] = [*(meta.finalizers or ()), finalizer]
+            actions.append(adoption)
     return Claim(owned, actions)
 
 
