@@ -10,16 +10,17 @@ Everything goes over TLS, as with ``berth up``.
 """
 
 import asyncio
+import ssl
 import statistics
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from http.client import OK, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
-import httpx
 import msgspec
 
 from berth.bench import workloads
@@ -160,6 +161,7 @@ class _Bench:
         for name in names:
             body = msgspec.json.encode({"metadata": {"name": name}})
             await self._client.request("POST", "/api/v1/namespaces", body=body)
+        await self._until_quiet()  # pods need the service accounts of their namespaces
         nodes = NodeTemplate().names(self._settings.nodes)
         count = self._settings.pods
 
@@ -194,8 +196,10 @@ class _Bench:
         settings = self._settings
         watchers = [_Watcher(self._endpoint) for _ in range(settings.watchers)]
         try:
+            answer = await self._client.request("GET", "/api/v1/pods", params={"limit": "1"})
+            version = msgspec.json.decode(answer, type=_List).metadata.resource_version
             for watcher in watchers:
-                await watcher.start()
+                await watcher.start(version)
             await self._until_quiet()
             before, started = self._process.cpu_seconds(), self._clock.monotonic()
             took = []
@@ -246,26 +250,9 @@ class _Bench:
         )
 
     async def _list(self, accept: str, limit: int) -> int:
-        """Read all pages; return their bytes."""
-        headers = {"accept": accept, "authorization": await self._endpoint.authorization()}
-        size, continue_token = 0, ""
-        async with httpx.AsyncClient(
-            base_url=self._endpoint.url, verify=self._endpoint.tls, headers=headers, timeout=600
-        ) as http:
-            while True:
-                params = {"limit": str(limit or ""), "continue": continue_token}
-                asked = {key: value for key, value in params.items() if value}
-                parts = []
-                async with http.stream("GET", "/api/v1/pods", params=asked) as response:
-                    response.raise_for_status()
-                    async for part in response.aiter_raw():
-                        size += len(part)
-                        if limit:
-                            parts.append(part)
-                found = msgspec.json.decode(b"".join(parts), type=_List) if limit else _List()
-                continue_token = found.metadata.continue_
-                if not continue_token:
-                    return size
+        """Read all pages, on a thread of their own; return their bytes."""
+        headers = {"Accept": accept, "Authorization": await self._endpoint.authorization()}
+        return await asyncio.to_thread(_read_pages, self._endpoint, headers, limit)
 
     async def _until_nodes(self) -> None:
         """Return when all nodes are registered."""
@@ -324,15 +311,13 @@ class _Watcher:
         self._count = 0
         self._more = asyncio.Event()
 
-    async def start(self) -> None:
-        """Return when the server has accepted the watch."""
+    async def start(self, version: str) -> None:
+        """Watch from *version* on; return when the server has accepted the watch."""
         url = urlsplit(self._endpoint.url)
         reader, writer = await asyncio.open_connection(
             url.hostname, url.port, ssl=self._endpoint.tls, limit=4 * MIB
         )
         self._writer = writer
-        # Version 0 with a selector would send all pods first; this one begins with what comes.
-        version = await _version(self._endpoint)
         writer.write(
             f"GET /api/v1/pods?watch=1&resourceVersion={version} HTTP/1.1\r\n"
             f"Host: {url.netloc}\r\nAccept: application/json\r\n"
@@ -362,11 +347,26 @@ class _Watcher:
                 self._more.set()
 
 
-async def _version(endpoint: Endpoint) -> str:
-    headers = {"authorization": await endpoint.authorization()}
-    async with httpx.AsyncClient(base_url=endpoint.url, verify=endpoint.tls) as http:
-        answer = await http.get("/api/v1/pods", params={"limit": "1"}, headers=headers)
-    return msgspec.json.decode(answer.content, type=_List).metadata.resource_version
+def _read_pages(endpoint: Endpoint, headers: Mapping[str, str], limit: int) -> int:
+    """List all pods; return the bytes of all answers."""
+    assert isinstance(endpoint.tls, ssl.SSLContext)
+    size, continue_token = 0, ""
+    with closing(HTTPSConnection(urlsplit(endpoint.url).netloc, context=endpoint.tls)) as http:
+        while True:
+            asked = {"limit": limit, "continue": continue_token} if limit else {}
+            http.request("GET", f"/api/v1/pods?{urlencode(asked)}", headers=dict(headers))
+            answer = http.getresponse()
+            if answer.status != OK:
+                raise BenchError(f"list: {answer.status} {answer.read()!r:.500}")
+            if not limit:
+                while part := answer.read(MIB):
+                    size += len(part)
+                return size
+            page = answer.read()
+            size += len(page)
+            continue_token = msgspec.json.decode(page, type=_List).metadata.continue_
+            if not continue_token:
+                return size
 
 
 class _ListMeta(msgspec.Struct, rename="camel", frozen=True):

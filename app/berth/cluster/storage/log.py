@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from berth.cluster.storage.store import Stored
 
 LOG_CAPACITY = 20_000
-"""Changes remembered per storage key: seconds of lag at full load, about 40 MB of pods."""
+"""Changes remembered per storage key: seconds of lag at full load."""
 
-LOG_BYTES = 128 * 1024 * 1024
+LOG_BYTES = 64 * 1024 * 1024
 """How large the objects in the log of one storage key may be together: who changes large objects
 again and again shortens the log."""
 

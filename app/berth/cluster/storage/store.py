@@ -16,6 +16,7 @@ are told of durable changes only, and every answer, to a read as to a write, wai
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from operator import attrgetter
+from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -40,6 +41,9 @@ takes half of that, but in protobuf, which is about half as long."""
 
 STORE_LIMIT = 2 * 1024 * 1024 * 1024
 """Bytes of all objects: etcd's default."""
+
+MOST_LABELS = 10_000
+"""Sets of labels that are kept to be shared: pods of a workload have the same."""
 
 RESERVED_SHARE = 8
 """One part in so many of that limit is added for changes: what is there can still be bound, marked
@@ -80,11 +84,25 @@ class FullError(StoreError):
     """There is no room for the object."""
 
 
+def shared_labels(labels: dict[str, str]) -> dict[str, str]:
+    """Return a dict that is kept once for all objects with these labels, while they are many."""
+    key = tuple(labels.items())
+    known = _labels.get(key)
+    if known is None:
+        if len(_labels) >= MOST_LABELS:
+            _labels.clear()
+        known = _labels[key] = dict(key)
+    return known
+
+
+_labels: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+
+
 class Stored:
     """One object at one resource version. Immutable; shared by readers and the log.
 
     ``body`` is its JSON without ``kind`` and ``apiVersion``, which depend on who asks; ``labels``
-    are for selectors and belong to the store.
+    are for selectors, and shared by all objects with the same.
     """
 
     __slots__ = ("body", "cells", "fields", "key", "labels", "uid", "version")
@@ -96,10 +114,10 @@ class Stored:
             metadata["resourceVersion"] = str(version)
         else:
             metadata.pop("resourceVersion", None)
-        self.key: Key = (metadata.get("namespace") or "", metadata["name"])
+        self.key: Key = (intern(metadata.get("namespace") or ""), metadata["name"])
         self.uid: str = metadata.get("uid") or ""
         self.version = version
-        self.labels: dict[str, str] = dict(metadata.get("labels") or {})
+        self.labels = shared_labels(metadata.get("labels") or {})
         self.body = _encode({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
         self.fields: dict[str, dict[str, str]] = {}
         """Values of fields that selectors asked for, by group and version: kept by readers, as they
@@ -116,7 +134,7 @@ class Stored:
         stored.key = key
         stored.uid = uid
         stored.version = version
-        stored.labels = labels
+        stored.labels = shared_labels(labels)
         stored.body = body
         stored.fields = {}
         stored.cells = None
