@@ -120,7 +120,7 @@ async def test_a_cluster_that_is_not_kept_is_new_each_time() -> None:
 
 
 async def test_what_cannot_be_kept_ends_the_cluster(tmp_path: Path) -> None:
-    database = SlowDatabase(tmp_path, compact_changes=100)
+    database = SlowDatabase(tmp_path, kept_changes=100)
     async with cluster(database) as running:
         working = asyncio.create_task(running.while_kept(running.run_controllers()))
         await asyncio.sleep(0)

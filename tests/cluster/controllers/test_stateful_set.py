@@ -36,12 +36,14 @@ class World:
         self.claims: Table[ResourceView] = Table()
         self.revisions: Table[RevisionView] = Table()
         self.recorded: list[Occurrence] = []
+        self.clock = FakeClock(1_767_225_600.0)  # BIRTH
         self.controller = StatefulSetController(
             self.stateful_sets,
             self.pods,
             self.claims,
             self.revisions,
-            recorder=EventRecorder(self.recorded.append, "statefulset-controller", FakeClock()),
+            clock=self.clock,
+            recorder=EventRecorder(self.recorded.append, "statefulset-controller", self.clock),
         )
         self.enqueued: list[str] = []
         self.controller.subscribe(self.enqueued.append)
@@ -259,3 +261,34 @@ def test_events_tell_of_pods_and_claims() -> None:
         ("SuccessfulCreate", "create Claim data-web-0 Pod web-0 in StatefulSet web success"),
         ("SuccessfulCreate", "create Pod web-0 in StatefulSet web successful"),
     ]
+
+
+def test_a_pod_counts_once_it_has_been_ready_for_long_enough() -> None:
+    world = World(pods=(new(0),), replicas=2, minReadySeconds=5)
+    plan = world.controller.plan("default/web")
+    [patch] = [each for each in plan.actions if isinstance(each, Patch)]
+    assert (world.writes(), plan.again) == ([], 5.0)
+    assert (patch.body["status"]["readyReplicas"], patch.body["status"]["availableReplicas"]) == (
+        1,
+        0,
+    )
+    world.clock.advance(5)
+    assert world.writes() == ["create web-1"]
+
+
+def test_a_pod_of_its_name_is_adopted_and_no_other() -> None:
+    def orphan(name: str) -> PodView:
+        view = member(0)
+        meta = msgspec.structs.replace(
+            view.metadata, name=name, uid=f"uid-{name}", owner_references=None
+        )
+        return msgspec.structs.replace(view, metadata=meta)
+
+    world = World(pods=(orphan("web-0"), orphan("other-1"), orphan("web-x")))
+    patched = [
+        each.path.rpartition("/")[2]
+        for each in world.actions()
+        if isinstance(each, Patch) and "/pods/" in each.path
+    ]
+    assert patched == ["web-0"]
+    assert "default/web" in world.enqueued

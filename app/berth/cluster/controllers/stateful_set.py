@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from berth.client.errors import AlreadyExistsError, NotFoundError
+from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete
+from berth.cluster.controllers.availability import seconds_until_available
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -58,6 +60,25 @@ class Versions:
         return self.update, self.template
 
 
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The pods of a StatefulSet."""
+
+    pods: Mapping[str, PodView]
+    """By name."""
+    waits: Mapping[str, float | None]
+    """By uid: seconds until a pod is available; None: it is not ready."""
+
+    def is_healthy(self, pod: PodView | None) -> bool:
+        """Whether it runs and is available: the next one may be made, or the one before go."""
+        return pod is not None and pod.is_active and self.waits[pod.metadata.uid] == 0
+
+    @property
+    def until_available(self) -> float | None:
+        """Seconds until the next one is."""
+        return min((wait for wait in self.waits.values() if wait), default=None)
+
+
 class StatefulSetController:
     """Decides which pods and claims to make and to delete. Reads tables, writes nothing."""
 
@@ -70,8 +91,10 @@ class StatefulSetController:
         volume_claims: Table[ResourceView],
         revisions: Table[RevisionView],
         *,
+        clock: Clock,
         recorder: EventRecorder,
     ) -> None:
+        self._clock = clock
         self._stateful_sets = stateful_sets
         self._pods = pods
         self._volume_claims = volume_claims
@@ -90,6 +113,11 @@ class StatefulSetController:
                 if obj is not None and controller is not None and controller.kind == "StatefulSet":
                     enqueue(f"{obj.metadata.namespace}/{controller.name}")
 
+        def pod_changed(old: PodView | None, new: PodView | None) -> None:
+            owned_changed(old, new)
+            if new is not None and new.metadata.controller is None:
+                enqueue(f"{new.metadata.namespace}/{_parent(new.metadata.name)}")
+
         def claim_changed(old: ResourceView | None, new: ResourceView | None) -> None:
             if old is not None and new is not None:
                 return
@@ -99,7 +127,7 @@ class StatefulSetController:
                     enqueue(each.metadata.key)
 
         self._stateful_sets.listen(stateful_set_changed)
-        self._pods.listen(owned_changed)
+        self._pods.listen(pod_changed)
         self._revisions.listen(owned_changed)
         self._volume_claims.listen(claim_changed)
 
@@ -107,7 +135,14 @@ class StatefulSetController:
         stateful_set = self._stateful_sets.get(key)
         if stateful_set is None:
             return NOTHING
-        pods = {pod.metadata.name: pod for pod in self._pods.controlled(stateful_set.metadata.uid)}
+        claimed = claim(
+            stateful_set,
+            STATEFUL_SETS,
+            self._pods,
+            path=pod_path,
+            fits=lambda pod: _parent(pod.metadata.name) == stateful_set.metadata.name,
+        )
+        members = self._members(stateful_set, claimed.owned)
         kept = claim(stateful_set, STATEFUL_SETS, self._revisions, path=revision_path)
         update = present_revision(
             stateful_set,
@@ -119,16 +154,25 @@ class StatefulSetController:
         actions: list[Action] = []
         if stateful_set.metadata.deletion_timestamp is None:
             versions = _versions(stateful_set, update.name, kept.owned)
-            actions = [*kept.actions, *update.actions]
-            actions += self._change(stateful_set, pods, versions)
+            actions = [*claimed.actions, *kept.actions, *update.actions]
+            actions += self._change(stateful_set, members, versions)
             known = stateful_set.status.get("currentRevision") or update.name
-            live = {update.name, known, *_revisions_in_use(pods.values())}
+            live = {update.name, known, *_revisions_in_use(claimed.owned)}
             limit = int(stateful_set.spec.get("revisionHistoryLimit") or 0)
             actions += forget_revisions(kept.owned, live, limit)
-        status = _status(stateful_set, pods, update.name)
+        status = _status(stateful_set, members, update.name)
         if status_differs(stateful_set.status, status):
             actions.append(status_patch(path_of(stateful_set), stateful_set, status))
-        return Plan(actions)
+        return Plan(actions, again=members.until_available)
+
+    def _members(self, stateful_set: WorkloadView, pods: Iterable[PodView]) -> Members:
+        seconds = float(stateful_set.spec.get("minReadySeconds") or 0)
+        by_name = {pod.metadata.name: pod for pod in pods}
+        now = self._clock.now()
+        waits = {
+            pod.metadata.uid: seconds_until_available(pod, seconds, now) for pod in by_name.values()
+        }
+        return Members(by_name, waits)
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Tell of pods and claims. Nothing to remember: a name can be given only once."""
@@ -157,13 +201,14 @@ class StatefulSetController:
             self._recorder.event(about, reason=reason, message=f"{message} {end}")
 
     def _change(
-        self, stateful_set: WorkloadView, pods: Mapping[str, PodView], versions: Versions
+        self, stateful_set: WorkloadView, members: Members, versions: Versions
     ) -> list[Action]:
         """Return what to do first about the lowest ordinal that is not as it should be.
 
         In parallel all ordinals are seen to at once, BURST of them, but for changes of the
         template.
         """
+        pods = members.pods
         parallel = stateful_set.spec.get("podManagementPolicy") == "Parallel"
         wanted = ordinals(stateful_set)
         actions: list[Action] = []
@@ -176,7 +221,7 @@ class StatefulSetController:
                 actions += self._make(stateful_set, name, ordinal, versions)
             elif pod.is_finished and pod.metadata.deletion_timestamp is None:
                 actions.append(_delete(pod))
-            if not parallel and not _is_healthy(pod):
+            if not parallel and not members.is_healthy(pod):
                 return actions
         surplus = [
             pods[name]
@@ -187,7 +232,7 @@ class StatefulSetController:
             actions += [_delete(pod) for pod in surplus if pod.is_active][:BURST]
         elif surplus and surplus[-1].is_active:
             actions.append(_delete(surplus[-1]))
-        if actions or surplus or not all(map(_is_healthy, pods.values())):
+        if actions or surplus or not all(map(members.is_healthy, pods.values())):
             return actions
         return self._roll_out(stateful_set, pods, versions.update)
 
@@ -244,6 +289,7 @@ def new_controller(context: ControllerContext) -> StatefulSetController:
         context.table("pods", PodView),
         context.table("persistentvolumeclaims", ResourceView),
         context.table("controllerrevisions.apps", RevisionView),
+        clock=context.clock,
         recorder=context.recorder("statefulset-controller"),
     )
 
@@ -292,14 +338,15 @@ def _ordinal(name: str) -> int:
     return int(digits) if digits.isascii() and digits.isdigit() else -1
 
 
+def _parent(name: str) -> str:
+    """Return the name of the StatefulSet that a pod of that name belongs to; empty: to none."""
+    return name.rpartition("-")[0] if _ordinal(name) >= 0 else ""
+
+
 def _claims(stateful_set: WorkloadView) -> dict[str, Any]:
     """Return the templates of volume claims by name."""
     templates = stateful_set.spec.get("volumeClaimTemplates") or ()
     return {each["metadata"]["name"]: each for each in templates}
-
-
-def _is_healthy(pod: PodView | None) -> bool:
-    return pod is not None and pod.is_active and pod.ready_since is not None
 
 
 def _is_of(pod: PodView, revision: str) -> bool:
@@ -348,8 +395,8 @@ def _create(
     return Create(f"/api/v1/namespaces/{meta.namespace}/pods", body)
 
 
-def _status(stateful_set: WorkloadView, pods: Mapping[str, PodView], revision: str) -> Object:
-    active = [pod for pod in pods.values() if pod.is_active]
+def _status(stateful_set: WorkloadView, members: Members, revision: str) -> Object:
+    active = [pod for pod in members.pods.values() if pod.is_active]
     ready = sum(1 for pod in active if pod.ready_since is not None)
     updated = sum(1 for pod in active if _is_of(pod, revision))
     is_done = updated == len(active) == stateful_set.replicas
@@ -357,7 +404,7 @@ def _status(stateful_set: WorkloadView, pods: Mapping[str, PodView], revision: s
     return {
         "replicas": len(active),
         "readyReplicas": ready,
-        "availableReplicas": ready,
+        "availableReplicas": sum(map(members.is_healthy, active)),
         "currentReplicas": sum(1 for pod in active if _is_of(pod, current)),
         "updatedReplicas": updated,
         "currentRevision": current,
