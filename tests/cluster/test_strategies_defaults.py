@@ -55,6 +55,7 @@ def test_a_stateful_set_gets_its_defaults() -> None:
         "podManagementPolicy": "OrderedReady",
         "revisionHistoryLimit": 10,
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
     }
 
 

@@ -471,6 +471,33 @@ def test_a_job_that_is_no_more_lets_its_pods_go(obj: Object | None) -> None:
     assert world.writes() == ["release a"]
 
 
+def orphan(*, labelled: bool) -> Object:
+    obj = pod("a")
+    labels = obj["metadata"]["labels"] if labelled else {}
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": [], "labels": labels}}
+
+
+def test_a_pod_without_controller_is_adopted_or_let_go() -> None:
+    world = World(job(), orphan(labelled=False))
+    assert world.enqueued == [KEY, "pod:default/a"]
+    [patch] = world.controller.plan("pod:default/a").actions
+    assert _shown(patch) == "release a"
+    assert World(job(), orphan(labelled=True)).controller.plan("pod:default/a").actions == []
+
+
+def test_an_adopted_pod_gets_the_finalizer() -> None:
+    obj = orphan(labelled=True)
+    obj["metadata"]["finalizers"] = ["example.com/other"]
+    [adoption] = [
+        each
+        for each in World(job(), obj).plan().actions
+        if isinstance(each, Patch) and each.path.endswith("/pods/a")
+    ]
+    assert adoption.body["metadata"]["finalizers"] == ["example.com/other", FINALIZER]
+    [owner] = adoption.body["metadata"]["ownerReferences"]
+    assert owner["name"] == "j"
+
+
 class Cluster(World):
     """The controller with an API that does as it is told, and pods that end as they are told."""
 

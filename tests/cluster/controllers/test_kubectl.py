@@ -39,3 +39,26 @@ async def test_undo_right_after_a_change() -> None:
             deployment = await cluster.ask("GET", WEB)
             (container,) = deployment["spec"]["template"]["spec"]["containers"]
             assert "env" not in container
+
+
+async def test_a_job_is_made_from_a_cron_job() -> None:
+    container = {"name": "c", "image": "i"}
+    pod = {"restartPolicy": "Never", "nodeName": "node-0", "containers": [container]}
+    spec = {
+        "schedule": "@yearly",
+        "suspend": True,
+        "jobTemplate": {"spec": {"template": {"spec": pod}}},
+    }
+    async with running() as cluster:
+        cron_jobs = "/apis/batch/v1/namespaces/default/cronjobs"
+        await cluster.ask("POST", cron_jobs, {"metadata": {"name": "c"}, "spec": spec})
+        said = [
+            await kubectl(cluster, "create", "job", "j", "--from=cronjob/c"),
+            await kubectl(cluster, "wait", "--for=condition=complete", "job/j", "--timeout=15s"),
+            await kubectl(cluster, "get", "jobs", "--no-headers", "-o", "wide"),
+            await kubectl(cluster, "describe", "job", "j"),
+        ]
+    assert said[:2] == ["job.batch/j created", "job.batch/j condition met"]
+    assert said[2].split()[:3] == ["j", "Complete", "1/1"]
+    assert "Pods Statuses:    0 Active (0 Ready) / 1 Succeeded / 0 Failed" in said[3]
+    assert "job-controller  Job completed" in said[3]

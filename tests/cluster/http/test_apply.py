@@ -259,6 +259,24 @@ async def test_custom_resources_of_two_versions() -> None:
     )
 
 
+async def test_a_manager_of_a_version_that_needs_a_webhook_stops_no_update() -> None:
+    both = (version("v1"), version("v2", storage=False))
+    server = await defined(definition("Widget", *both))
+    body = widget(api_version="example.com/v2", metadata={"name": "w", "labels": {"a": "b"}})
+    await apply(server, f"{widgets(at='v2')}/w", body)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+    client = {"url": "https://127.0.0.1:1"}
+    webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
+    conversion = {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
+    kind = {"content_type": "application/merge-patch+json"}
+    assert (await server.request("PATCH", path, conversion, **kind))[0] == 200
+
+    labels = {"metadata": {"labels": {"c": "d"}}}
+    code, patched = await server.request("PATCH", f"{widgets()}/w", labels, **kind)
+    assert (code, patched["metadata"]["labels"]) == (200, {"a": "b", "c": "d"})
+    assert managers(patched) == [("me", "Apply", "")]
+
+
 async def test_who_may_only_patch_does_not_create() -> None:
     server = Secured()
     await server.grant("alice", rule("configmaps", "patch"), namespace="default")

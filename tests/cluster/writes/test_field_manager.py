@@ -12,7 +12,7 @@ from berth.cluster.errors import StatusError
 from berth.cluster.kinds.builtin import RESOURCES, find
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
-from berth.cluster.writes.field_manager import FieldManager, settled
+from berth.cluster.writes.field_manager import FieldManager, unchanged
 from berth.cluster.writes.managed_fields import field_sets
 
 CONFIG_MAPS = find("", "v1", "configmaps")
@@ -246,9 +246,10 @@ def test_what_differs_until_defaults_are_filled_in_is_the_same() -> None:
     live = apply(None, config(a="1"), now=T1)
     again = json.loads(json.dumps(live))
     again["metadata"]["managedFields"][0]["time"] = T2
-    assert settled(again, live) == live
-    again["data"]["a"] = "2"
-    assert settled(again, live) is again
+    assert unchanged(again, live)
+    assert not unchanged({**again, "data": {"a": "2"}}, live)
+    again["metadata"]["managedFields"][0]["fieldsV1"] = {}
+    assert not unchanged(again, live)
 
 
 def test_a_version_that_is_served_no_longer_manages_nothing() -> None:

@@ -53,18 +53,25 @@ def reference_to(obj: ObjectView, resource: ResourceType) -> Reference:
 
 
 def claim(
-    owner: WorkloadView, resource: ResourceType, table: Table[T], *, path: Callable[[T], str]
+    owner: WorkloadView,
+    resource: ResourceType,
+    table: Table[T],
+    *,
+    path: Callable[[T], str],
+    fits: Callable[[T], bool] = lambda _obj: True,
+    finalizer: str = "",
 ) -> Claim[T]:
     """Return what *owner* controls in *table* after the patches are done.
 
     What it controls and its selector does not select any more is released; what its selector
-    selects and nobody controls is adopted, unless either is being deleted.
+    selects and nobody controls is adopted, unless either is being deleted. What does not pass
+    *fits* counts as not selected; what is adopted gets *finalizer*, if there is one.
     """
     selector = selector_of(owner)
     owned: list[T] = []
     actions: list[Action] = []
     for obj in table.controlled(owner.metadata.uid):
-        if matches(selector, obj.metadata.labels or {}):
+        if matches(selector, obj.metadata.labels or {}) and fits(obj):
             owned.append(obj)
         elif obj.metadata.deletion_timestamp is None:
             kept = [ref for ref in obj.metadata.owners if ref.uid != owner.metadata.uid]
@@ -74,10 +81,14 @@ def claim(
         return Claim(owned, actions)
     for obj in table.orphans(owner.metadata.namespace):
         meta = obj.metadata
-        if meta.deletion_timestamp is None and matches(selector, meta.labels or {}):
+        is_ours = matches(selector, meta.labels or {}) and fits(obj)
+        if is_ours and meta.deletion_timestamp is None:
             references = [msgspec.to_builtins(ref) for ref in meta.owners]
             references.append(owner_reference(owner, resource))
-            actions.append(_set_owners(obj, references, path(obj)))
+            adoption = _set_owners(obj, references, path(obj))
+            if finalizer and finalizer not in (meta.finalizers or ()):
+                adoption.body["metadata"]["finalizers"] = [*(meta.finalizers or ()), finalizer]
+            actions.append(adoption)
     return Claim(owned, actions)
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 from berth.clock import Clock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Delete, Patch
 from berth.cluster.controllers import job_status
-from berth.cluster.controllers.claims import claim, owner_reference, reference_to
+from berth.cluster.controllers.claims import claim, owner_reference, reference_to, selector_of
 from berth.cluster.controllers.context import ControllerContext
-from berth.cluster.controllers.controller import Outcome, Plan
+from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.expectations import (
     PREFIX_LENGTH,
     Expectations,
@@ -45,9 +45,12 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.indexes import Indexes
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
+from berth.cluster.strategies.selectors import matches
 
 JOBS: Final = find("batch", "v1", "jobs")
 MANAGER: Final = "kubernetes.io/job-controller"
+ORPHAN: Final = "pod:"
+"""Before the key of a pod that has the finalizer and no controller."""
 INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
@@ -91,11 +94,15 @@ class JobController:
                     key = f"{pod.metadata.namespace}/{controller.name}"
                     self._owners.setdefault(key, set()).add(controller.uid)
                     enqueue(key)
+            if new is not None and new.metadata.controller is None and is_held(new):
+                enqueue(ORPHAN + new.metadata.key)
 
         self._jobs.listen(job_changed)
         self._pods.listen(pod_changed)
 
     def plan(self, key: str) -> Plan:
+        if key.startswith(ORPHAN):
+            return self._orphan(key.removeprefix(ORPHAN))
         job = self._jobs.get(key)
         actions: list[Action] = [*self._released(key, job)]
         if job is None:
@@ -135,9 +142,20 @@ class JobController:
             self._owners.pop(key, None)
         return patches
 
+    def _orphan(self, key: str) -> Plan:
+        """Let a pod go that no Job controls, and none is going to adopt."""
+        pod = self._pods.get(key)
+        if pod is None or pod.metadata.controller is not None or not is_held(pod):
+            return NOTHING
+        labels = pod.metadata.labels or {}
+        for job in self._jobs.in_namespace(pod.metadata.namespace):
+            if job.end is None and matches(selector_of(job), labels):
+                return NOTHING
+        return Plan([_release(pod)])
+
     def _sync(self, key: str, job: JobView, actions: list[Action]) -> Plan:
         now = self._clock.now()
-        claimed = claim(job, JOBS, self._pods, path=pod_path)
+        claimed = claim(job, JOBS, self._pods, path=pod_path, finalizer=FINALIZER)
         pods = claimed.owned
         sorted_out = tally(job, pods)
         unseen = self._expectations.unseen(key)

@@ -25,6 +25,8 @@ def drop_nulls(value: Any, *, keep: AbstractSet[str] = frozenset()) -> None:
     while todo:
         item = todo.pop()
         if isinstance(item, dict):
+            if "fieldsV1" in item:  # of managed fields, which have no nulls and are large
+                continue
             for key in [key for key, child in item.items() if child is None and key not in keep]:
                 del item[key]
             todo += item.values()

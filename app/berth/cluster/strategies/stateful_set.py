@@ -27,7 +27,13 @@ def default(obj: Object) -> None:
     spec = section(obj, "spec")
     spec.setdefault("podManagementPolicy", "OrderedReady")
     spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+    strategy = section(spec, "updateStrategy")
+    strategy.setdefault("type", "RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        section(strategy, "rollingUpdate").setdefault("partition", 0)
+    retention = section(spec, "persistentVolumeClaimRetentionPolicy")
+    retention.setdefault("whenDeleted", "Retain")
+    retention.setdefault("whenScaled", "Retain")
 
 
 def prepare(new: Object, old: Object | None) -> None:

@@ -6,6 +6,7 @@ forced, and what a client applies no longer goes, unless another one manages it
 (KEP-555; the API server's packages ``managedfields`` and structured-merge-diff ``merge``).
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ from berth.cluster.writes.managed_fields.field_sets import (
     difference,
     union,
 )
+
+log = logging.getLogger(__name__)
 
 
 class FieldManager:
@@ -50,17 +53,13 @@ class FieldManager:
         the client said of managed fields. Call it before admission, whose changes nobody manages.
         """
         known = _known(live, new, subresource)
-        write = Changes(self._kinds, resource, subresource, live or {}, new)
-        changed, removed = write.difference(resource.group_version)
-        if changed or removed:
-            me = Manager(manager or entries.UNKNOWN, UPDATE, resource.group_version, subresource)
-            kept, mine = write.taken(known, of=me)
-            if changed or mine:
-                time = now if changed else (mine or {}).get("time", "")
-                fields = union(difference(mine["fieldsV1"], removed), changed) if mine else changed
-                if fields:
-                    kept.append(entries.entry(me, resource.group_version, fields, time))
-            known = entries.in_order(entries.capped(kept))
+        changes = Changes(self._kinds, resource, subresource, live or {}, new)
+        me = Manager(manager or entries.UNKNOWN, UPDATE, resource.group_version, subresource)
+        try:
+            known = _updated(known, changes, me, now)
+        except errors.StatusError:
+            # Objects that cannot be converted to the version of some manager can be written still.
+            log.warning("managed fields are left as they are", extra={"kind": resource.kind})
         entries.set_on(new, known)
 
     def apply(
@@ -106,16 +105,35 @@ class FieldManager:
         return new
 
 
-def settled(new: Object, old: Object) -> Object:
-    """Return *new*, with the managers of *old* if nothing but their times is different.
+def unchanged(new: Object, old: Object) -> bool:
+    """Tell whether nothing but the times of managers is different.
 
     What a client applies may be different from what there is until defaults are filled in.
     """
-    after, before = entries.stored(new), entries.stored(old)
-    if after == before or entries.settled(before, after) is after:
-        return new
-    restored = {**new, "metadata": {**new["metadata"], "managedFields": before}}
-    return restored if restored == old else new
+    if new.keys() != old.keys():
+        return False
+    for part in reversed(new):  # the status is last, and what changes most
+        if part != "metadata" and new[part] != old[part]:
+            return False
+    after, before = new["metadata"], old["metadata"]
+    if after == before:
+        return True
+    if entries.unmanaged(new)["metadata"] != entries.unmanaged(old)["metadata"]:
+        return False
+    return entries.differ_in_times_only(entries.stored(old), entries.stored(new))
+
+
+def _updated(known: list[Entry], changes: Changes, me: Manager, now: str) -> list[Entry]:
+    """Return the entries after *me* made *changes*."""
+    changed, removed = changes.difference(me.api_version)
+    if not (changed or removed):
+        return known
+    kept, mine = changes.taken(known, of=me)
+    fields = union(difference(mine["fieldsV1"], removed), changed) if mine else changed
+    if fields:
+        time = now if changed else (mine or {}).get("time", "")
+        kept.append(entries.entry(me, me.api_version, fields, time))
+    return entries.in_order(entries.capped(kept))
 
 
 def _known(live: Object | None, new: Object, subresource: str) -> list[Entry]:

@@ -24,7 +24,7 @@ from berth.cluster.writes.admission.chain import Admission
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
 from berth.cluster.writes.context import WriteContext
 from berth.cluster.writes.deletion import Deletions, has_ended
-from berth.cluster.writes.field_manager import FieldManager, settled
+from berth.cluster.writes.field_manager import FieldManager, unchanged
 from berth.cluster.writes.identities import Identities
 from berth.cluster.writes.subresources.action import Action, Outcome
 from berth.cluster.writes.subresources.part import DROPPED_METADATA, KEPT_METADATA
@@ -281,7 +281,10 @@ class Writes:
             stored = self.get(resource, namespace, name)
             old = views.as_object(resource, stored)
             shown = part.shown(resource, old)
-            new = change(part.shown(resource, views.as_object(resource, stored)))
+            copy = views.as_object(resource, stored)
+            if managed := old["metadata"].get("managedFields"):
+                copy["metadata"]["managedFields"] = managed  # which is not changed, but compared
+            new = change(part.shown(resource, copy))
             _check_same(resource, new["metadata"], stored)
             _check_deletion(resource, new["metadata"], old["metadata"])
             if part.speaks_own_kind:
@@ -300,7 +303,7 @@ class Writes:
             part.prepare(resource, new, old)
             _refuse(resource, name, part.validate(resource, new, old))
             await self._admission.validate(request)
-            if settled(new, old) == old:
+            if unchanged(new, old):
                 return stored
             try:
                 if has_ended(new):

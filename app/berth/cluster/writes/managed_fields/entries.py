@@ -170,16 +170,12 @@ def capped(entries: list[Entry]) -> list[Entry]:
     return list(kept.values())
 
 
-def settled(old: Sequence[Entry], new: Sequence[Entry]) -> Sequence[Entry]:
-    """Return *old* if *new* differs in times only."""
+def differ_in_times_only(old: Sequence[Entry], new: Sequence[Entry]) -> bool:
+    """Tell whether the same managers manage the same fields."""
     if len(old) != len(new):
-        return new
-    before = {manager_of(each): each for each in old}
-    for each in new:
-        known = before.get(manager_of(each))
-        if known is None or _timeless(known) != _timeless(each):
-            return new
-    return old
+        return False
+    before = {manager_of(each): _timeless(each) for each in old}
+    return all(before.get(manager_of(each)) == _timeless(each) for each in new)
 
 
 def _timeless(one: Entry) -> Entry:
