@@ -8,6 +8,7 @@ from typing import Final
 
 from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete
+from berth.cluster.controllers.availability import seconds_until_available
 from berth.cluster.controllers.claims import claim, reference_to, selector_of
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -40,7 +41,6 @@ from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
-from berth.cluster.times import seconds_of
 
 BURST: Final = 250
 """Pods created or deleted in one plan, as upstream's."""
@@ -191,7 +191,7 @@ class DaemonSetController:
             by_node[node_of(pod)].append(pod)
         seconds = float(daemon_set.spec.get("minReadySeconds") or 0)
         now = self._clock.now()
-        waits = {pod.metadata.uid: _seconds_until_available(pod, seconds, now) for pod in pods}
+        waits = {pod.metadata.uid: seconds_until_available(pod, seconds, now) for pod in pods}
         return Situation(
             daemon_set,
             revision,
@@ -338,16 +338,6 @@ def _differ(old: NodeView, new: NodeView) -> bool:
 def _age(pod: PodView) -> tuple[bool, str]:
     """Return what pods are sorted by: those with a node first, then the oldest."""
     return not pod.spec.node_name, pod.metadata.creation_timestamp or ""
-
-
-def _seconds_until_available(pod: PodView, min_ready: float, now: float) -> float | None:
-    """Return 0 for a pod that is available, None for one that is not ready."""
-    since = pod.ready_since
-    if since is None or pod.metadata.deletion_timestamp is not None:
-        return None
-    if not min_ready or not since:
-        return 0
-    return max(seconds_of(since) + min_ready - now, 0)
 
 
 def _revisions_in_use(daemon_set: WorkloadView, pods: Iterable[PodView]) -> set[str]:

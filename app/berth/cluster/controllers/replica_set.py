@@ -7,6 +7,7 @@ from typing import Any, Final
 from berth.client.errors import ApiError, ForbiddenError, NotFoundError
 from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete, Patch
+from berth.cluster.controllers.availability import seconds_until_available
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to, selector_of
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -23,7 +24,6 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.strategies.selectors import matches
-from berth.cluster.times import seconds_of
 
 BURST: Final = 500
 """Pods created or deleted in one plan, as upstream's; the rest follows in the next."""
@@ -149,24 +149,24 @@ class ReplicaSetController:
         template = replica_set.spec.get("template") or {}
         labels = ((template.get("metadata") or {}).get("labels") or {}).items()
         min_ready = int(replica_set.spec.get("minReadySeconds") or 0)
-        ready = [pod.ready_since for pod in active if pod.ready_since is not None]
-        waits = [self._seconds_until_available(since, min_ready) for since in ready]
-        available = sum(1 for wait in waits if wait <= 0)
+        now = self._clock.now()
+        waits = [
+            wait
+            for pod in active
+            for wait in [seconds_until_available(pod, min_ready, now)]
+            if wait is not None
+        ]
+        available = sum(1 for wait in waits if wait == 0)
         status: Object = {
             "replicas": len(active),
             "fullyLabeledReplicas": sum(
                 1 for pod in active if labels <= (pod.metadata.labels or {}).items()
             ),
-            "readyReplicas": len(ready),
+            "readyReplicas": len(waits),
             "availableReplicas": available,
             "observedGeneration": replica_set.metadata.generation,
         }
         return status, min((wait for wait in waits if wait > 0), default=None)
-
-    def _seconds_until_available(self, since: str, min_ready: int) -> float:
-        if not min_ready or not since:
-            return 0.0
-        return seconds_of(since) + min_ready - self._clock.now()
 
 
 def new_controller(context: ControllerContext) -> ReplicaSetController:
