@@ -82,13 +82,6 @@ def test_a_deployment_gets_its_defaults() -> None:
     }
 
 
-def test_null_is_taken_for_missing() -> None:
-    obj = pod(nodeSelector=None, restartPolicy=None)
-    obj["metadata"]["creationTimestamp"] = None
-
-    assert stored(POD, obj) == stored(POD, pod())
-
-
 def test_what_is_said_stays() -> None:
     said: Object = {
         "restartPolicy": "Never",

@@ -8,6 +8,7 @@ from berth.client.errors import AlreadyExistsError, NotFoundError
 from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete
 from berth.cluster.controllers.availability import seconds_until_available
+from berth.cluster.controllers.claim_retention import owners_of_claim, retention_patches
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -119,9 +120,9 @@ class StatefulSetController:
                 enqueue(f"{new.metadata.namespace}/{_parent(new.metadata.name)}")
 
         def claim_changed(old: ResourceView | None, new: ResourceView | None) -> None:
-            if old is not None and new is not None:
-                return
             meta = metadata_of(old, new)
+            if old is not None and old.metadata.owner_references == meta.owner_references and new:
+                return
             for each in self._stateful_sets.in_namespace(meta.namespace):
                 if any(meta.name.startswith(f"{t}-{each.metadata.name}-") for t in _claims(each)):
                     enqueue(each.metadata.key)
@@ -155,6 +156,7 @@ class StatefulSetController:
         if stateful_set.metadata.deletion_timestamp is None:
             versions = _versions(stateful_set, update.name, kept.owned)
             actions = [*claimed.actions, *kept.actions, *update.actions]
+            actions += self._retain(stateful_set, members)
             actions += self._change(stateful_set, members, versions)
             known = stateful_set.status.get("currentRevision") or update.name
             live = {update.name, known, *_revisions_in_use(claimed.owned)}
@@ -229,12 +231,40 @@ class StatefulSetController:
             if _ordinal(name) not in wanted or name != _name(stateful_set, _ordinal(name))
         ]
         if surplus and parallel:
-            actions += [_delete(pod) for pod in surplus if pod.is_active][:BURST]
+            leaving = [pod for pod in surplus if pod.is_active]
+            actions += self._let_go(stateful_set, leaving)[:BURST]
         elif surplus and surplus[-1].is_active:
-            actions.append(_delete(surplus[-1]))
+            actions += self._let_go(stateful_set, surplus[-1:])
         if actions or surplus or not all(map(members.is_healthy, pods.values())):
             return actions
         return self._roll_out(stateful_set, pods, versions.update)
+
+    def _let_go(self, stateful_set: WorkloadView, pods: Iterable[PodView]) -> list[Action]:
+        """Return the deletion of *pods* or, before it, what has their claims go with them."""
+        actions: list[Action] = []
+        for pod in pods:
+            claims = self._claims_of(stateful_set, pod.metadata.name)
+            patches = retention_patches(stateful_set, pod, claims, is_wanted=False)
+            actions += list(patches) or [_delete(pod)]
+        return actions
+
+    def _claims_of(self, stateful_set: WorkloadView, pod: str) -> list[ResourceView]:
+        """Return the claims that there are of the pod of that name."""
+        namespace = stateful_set.metadata.namespace
+        keys = [f"{namespace}/{template}-{pod}" for template in _claims(stateful_set)]
+        return [claim for claim in map(self._volume_claims.get, keys) if claim is not None]
+
+    def _retain(self, stateful_set: WorkloadView, members: Members) -> list[Action]:
+        """Return what has the claims of the members go, or stay, when the StatefulSet goes."""
+        wanted = ordinals(stateful_set)
+        return [
+            patch
+            for name, pod in members.pods.items()
+            if _ordinal(name) in wanted
+            for patch in retention_patches(
+                stateful_set, pod, self._claims_of(stateful_set, name), is_wanted=True
+            )
+        ]
 
     def _make(
         self, stateful_set: WorkloadView, name: str, ordinal: int, versions: Versions
@@ -248,7 +278,7 @@ class StatefulSetController:
             if self._volume_claims.get(f"{meta.namespace}/{claim_name}") is not None:
                 continue
             of_template = template.get("metadata") or {}
-            body = {
+            body: Object = {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
                 "metadata": {
@@ -259,6 +289,9 @@ class StatefulSetController:
                 },
                 "spec": template.get("spec") or {},
             }
+            owners = owners_of_claim(stateful_set, None, is_wanted=True)
+            if owners:
+                body["metadata"]["ownerReferences"] = owners
             path = f"/api/v1/namespaces/{meta.namespace}/persistentvolumeclaims"
             claims.append(Create(path, body))
         return claims or [_create(stateful_set, name, ordinal, *versions.of(ordinal))]

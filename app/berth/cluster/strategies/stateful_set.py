@@ -3,7 +3,6 @@
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
@@ -24,7 +23,6 @@ class StatefulSet(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
     workload.default(obj)
     spec = section(obj, "spec")
     spec.setdefault("podManagementPolicy", "OrderedReady")
