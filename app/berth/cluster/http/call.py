@@ -1,7 +1,8 @@
 """One request to a resource, and what its handler needs to answer it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
@@ -100,5 +101,5 @@ class Call:
         return response
 
 
-Handler = Callable[[Call], Awaitable[ASGIApp]]
+Handler = Callable[[Call], Coroutine[Any, Any, ASGIApp]]
 """Answers a request; a refusal is a StatusError."""
