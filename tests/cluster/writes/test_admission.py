@@ -1,16 +1,22 @@
 """What a new object must pass in view of others, and what a cluster has from the start."""
 
+from dataclasses import replace
+
 import pytest
 
 from berth.cluster.bootstrap import NAMESPACES, PRIORITY_CLASSES, bootstrap
 from berth.cluster.errors import StatusError
 from berth.cluster.resources import Object
+from berth.cluster.storage.store import Store
+from berth.cluster.writes.admission.chain import Admission
 from berth.cluster.writes.admission.default_storage_class import (
     DEFAULT_CLASS,
     STORAGE_CLASSES,
     VOLUME_CLAIMS,
 )
+from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
 from berth.cluster.writes.admission.priority import PODS
+from berth.cluster.writes.admission.request import Operation
 from tests.cluster.at_once import at_once
 from tests.cluster.bodies import pod
 from tests.cluster.writes.booted import Booted
@@ -45,6 +51,12 @@ def refused(cluster: Booted, obj: Object) -> tuple[int, str]:
 
 def test_a_namespace_must_exist(cluster: Booted) -> None:
     assert refused(cluster, pod(namespace="nowhere")) == (404, 'namespaces "nowhere" not found')
+
+
+def test_a_kind_may_come_back_with_another_scope() -> None:
+    admission = Admission([NamespaceLifecycle(Store(log_capacity=1))])
+    kinds = [replace(PODS, namespaced=each) for each in (True, False)]
+    assert [admission.handles(Operation.CREATE, each, "") for each in kinds] == [True, False]
 
 
 def test_nothing_new_in_a_namespace_that_is_being_deleted(cluster: Booted) -> None:

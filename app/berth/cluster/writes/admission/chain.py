@@ -27,7 +27,7 @@ class Admission:
         self._steps = tuple(steps)
         self._async_steps = tuple(async_steps)
         self._last = tuple(last)
-        self._known: dict[tuple[Operation, str, str, str, str], _Calls] = {}
+        self._known: dict[tuple[Operation, str, str, str, bool, str], _Calls] = {}
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
         """Tell whether any step may want to see such a request."""
@@ -65,7 +65,9 @@ class Admission:
             validate(request)
 
     def _calls(self, operation: Operation, resource: ResourceType, subresource: str) -> "_Calls":
-        key = (operation, resource.group, resource.version, resource.plural, subresource)
+        # A custom resource may come back with another scope, on which it depends who handles it.
+        kind = resource.group, resource.version, resource.plural, resource.namespaced
+        key = (operation, *kind, subresource)
         calls = self._known.get(key)
         if calls is None:
             calls = self._known[key] = _Calls(
