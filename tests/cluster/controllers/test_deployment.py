@@ -11,7 +11,7 @@ from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome
 from berth.cluster.controllers.deployment import DeploymentController
 from berth.cluster.controllers.expectations import UNSEEN_SECONDS
-from berth.cluster.controllers.revisions import HASH_LABEL, REVISION, revision_of
+from berth.cluster.controllers.revisions import HASH_LABEL, REVISION, REVISION_HISTORY, revision_of
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, ObjectView, PodView, WorkloadView
 from berth.cluster.events.correlator import Occurrence
@@ -220,7 +220,15 @@ def test_undoing_makes_the_old_one_new_again(world: World) -> None:
         (False, 0),
         (True, 1),
     ]
-    assert (world.sets()[-1].metadata.annotations or {})[REVISION] == "3"
+    annotations = world.sets()[-1].metadata.annotations or {}
+    assert (annotations[REVISION], annotations[REVISION_HISTORY]) == ("3", "1")
+
+    world.set_image("nginx:2")
+    world.settle()
+    world.set_image("nginx")
+    world.settle()
+    annotations = world.sets()[-1].metadata.annotations or {}
+    assert (annotations[REVISION], annotations[REVISION_HISTORY]) == ("5", "1,3")
 
 
 def test_history_is_limited(world: World) -> None:

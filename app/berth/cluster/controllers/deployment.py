@@ -170,7 +170,7 @@ class DeploymentController:
             return [*actions, create]
         annotations = {
             **revisions.inherited_annotations(deployment),
-            revisions.REVISION: str(revision),
+            **revisions.revision_annotations(new, revision),
             **revisions.size_annotations(limits),
         }
         spec: Object = {"replicas": wanted}

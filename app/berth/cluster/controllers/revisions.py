@@ -18,13 +18,24 @@ DEPLOYMENTS: Final = find("apps", "v1", "deployments")
 
 HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
+REVISION_HISTORY: Final = "deployment.kubernetes.io/revision-history"
+"""The revisions that a ReplicaSet was before rollbacks to it, with commas between them."""
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
 
 LAST_REVISION: Final = 2**63 - 1
 
+HISTORY_LENGTH: Final = 2000
+"""Characters of a revision history at most; the oldest revisions go first, as upstream."""
+
 OWN_ANNOTATIONS: Final = frozenset(
-    (REVISION, DESIRED, MAXIMUM, "kubectl.kubernetes.io/last-applied-configuration")
+    (
+        REVISION,
+        REVISION_HISTORY,
+        DESIRED,
+        MAXIMUM,
+        "kubectl.kubernetes.io/last-applied-configuration",
+    )
 )
 """Annotations of a Deployment that its ReplicaSets do not inherit."""
 
@@ -61,6 +72,20 @@ def revision_of(workload: WorkloadView) -> int:
 
 def next_revision(old: Iterable[WorkloadView]) -> int:
     return max((revision_of(each) for each in old), default=0) + 1
+
+
+def revision_annotations(replica_set: WorkloadView, revision: int) -> dict[str, str]:
+    """Return the annotations of *replica_set* as *revision*; a rollback keeps what it was."""
+    annotations = replica_set.metadata.annotations or {}
+    found = {REVISION: str(revision)}
+    before = annotations.get(REVISION)
+    if before is None or revision_of(replica_set) >= revision:
+        return found
+    history = annotations.get(REVISION_HISTORY, "")
+    revisions = [*(history.split(",") if history else ()), before]
+    while len(revisions) > 1 and len(",".join(revisions)) > HISTORY_LENGTH:
+        del revisions[0]
+    return {**found, REVISION_HISTORY: ",".join(revisions)}
 
 
 def inherited_annotations(deployment: WorkloadView) -> dict[str, str]:
