@@ -230,3 +230,17 @@ def test_many_missed_times_are_worth_a_warning() -> None:
     world = World(schedule="* * * * *", now=seconds_of("2026-01-01T16:00:30Z"))
     assert world.writes() == ["create 16:00"]
     assert world.reasons() == ["TooManyMissedTimes"]
+
+
+def test_a_schedule_that_never_comes_is_worth_a_warning() -> None:
+    world = World(schedule="59 23 31 2 *")
+    assert world.writes() == []
+    world.plan()
+    assert [(each.type, each.reason, each.message) for each in world.recorded] == [
+        (
+            "Warning",
+            "InvalidSchedule",
+            "invalid schedule: 59 23 31 2 * : time difference between two schedules is less than "
+            "1 second",
+        )
+    ]

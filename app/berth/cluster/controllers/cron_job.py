@@ -127,6 +127,12 @@ class CronJobController:
             return [], None
         now = self._clock.now()
         times = times_of(cron_job, last_schedule(cron_job, jobs), zone, now)
+        if times.next is None:
+            self._tell(
+                key, cron_job, 0.0, "InvalidSchedule",
+                f"invalid schedule: {cron_job.spec.get('schedule')} : time difference between two "
+                "schedules is less than 1 second",
+            )  # fmt: skip
         again = None if times.next is None else times.next - now + DELAY
         due = times.due
         if times.missed > TOO_MANY:
