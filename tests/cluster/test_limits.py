@@ -42,6 +42,26 @@ async def test_the_depth_of_a_body(serving: Serving) -> None:
     assert code == 201
 
 
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        pytest.param(b"apiVersion: v1", "61706956657273696f6e3a207631", id="short"),
+        pytest.param(b"a" * 31, f"{'61' * 30} ...", id="long"),
+        pytest.param(b"{'a': 1}", "{'a': 1}", id="nearly JSON"),
+        pytest.param(b"", "<empty>", id="nothing"),
+    ],
+)
+async def test_a_body_that_is_no_json(serving: Serving, body: bytes, shown: str) -> None:
+    headers = {"content_type": "application/json"}
+    code, answer = await serving.request("POST", PODS, body, **headers)
+    said, _, rest = answer["message"].partition("; json parse error: ")
+    assert (code, said) == (
+        400,
+        "the object provided is unrecognized (must be of type Pod): couldn't get version/kind",
+    )
+    assert rest.endswith(f" ({shown})")
+
+
 async def test_a_depth_that_a_patch_makes(serving: Serving) -> None:
     await serving.pods("p")
     operations = [{"op": "add", "path": "/x", "value": {}}] + [

@@ -11,6 +11,8 @@ MOST_CAUSES = 100
 LONGEST_CAUSE = 16 * 1024
 """How much a refusal says: a large body may be wrong in more places than anybody reads, and its
 answer would be many times as large."""
+SUMMARY_LENGTH = 30
+"""Bytes that are shown of a body that cannot be read."""
 
 
 class StatusError(Exception):
@@ -203,6 +205,19 @@ def access_denied(group: str, resource: str, name: str, why: str) -> StatusError
 
 def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
+
+
+def unrecognized(kind: str, why: str, body: bytes) -> StatusError:
+    """A body that cannot be read; *kind* is what it was to be, empty if anything will do."""
+    if not kind:
+        return bad_request(f"the object provided is unrecognized: {why}")
+    part = body[:SUMMARY_LENGTH]
+    shown = part.decode(errors="replace") if part.startswith(b"{") else part.hex()
+    more = " ..." if len(body) > SUMMARY_LENGTH else ""
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): "
+        f"couldn't get version/kind; {why} ({shown or '<empty>'}{more})"
+    )
 
 
 def too_deep(limit: int) -> StatusError:

@@ -144,7 +144,7 @@ class Bodies:
         if negotiation.media_type(content_type) == protobuf.MEDIA_TYPE:
             return typed(resource, decode_protobuf(content, resource.schema))
         json = negotiation.as_json(content, content_type)
-        body = negotiation.decode_json(json)
+        body = negotiation.decode_json(json, resource.kind)
         # Before nulls go: of unknown fields those are spoken of too.
         obj = typed(resource, body)
         try:

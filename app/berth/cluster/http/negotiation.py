@@ -142,12 +142,15 @@ def as_json(content: bytes, content_type: str) -> bytes:
         raise errors.bad_request(f"error converting YAML to JSON: yaml: {why}") from exc
 
 
-def decode_json(content: bytes) -> Any:
-    """Return what JSON says; 400 when it is malformed, or nested deeper than we survive."""
+def decode_json(content: bytes, kind: str = "") -> Any:
+    """Return what JSON says; 400 when it is malformed, or nested deeper than we survive.
+
+    *kind* is what the JSON is to be, for the message.
+    """
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        raise errors.bad_request(f"the object provided is unrecognized: {exc}") from exc
+        raise errors.unrecognized(kind, f"json parse error: {exc}", content) from exc
     except RecursionError as exc:
         raise errors.too_deep(DEPTH_LIMIT) from exc
     # What has fewer brackets cannot be too deep, and counting them costs next to nothing.
