@@ -172,3 +172,22 @@ async def test_the_answer_to_a_question_is_no_table(serving: Serving) -> None:
     assert (code, status["message"]) == (406, REFUSED)
     code, answer = await serving.request("POST", path, body, accept=f"{TABLE},{JSON}")
     assert (code, answer["status"]) == (201, {"allowed": True})
+
+
+@pytest.mark.parametrize(
+    ("query", "user_agent", "want"),
+    [
+        pytest.param("", "kubectl/v1.36.0", False, id="a program"),
+        pytest.param("", "curl/8.5.0", True, id="curl"),
+        pytest.param("", "Mozilla/5.0 (X11)", True, id="a browser"),
+        pytest.param("?pretty=true", "kubectl/v1.36.0", True, id="asked for"),
+        pytest.param("?pretty=0", "curl/8.5.0", False, id="asked not to"),
+    ],
+)
+async def test_people_get_line_breaks(query: str, user_agent: str, want: bool) -> None:
+    serving = Serving()
+    await serving.pods("p")
+    for path in (PODS, f"{PODS}/p"):
+        answer = await serving.http.get(f"{path}{query}", headers={"user-agent": user_agent})
+        assert ('\n  "apiVersion": "v1",\n' in answer.text) == want
+        assert answer.json()["apiVersion"] == "v1"

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
 
@@ -14,6 +15,7 @@ from berth.cluster.access.reviews import Reviews
 from berth.cluster.http import negotiation
 from berth.cluster.http.bodies import Bodies
 from berth.cluster.http.metrics import ApiMetrics
+from berth.cluster.http.negotiation import JSON
 from berth.cluster.http.paths import Target
 from berth.cluster.http.rendering import Renderer
 from berth.cluster.http.requests import Answer, Request
@@ -92,6 +94,8 @@ class Call:
     def answer(self, render: Renderer, body: bytes, code: int = 200) -> Answer:
         """Answer with what *render* made, and the warnings."""
         headers = warnings.headers(self.warnings) if self.warnings else None
+        if self.request.wants_pretty and render.media_type == JSON:
+            body = msgspec.json.format(body, indent=2)
         return Answer(body, code, headers, media_type=render.media_type)
 
     def stream(self, body: AsyncIterator[bytes], media_type: str) -> StreamingResponse:

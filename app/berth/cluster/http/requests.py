@@ -34,6 +34,12 @@ PARAMETERS = 100
 QUICK_YAML = 4 * 1024
 """Bytes that are converted faster than a thread is told to."""
 
+READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+"""User agents that get JSON with line breaks, as from the API server."""
+
+TRUE = ("1", "t", "T", "true", "TRUE", "True")
+"""What Go's ``strconv.ParseBool`` takes for true."""
+
 Headers = list[tuple[bytes, bytes]]
 """Names in lower case, as ASGI has them."""
 
@@ -74,6 +80,12 @@ class Request:
                 self.user_agent = value.decode("latin-1")
             elif name == b"content-length" and value.isdigit():
                 self._length = int(value) if len(value) <= LENGTH_DIGITS else BODY_LIMIT + 1
+
+    @property
+    def wants_pretty(self) -> bool:
+        """Whether a person reads the answer: by ``?pretty``, else by the program that asks."""
+        said = self.query.get("pretty")
+        return said in TRUE if said else self.user_agent.startswith(READ_BY_PEOPLE)
 
     async def body(self) -> bytes:
         """Return the whole body; 413 if it is longer than :data:`BODY_LIMIT`.
