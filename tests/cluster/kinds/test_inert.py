@@ -73,17 +73,25 @@ def test_what_v1_has_no_field_for_is_kept_in_an_annotation() -> None:
 
 
 def test_webhooks() -> None:
+    rule = {
+        "operations": ["CREATE"],
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "resources": ["pods"],
+    }
     hook: Object = {
         "name": "a.b.c",
         "clientConfig": {"service": {"name": "s", "namespace": "n"}},
-        "rules": [{"operations": ["CREATE"], "resources": ["pods"]}],
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
     }
     kinds = "validatingwebhookconfigurations"
     [got] = defaulted("admissionregistration.k8s.io", kinds, webhooks=[hook])["webhooks"]
     assert got == {
         **hook,
         "clientConfig": {"service": {"name": "s", "namespace": "n", "port": 443}},
-        "rules": [{"operations": ["CREATE"], "resources": ["pods"], "scope": "*"}],
+        "rules": [{**rule, "scope": "*"}],
         "failurePolicy": "Fail",
         "matchPolicy": "Equivalent",
         "namespaceSelector": {},
