@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
 import pytest
@@ -11,10 +12,12 @@ from berth.clock import FakeClock
 from berth.cluster.access.users import ADMIN, User
 from berth.cluster.http.chunks import CHUNK_BYTES, CHUNK_SECONDS, chunks, taking_turns
 from berth.cluster.http.requests import BODY_LIMIT
-from berth.cluster.shares import NOTICED, REMEMBERED, Shares
+from berth.cluster.shares import NOTICED, REMEMBERED, Shares, Step
 from berth.cluster.storage.store import FullError, Store, TooLargeError
 from tests.cluster.serving import NOW, Serving, pod
 from tests.loop_turns import watched_loop
+
+T = TypeVar("T")
 
 PODS = "/api/v1/namespaces/default/pods"
 EVE, ALICE = User("eve"), User("alice")
@@ -40,6 +43,43 @@ async def test_who_took_long_waits_as_long() -> None:
         clock.advance(1.0)
     await asyncio.gather(*asking)
     assert served == [(0, start + 2), (1, start + 4), (2, start + 6)]
+
+
+async def test_waiting_for_others_does_not_count() -> None:
+    clock = FakeClock()
+
+    async def work() -> str:
+        clock.advance(1.0)
+        await clock.sleep(60.0)
+        clock.advance(0.5)
+        return "done"
+
+    step = Step(work(), clock)
+    task = asyncio.ensure_future(_result_of(step))
+    await asyncio.sleep(0)
+    clock.advance(60.0)
+    assert (await task, step.seconds) == ("done", 1.5)
+
+
+async def test_who_waits_can_be_cancelled() -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    task = asyncio.ensure_future(_result_of(Step(work(), FakeClock())))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == [True]
+
+
+async def _result_of(step: Step[T]) -> T:
+    return await step
 
 
 @pytest.mark.parametrize(

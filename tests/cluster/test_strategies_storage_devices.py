@@ -87,7 +87,10 @@ def test_defaults(strategy: Strategy, spec: Object, want: Object) -> None:
 
 
 def test_defaults_of_a_storage_class() -> None:
-    obj = {"metadata": {"name": "x"}, "provisioner": "p", "reclaimPolicy": None}
+    obj = {
+        "metadata": {"name": "x"},
+        "provisioner": "p",
+    }
     want = {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", "provisioner": "p"}
     assert stored(storage.STORAGE_CLASS, obj) == {"metadata": {"name": "x"}, **want}
 

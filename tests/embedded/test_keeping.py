@@ -18,6 +18,7 @@ from berth.cluster.access.users import ADMIN
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import JournalError
 from berth.embedded.cluster import COMPONENTS, MONITORING_TOKEN, EmbeddedCluster
+from tests.cluster.custom.definitions import DEFINITIONS, definition, widget, widgets
 from tests.cluster.storage.keeping import SlowDatabase
 
 pytestmark = pytest.mark.wall
@@ -89,6 +90,28 @@ async def test_another_port_is_used_when_that_of_before_is_taken(tmp_path: Path)
             assert after.url != url
 
 
+async def test_kinds_that_were_defined_are_there_after_a_restart(tmp_path: Path) -> None:
+    async with cluster(Database(tmp_path)) as before:
+        api = before.in_process("test", user=ADMIN)
+        await api.request("POST", DEFINITIONS, body=msgspec.json.encode(definition()))
+        await api.request("POST", widgets(), body=msgspec.json.encode(widget()))
+    async with cluster(Database(tmp_path)) as after:
+        api = after.in_process("test", user=ADMIN)
+        found = msgspec.json.decode(await api.request("GET", f"{widgets()}/w"))
+        assert found["kind"] == "Widget"
+
+
+def test_a_cluster_is_made_before_its_event_loop(tmp_path: Path) -> None:
+    for _ in range(2):
+        made = EmbeddedCluster(clock=RealClock(), rng=random.Random(1), database=Database(tmp_path))
+
+        async def serve(running: EmbeddedCluster = made) -> None:
+            await running.start(0)
+            await running.stop()
+
+        asyncio.run(serve())
+
+
 async def test_a_cluster_that_is_not_kept_is_new_each_time() -> None:
     async with cluster(None) as one, cluster(None) as other:
         assert one.authority != other.authority
@@ -97,7 +120,7 @@ async def test_a_cluster_that_is_not_kept_is_new_each_time() -> None:
 
 
 async def test_what_cannot_be_kept_ends_the_cluster(tmp_path: Path) -> None:
-    database = SlowDatabase(tmp_path, compact_changes=100)
+    database = SlowDatabase(tmp_path, kept_changes=100)
     async with cluster(database) as running:
         working = asyncio.create_task(running.while_kept(running.run_controllers()))
         await asyncio.sleep(0)

@@ -5,7 +5,9 @@ who had a long step lets as much time pass before his next: others have half of 
 and wait for one such step at most.
 """
 
-from typing import Final
+import asyncio
+from collections.abc import Coroutine, Generator
+from typing import Any, Final, Generic, TypeVar
 
 from berth.clock import Clock
 from berth.cluster.access.users import User
@@ -15,6 +17,41 @@ NOTICED: Final = 0.02
 
 REMEMBERED: Final = 1_000
 """Users whose pause is remembered, before those whose pause is over are looked for."""
+
+
+T = TypeVar("T")
+
+
+class Step(Generic[T]):
+    """A coroutine to be awaited once. What it waits for (a webhook) is nobody's loss of time."""
+
+    __slots__ = ("_clock", "_coroutine", "seconds")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], clock: Clock) -> None:
+        self._coroutine = coroutine
+        self._clock = clock
+        self.seconds = 0.0
+        """How long it had the event loop for itself."""
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        error: asyncio.CancelledError | None = None
+        while True:
+            started = self._clock.monotonic()
+            try:
+                if error is None:
+                    waited_for = self._coroutine.send(None)
+                else:
+                    waited_for = self._coroutine.throw(error)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+            finally:
+                self.seconds += self._clock.monotonic() - started
+            error = None
+            try:
+                yield waited_for
+            except asyncio.CancelledError as exc:
+                error = exc
 
 
 class Shares:

@@ -36,12 +36,14 @@ class World:
         self.claims: Table[ResourceView] = Table()
         self.revisions: Table[RevisionView] = Table()
         self.recorded: list[Occurrence] = []
+        self.clock = FakeClock(1_767_225_600.0)  # BIRTH
         self.controller = StatefulSetController(
             self.stateful_sets,
             self.pods,
             self.claims,
             self.revisions,
-            recorder=EventRecorder(self.recorded.append, "statefulset-controller", FakeClock()),
+            clock=self.clock,
+            recorder=EventRecorder(self.recorded.append, "statefulset-controller", self.clock),
         )
         self.enqueued: list[str] = []
         self.controller.subscribe(self.enqueued.append)
@@ -259,3 +261,98 @@ def test_events_tell_of_pods_and_claims() -> None:
         ("SuccessfulCreate", "create Claim data-web-0 Pod web-0 in StatefulSet web success"),
         ("SuccessfulCreate", "create Pod web-0 in StatefulSet web successful"),
     ]
+
+
+def test_a_pod_counts_once_it_has_been_ready_for_long_enough() -> None:
+    world = World(pods=(new(0),), replicas=2, minReadySeconds=5)
+    plan = world.controller.plan("default/web")
+    [patch] = [each for each in plan.actions if isinstance(each, Patch)]
+    assert (world.writes(), plan.again) == ([], 5.0)
+    assert (patch.body["status"]["readyReplicas"], patch.body["status"]["availableReplicas"]) == (
+        1,
+        0,
+    )
+    world.clock.advance(5)
+    assert world.writes() == ["create web-1"]
+
+
+def test_a_pod_of_its_name_is_adopted_and_no_other() -> None:
+    def orphan(name: str) -> PodView:
+        view = member(0)
+        meta = msgspec.structs.replace(
+            view.metadata, name=name, uid=f"uid-{name}", owner_references=None
+        )
+        return msgspec.structs.replace(view, metadata=meta)
+
+    world = World(pods=(orphan("web-0"), orphan("other-1"), orphan("web-x")))
+    patched = [
+        each.path.rpartition("/")[2]
+        for each in world.actions()
+        if isinstance(each, Patch) and "/pods/" in each.path
+    ]
+    assert patched == ["web-0"]
+    assert "default/web" in world.enqueued
+
+
+def volume_claim(pod: str, *owners: str) -> ResourceView:
+    """The claim of a pod; *owners* are kinds."""
+    references = [
+        msgspec.structs.replace(
+            owner("web" if kind == "StatefulSet" else pod, kind), controller=None
+        )
+        for kind in owners
+    ]
+    name = f"data-{pod}"
+    return ResourceView(Meta(name, f"uid-{name}", "default", owner_references=references or None))
+
+
+@pytest.mark.parametrize(
+    ("when_deleted", "when_scaled", "owners", "want"),
+    [
+        pytest.param("Retain", "Retain", [], ["delete web-1"], id="claims stay"),
+        pytest.param("Retain", "Delete", [], ["own data-web-1: Pod"], id="claims go with the pod"),
+        pytest.param("Retain", "Delete", ["Pod"], ["delete web-1"], id="as soon as it owns them"),
+        pytest.param("Delete", "Delete", ["StatefulSet"], ["own data-web-1: Pod"], id="not before"),
+        pytest.param(
+            "Delete", "Retain", ["StatefulSet"], ["delete web-1"], id="claims go with all of it"
+        ),
+    ],
+)
+def test_what_becomes_of_claims_when_it_shrinks(
+    when_deleted: str, when_scaled: str, owners: list[str], want: list[str]
+) -> None:
+    policy = {"whenDeleted": when_deleted, "whenScaled": when_scaled}
+    world = World(
+        pods=(new(0), new(1)),
+        replicas=1,
+        volumeClaimTemplates=TEMPLATES,
+        persistentVolumeClaimRetentionPolicy=policy,
+    )
+    world.claims.on_add(volume_claim("web-0", *(["StatefulSet"] * (when_deleted == "Delete"))))
+    world.claims.on_add(volume_claim("web-1", *owners))
+    done = [
+        f"own {action.path.rpartition('/')[2]}: "
+        + ",".join(each["kind"] for each in action.body["metadata"]["ownerReferences"])
+        if isinstance(action, Patch)
+        else f"delete {action.path.rpartition('/')[2]}"
+        for action in world.actions()
+        if isinstance(action, Delete) or action.path.startswith(CLAIMS)
+    ]
+    assert done == want
+
+
+def test_claims_that_go_with_it_are_made_its_own() -> None:
+    policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
+    world = World(volumeClaimTemplates=TEMPLATES, persistentVolumeClaimRetentionPolicy=policy)
+    create = world.actions()[0]
+    assert isinstance(create, Create)
+    [reference] = create.body["metadata"]["ownerReferences"]
+    assert (reference["kind"], reference["name"]) == ("StatefulSet", "web")
+
+
+def test_claims_are_let_go_when_the_policy_changes() -> None:
+    world = World(pods=(new(0),), volumeClaimTemplates=TEMPLATES)
+    world.claims.on_add(volume_claim("web-0", "StatefulSet"))
+    [patch] = [each for each in world.actions() if each.path.startswith(CLAIMS)]
+    assert isinstance(patch, Patch)
+    assert patch.body["metadata"]["ownerReferences"] == []

@@ -26,6 +26,11 @@ SPEC: Schema = {
         "my-name": STRING,
         "namespace": STRING,
         "nested": {"type": "object", "properties": {"size": INTEGER}},
+        "template": {
+            "type": "object",
+            "x-kubernetes-embedded-resource": True,
+            "properties": {"spec": {"type": "object"}},
+        },
         "keyed": {
             "type": "array",
             "maxItems": 10,
@@ -80,6 +85,11 @@ def asked(schema: Schema, spec: Any, before: Any = None) -> list[str]:
         pytest.param("quantity('1Gi').isGreaterThan(quantity('1Mi'))", {}, id="quantities"),
         pytest.param("self.maybe == null", {"maybe": None}, id="null"),
         pytest.param("self.names.exists(n, n == 'self.gone')", {"names": ["self.gone"]}, id="text"),
+        pytest.param(
+            "has(self.template.metadata.name) && self.template.kind == 'Pod'",
+            {"template": {"kind": "Pod", "metadata": {"name": "n", "labels": {}}}},
+            id="an object inside",
+        ),
         pytest.param("isURL('https://a/b') && url('https://a/b').getHost() == 'a'", {}, id="URLs"),
         pytest.param(
             "has(self.nested) && has(self.nested.size)", {"nested": {"size": 1}}, id="has"

@@ -221,3 +221,83 @@ async def test_another_server_on_the_same_store_serves_the_same() -> None:
     second = serving(store=first.store)
     assert (await second.get(f"{widgets()}/w"))["spec"] == {"size": 1}
     assert second.store.version == first.store.version
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        pytest.param(
+            {"deprecated": True},
+            "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget",
+            id="the usual words",
+        ),
+        pytest.param(
+            {"deprecated": True, "deprecationWarning": "v1beta1 ends soon"},
+            "v1beta1 ends soon",
+            id="words of its own",
+        ),
+    ],
+)
+async def test_deprecated_versions_warn(more: dict[str, Any], said: str) -> None:
+    old = version("v1beta1", storage=False, **more)
+    server = await defined(definition("Widget", old, version()))
+    answer = await server.http.get(widgets(at="v1beta1"))
+    assert answer.headers["warning"] == f'299 - "{said}"'
+    assert "warning" not in (await server.http.get(widgets())).headers
+
+
+async def test_every_version_has_watches() -> None:
+    server = await defined(definition("Widget", version("v1beta1", storage=False), version()))
+    events = await server.watch(
+        f"{widgets(at='v1beta1')}?watch=1&timeoutSeconds=1",
+        lambda: server.post(widgets(), widget()),
+        seconds=2,
+    )
+    assert [each["object"]["apiVersion"] for each in events] == ["example.com/v1beta1"]
+
+
+async def test_fields_can_be_selected() -> None:
+    spec = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    fields = [{"jsonPath": ".spec.size"}]
+    server = await defined(definition("Widget", version(spec=spec, selectableFields=fields)))
+    for name, size in (("a", 1), ("b", 2)):
+        await server.post(widgets(), widget(name, spec={"size": size}))
+    found = await server.get(f"{widgets()}?fieldSelector=spec.size%3D2")
+    assert [each["metadata"]["name"] for each in found["items"]] == ["b"]
+    code, _ = await server.request("GET", f"{widgets()}?fieldSelector=spec.other%3D2")
+    assert code == 400
+
+
+async def test_tables_have_the_columns_of_the_version() -> None:
+    columns = [
+        {
+            "name": "Ready",
+            "type": "string",
+            "jsonPath": '.status.conditions[?(@.type=="R")].status',
+        },
+        {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1},
+        {"name": "Since", "type": "date", "jsonPath": ".status.since"},
+    ]
+    spec = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    server = await defined(
+        definition("Widget", version(spec=spec, additionalPrinterColumns=columns))
+    )
+    status = {"conditions": [{"type": "R", "status": "True"}], "since": "2023-11-14T21:13:20Z"}
+    await server.post(widgets(), widget(spec={"size": 3}, status=status))
+    await server.post(widgets(), widget("x"))
+    accept = "application/json;as=Table;g=meta.k8s.io;v=v1"
+    _, table = await server.request("GET", widgets(), accept=accept)
+    names = [each["name"] for each in table["columnDefinitions"]]
+    assert names == ["Name", "Ready", "Size", "Since"]
+    assert [each["cells"] for each in table["rows"]] == [
+        ["w", "True", 3, "60m"],
+        ["x", None, None, None],
+    ]
+
+
+async def test_protobuf_is_not_for_custom_resources() -> None:
+    server = await defined(definition())
+    wanted = "application/vnd.kubernetes.protobuf"
+    assert (await server.http.get(widgets(), headers={"accept": wanted})).status_code == 406
+    either = {"accept": f"{wanted},application/json"}
+    assert (await server.http.get(widgets(), headers=either)).json()["kind"] == "WidgetList"

@@ -187,12 +187,25 @@ async def test_a_webhook_sees_later_changes_if_it_asks_for_it(serving: Hooked) -
     assert serving.asked[-1][1]["object"]["metadata"]["labels"] == {"late": "1"}
 
 
-async def test_a_patch_that_does_not_fit_is_an_error(serving: Hooked) -> None:
-    await serving.configure(
-        "mutating", (hook(), patching({"op": "remove", "path": "/spec/nowhere"}))
-    )
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param({"op": "remove", "path": "/spec/nowhere"}, id="a path that is not there"),
+        pytest.param({"op": "replace", "path": "/spec", "value": "text"}, id="text for an object"),
+        pytest.param({"op": "remove", "path": "/metadata"}, id="no metadata are left"),
+    ],
+)
+async def test_a_patch_that_does_not_fit_is_an_error(serving: Hooked, operation: Object) -> None:
+    await serving.configure("mutating", (hook(), patching(operation)))
     code, _answer = await serving.serving.request("POST", PODS, pod("a"))
     assert code == 500
+
+
+async def test_null_in_a_patch_is_as_good_as_nothing(serving: Hooked) -> None:
+    null = {"op": "add", "path": "/spec/nodeSelector", "value": None}
+    await serving.configure("mutating", (hook(), patching(null)))
+    made = await serving.post_object(PODS, pod("a"))
+    assert "nodeSelector" not in made["spec"]
 
 
 @pytest.mark.parametrize(

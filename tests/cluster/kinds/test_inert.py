@@ -72,34 +72,6 @@ def test_what_v1_has_no_field_for_is_kept_in_an_annotation() -> None:
     assert v1.to_storage(shown) == stored
 
 
-def test_webhooks() -> None:
-    rule = {
-        "operations": ["CREATE"],
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "resources": ["pods"],
-    }
-    hook: Object = {
-        "name": "a.b.c",
-        "clientConfig": {"service": {"name": "s", "namespace": "n"}},
-        "rules": [rule],
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-    }
-    kinds = "validatingwebhookconfigurations"
-    [got] = defaulted("admissionregistration.k8s.io", kinds, webhooks=[hook])["webhooks"]
-    assert got == {
-        **hook,
-        "clientConfig": {"service": {"name": "s", "namespace": "n", "port": 443}},
-        "rules": [{**rule, "scope": "*"}],
-        "failurePolicy": "Fail",
-        "matchPolicy": "Equivalent",
-        "namespaceSelector": {},
-        "objectSelector": {},
-        "timeoutSeconds": 10,
-    }
-
-
 def test_limits_are_requests_where_nothing_else_is_said() -> None:
     item = {"type": "Container", "max": {"cpu": "2"}, "min": {"cpu": "1", "memory": "1Mi"}}
     [got] = defaulted("", "limitranges", spec={"limits": [item]})["spec"]["limits"]

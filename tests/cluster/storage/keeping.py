@@ -13,8 +13,8 @@ from berth.cluster.storage.store import Store
 class Kept:
     """A store with its journal, on the file in *folder*."""
 
-    def __init__(self, folder: Path, *, compact_changes: int = 10_000) -> None:
-        self.database = SlowDatabase(folder, compact_changes=compact_changes)
+    def __init__(self, folder: Path, *, kept_changes: int = 10_000) -> None:
+        self.database = SlowDatabase(folder, kept_changes=kept_changes)
         self.journal = Journal(self.database)
         self.store = Store(journal=self.journal)
 
@@ -29,8 +29,8 @@ class Kept:
 class SlowDatabase(Database):
     """A database whose disk can be stopped, filled up, and broken."""
 
-    def __init__(self, folder: Path, *, compact_changes: int) -> None:
-        super().__init__(folder, compact_changes=compact_changes)
+    def __init__(self, folder: Path, *, kept_changes: int) -> None:
+        super().__init__(folder, kept_changes=kept_changes)
         self._moves = threading.Event()
         self._moves.set()
         self._fails = False

@@ -29,10 +29,11 @@ def test_changes_come_back_in_order(tmp_path: Path) -> None:
 
 
 def test_a_long_journal_goes_into_the_objects(tmp_path: Path) -> None:
-    with closing(Database(tmp_path, compact_changes=3)) as database:
+    with closing(Database(tmp_path, kept_changes=2)) as database:
         database.append([record(2, "a"), record(3, "b", app="web")])
         database.append([record(4, "a", ChangeType.DELETED), record(5, "b", app="shop")])
-        assert database.compacted == 0
+        assert database.compacted == 3
+        assert [stored.key[1] for _, stored in database.objects()] == ["a", "b"]
         database.append([record(6, "c"), record(7, "c")])
         assert database.compacted == 5
         [(resource, stored)] = database.objects()
@@ -40,6 +41,15 @@ def test_a_long_journal_goes_into_the_objects(tmp_path: Path) -> None:
         assert (stored.uid, stored.labels) == ("uid-b", {"app": "shop"})
         assert stored.decode() == {"metadata": {"name": "b", "resourceVersion": "5"}}
         assert [each.version for each in database.changes()] == [6, 7]
+
+
+def test_as_many_changes_stay_as_should(tmp_path: Path) -> None:
+    with closing(Database(tmp_path, kept_changes=100)) as database:
+        for number in range(50):
+            database.append([record(2 + 7 * number + each) for each in range(7)])
+            stay = len(list(database.changes()))
+            assert min(100, 7 * (number + 1)) <= stay < 100 + 7 + 5
+            assert database.compacted in (0, 1 + 7 * (number + 1) - stay)
 
 
 def test_what_is_too_large_for_a_row_is_divided(

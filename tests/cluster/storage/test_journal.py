@@ -49,7 +49,7 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
 async def test_labels_are_there_after_a_restart(tmp_path: Path) -> None:
     labelled = obj("a")
     labelled["metadata"]["labels"] = {"app": "web"}
-    async with Kept(tmp_path, compact_changes=1) as kept:
+    async with Kept(tmp_path, kept_changes=1) as kept:
         kept.store.create("pods", labelled)
         await kept.store.durable()
         kept.store.create("nodes", labelled)
@@ -129,7 +129,7 @@ async def test_a_watch_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 
 async def test_a_watch_from_before_the_compaction_has_expired(tmp_path: Path) -> None:
-    async with Kept(tmp_path, compact_changes=2) as kept:
+    async with Kept(tmp_path, kept_changes=2) as kept:
         for number in range(3):
             kept.store.create("pods", obj(f"p{number}"))
             await kept.store.durable()
@@ -174,11 +174,11 @@ steps = st.lists(
 @settings(max_examples=30, deadline=None)
 @given(steps, st.integers(1, 8), st.integers(0, 40))
 async def test_a_crash_takes_back_only_what_was_not_durable(
-    steps: list[tuple[str, str, bool]], compact_changes: int, crash_after: int
+    steps: list[tuple[str, str, bool]], kept_changes: int, crash_after: int
 ) -> None:
     """The disk stops at some write: what comes after it never reaches the file."""
     with tempfile.TemporaryDirectory() as folder:
-        kept = Kept(Path(folder), compact_changes=compact_changes)
+        kept = Kept(Path(folder), kept_changes=kept_changes)
         store, states = kept.store, {}
         for number, (step, name, waits) in enumerate(steps):
             if number == crash_after:
@@ -204,7 +204,7 @@ async def test_a_crash_takes_back_only_what_was_not_durable(
             await store.durable()
         await kept.journal.close()
 
-        async with Kept(Path(folder), compact_changes=compact_changes) as again:
+        async with Kept(Path(folder), kept_changes=kept_changes) as again:
             again.store.check_invariants()
             assert again.store.version == durable
             assert contents(again.store) == states.get(durable, {})

@@ -24,7 +24,7 @@ async def write(store, writer):
         print(name, version, number, flush=True)
 
 async def main():
-    store = Kept(Path(sys.argv[1]), compact_changes=50).store
+    store = Kept(Path(sys.argv[1]), kept_changes=50).store
     await asyncio.gather(*(write(store, writer) for writer in range(8)))
 
 asyncio.run(main())

@@ -112,3 +112,22 @@ def test_names_are_unique() -> None:
     assert complaints(STRATEGY, configuration(hook(), hook())) == [
         'webhooks[1].name: Duplicate value: "a.example.com"'
     ]
+
+
+def test_defaults_are_those_of_a_real_server() -> None:
+    service = {"name": "s", "namespace": "n"}
+    written = hook(clientConfig={"service": service}, rules=[{"operations": ["CREATE"]}])
+    obj = configuration(written)
+    STRATEGY.default(obj)
+    assert obj["webhooks"] == [
+        {
+            **written,
+            "clientConfig": {"service": {**service, "port": 443}},
+            "rules": [{"operations": ["CREATE"], "scope": "*"}],
+            "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {},
+            "objectSelector": {},
+            "timeoutSeconds": 10,
+        }
+    ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cluster.errors import StatusError
+from berth.cluster.errors import MOST_CAUSES, StatusError
 from berth.cluster.kinds.builtin import RESOURCES, find
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object
@@ -228,6 +228,16 @@ def test_several_conflicts_are_told_by_manager() -> None:
         'Apply failed with 3 conflicts: conflicts with "y":\n- .data.c\n'
         'conflicts with "z" with subresource "scale" using v1:\n- .data.a\n- .data.b'
     )
+
+
+def test_only_so_many_conflicts_are_told() -> None:
+    many = [f"key-{number:05}" for number in range(5 * MOST_CAUSES)]
+    live = update(None, config(**dict.fromkeys(many, "1")), manager="first")
+    with pytest.raises(StatusError) as error:
+        apply(live, config(**dict.fromkeys(many, "2")))
+    assert len((error.value.details or {})["causes"]) == MOST_CAUSES
+    assert error.value.message.startswith("Apply failed with 500 conflicts: conflicts with")
+    assert error.value.message.endswith("- .data.key-00099\nand 400 more")
 
 
 def test_who_forces_takes_the_fields() -> None:

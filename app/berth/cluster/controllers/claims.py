@@ -58,19 +58,20 @@ def claim(
     table: Table[T],
     *,
     path: Callable[[T], str],
+    fits: Callable[[T], bool] = lambda _obj: True,
     finalizer: str = "",
 ) -> Claim[T]:
     """Return what *owner* controls in *table* after the patches are done.
 
     What it controls and its selector does not select any more is released; what its selector
-    selects and nobody controls is adopted, unless either is being deleted. What is adopted gets
-    *finalizer*, if there is one.
+    selects and nobody controls is adopted, unless either is being deleted. What does not pass
+    *fits* counts as not selected; what is adopted gets *finalizer*, if there is one.
     """
     selector = selector_of(owner)
     owned: list[T] = []
     actions: list[Action] = []
     for obj in table.controlled(owner.metadata.uid):
-        if matches(selector, obj.metadata.labels or {}):
+        if matches(selector, obj.metadata.labels or {}) and fits(obj):
             owned.append(obj)
         elif obj.metadata.deletion_timestamp is None:
             kept = [ref for ref in obj.metadata.owners if ref.uid != owner.metadata.uid]
@@ -80,7 +81,8 @@ def claim(
         return Claim(owned, actions)
     for obj in table.orphans(owner.metadata.namespace):
         meta = obj.metadata
-        if meta.deletion_timestamp is None and matches(selector, meta.labels or {}):
+        is_ours = matches(selector, meta.labels or {}) and fits(obj)
+        if is_ours and meta.deletion_timestamp is None:
             references = [msgspec.to_builtins(ref) for ref in meta.owners]
             references.append(owner_reference(owner, resource))
             adoption = _set_owners(obj, references, path(obj))

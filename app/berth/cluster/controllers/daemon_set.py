@@ -8,6 +8,7 @@ from typing import Final
 
 from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete
+from berth.cluster.controllers.availability import seconds_until_available
 from berth.cluster.controllers.claims import claim, reference_to, selector_of
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -40,7 +41,6 @@ from berth.cluster.events.correlator import Reference
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
-from berth.cluster.times import seconds_of
 
 BURST: Final = 250
 """Pods created or deleted in one plan, as upstream's."""
@@ -70,8 +70,7 @@ class Situation:
         return (pod.metadata.labels or {}).get(HASH) == self.revision
 
     def sorted_pods(self, node: str) -> NodePods | None:
-        pods = self.pods.get(node, ())
-        return sort_pods(pods, {pod.metadata.uid: self.is_new(pod) for pod in pods})
+        return sort_pods(self.pods.get(node, ()), self.is_new)
 
 
 class DaemonSetController:
@@ -191,7 +190,7 @@ class DaemonSetController:
             by_node[node_of(pod)].append(pod)
         seconds = float(daemon_set.spec.get("minReadySeconds") or 0)
         now = self._clock.now()
-        waits = {pod.metadata.uid: _seconds_until_available(pod, seconds, now) for pod in pods}
+        waits = {pod.metadata.uid: seconds_until_available(pod, seconds, now) for pod in pods}
         return Situation(
             daemon_set,
             revision,
@@ -212,6 +211,8 @@ class DaemonSetController:
             if not here:
                 if verdict.gets_pod and node not in expected:
                     missing.append(node)
+            elif verdict.keeps_pod and len(here) == 1 and not here[0].is_finished:
+                continue  # as it should be
             elif verdict.keeps_pod:
                 surplus, wait = self._surplus(key, now, node, here)
                 doomed += surplus
@@ -247,6 +248,8 @@ class DaemonSetController:
         """Return the next step towards the present template."""
         spec = now.daemon_set.spec
         if (spec.get("updateStrategy") or {}).get("type") == "OnDelete":
+            return []
+        if all(now.is_new(pod) for here in now.pods.values() for pod in here):
             return []
         nodes = [node for node, verdict in now.verdicts.items() if verdict.gets_pod]
         pods = {node: now.sorted_pods(node) or NodePods() for node in nodes}
@@ -338,16 +341,6 @@ def _differ(old: NodeView, new: NodeView) -> bool:
 def _age(pod: PodView) -> tuple[bool, str]:
     """Return what pods are sorted by: those with a node first, then the oldest."""
     return not pod.spec.node_name, pod.metadata.creation_timestamp or ""
-
-
-def _seconds_until_available(pod: PodView, min_ready: float, now: float) -> float | None:
-    """Return 0 for a pod that is available, None for one that is not ready."""
-    since = pod.ready_since
-    if since is None or pod.metadata.deletion_timestamp is not None:
-        return None
-    if not min_ready or not since:
-        return 0
-    return max(seconds_of(since) + min_ready - now, 0)
 
 
 def _revisions_in_use(daemon_set: WorkloadView, pods: Iterable[PodView]) -> set[str]:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from berth.client.errors import AlreadyExistsError, NotFoundError
+from berth.clock import Clock
 from berth.cluster.actions import Action, Create, Delete
+from berth.cluster.controllers.availability import seconds_until_available
+from berth.cluster.controllers.claim_retention import owners_of_claim, retention_patches
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
@@ -58,6 +61,25 @@ class Versions:
         return self.update, self.template
 
 
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The pods of a StatefulSet."""
+
+    pods: Mapping[str, PodView]
+    """By name."""
+    waits: Mapping[str, float | None]
+    """By uid: seconds until a pod is available; None: it is not ready."""
+
+    def is_healthy(self, pod: PodView | None) -> bool:
+        """Whether it runs and is available: the next one may be made, or the one before go."""
+        return pod is not None and pod.is_active and self.waits[pod.metadata.uid] == 0
+
+    @property
+    def until_available(self) -> float | None:
+        """Seconds until the next one is."""
+        return min((wait for wait in self.waits.values() if wait), default=None)
+
+
 class StatefulSetController:
     """Decides which pods and claims to make and to delete. Reads tables, writes nothing."""
 
@@ -70,8 +92,10 @@ class StatefulSetController:
         volume_claims: Table[ResourceView],
         revisions: Table[RevisionView],
         *,
+        clock: Clock,
         recorder: EventRecorder,
     ) -> None:
+        self._clock = clock
         self._stateful_sets = stateful_sets
         self._pods = pods
         self._volume_claims = volume_claims
@@ -90,16 +114,21 @@ class StatefulSetController:
                 if obj is not None and controller is not None and controller.kind == "StatefulSet":
                     enqueue(f"{obj.metadata.namespace}/{controller.name}")
 
+        def pod_changed(old: PodView | None, new: PodView | None) -> None:
+            owned_changed(old, new)
+            if new is not None and new.metadata.controller is None:
+                enqueue(f"{new.metadata.namespace}/{_parent(new.metadata.name)}")
+
         def claim_changed(old: ResourceView | None, new: ResourceView | None) -> None:
-            if old is not None and new is not None:
-                return
             meta = metadata_of(old, new)
+            if old is not None and old.metadata.owner_references == meta.owner_references and new:
+                return
             for each in self._stateful_sets.in_namespace(meta.namespace):
                 if any(meta.name.startswith(f"{t}-{each.metadata.name}-") for t in _claims(each)):
                     enqueue(each.metadata.key)
 
         self._stateful_sets.listen(stateful_set_changed)
-        self._pods.listen(owned_changed)
+        self._pods.listen(pod_changed)
         self._revisions.listen(owned_changed)
         self._volume_claims.listen(claim_changed)
 
@@ -107,7 +136,14 @@ class StatefulSetController:
         stateful_set = self._stateful_sets.get(key)
         if stateful_set is None:
             return NOTHING
-        pods = {pod.metadata.name: pod for pod in self._pods.controlled(stateful_set.metadata.uid)}
+        claimed = claim(
+            stateful_set,
+            STATEFUL_SETS,
+            self._pods,
+            path=pod_path,
+            fits=lambda pod: _parent(pod.metadata.name) == stateful_set.metadata.name,
+        )
+        members = self._members(stateful_set, claimed.owned)
         kept = claim(stateful_set, STATEFUL_SETS, self._revisions, path=revision_path)
         update = present_revision(
             stateful_set,
@@ -119,16 +155,26 @@ class StatefulSetController:
         actions: list[Action] = []
         if stateful_set.metadata.deletion_timestamp is None:
             versions = _versions(stateful_set, update.name, kept.owned)
-            actions = [*kept.actions, *update.actions]
-            actions += self._change(stateful_set, pods, versions)
+            actions = [*claimed.actions, *kept.actions, *update.actions]
+            actions += self._retain(stateful_set, members)
+            actions += self._change(stateful_set, members, versions)
             known = stateful_set.status.get("currentRevision") or update.name
-            live = {update.name, known, *_revisions_in_use(pods.values())}
+            live = {update.name, known, *_revisions_in_use(claimed.owned)}
             limit = int(stateful_set.spec.get("revisionHistoryLimit") or 0)
             actions += forget_revisions(kept.owned, live, limit)
-        status = _status(stateful_set, pods, update.name)
+        status = _status(stateful_set, members, update.name)
         if status_differs(stateful_set.status, status):
             actions.append(status_patch(path_of(stateful_set), stateful_set, status))
-        return Plan(actions)
+        return Plan(actions, again=members.until_available)
+
+    def _members(self, stateful_set: WorkloadView, pods: Iterable[PodView]) -> Members:
+        seconds = float(stateful_set.spec.get("minReadySeconds") or 0)
+        by_name = {pod.metadata.name: pod for pod in pods}
+        now = self._clock.now()
+        waits = {
+            pod.metadata.uid: seconds_until_available(pod, seconds, now) for pod in by_name.values()
+        }
+        return Members(by_name, waits)
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Tell of pods and claims. Nothing to remember: a name can be given only once."""
@@ -157,13 +203,14 @@ class StatefulSetController:
             self._recorder.event(about, reason=reason, message=f"{message} {end}")
 
     def _change(
-        self, stateful_set: WorkloadView, pods: Mapping[str, PodView], versions: Versions
+        self, stateful_set: WorkloadView, members: Members, versions: Versions
     ) -> list[Action]:
         """Return what to do first about the lowest ordinal that is not as it should be.
 
         In parallel all ordinals are seen to at once, BURST of them, but for changes of the
         template.
         """
+        pods = members.pods
         parallel = stateful_set.spec.get("podManagementPolicy") == "Parallel"
         wanted = ordinals(stateful_set)
         actions: list[Action] = []
@@ -176,7 +223,7 @@ class StatefulSetController:
                 actions += self._make(stateful_set, name, ordinal, versions)
             elif pod.is_finished and pod.metadata.deletion_timestamp is None:
                 actions.append(_delete(pod))
-            if not parallel and not _is_healthy(pod):
+            if not parallel and not members.is_healthy(pod):
                 return actions
         surplus = [
             pods[name]
@@ -184,12 +231,40 @@ class StatefulSetController:
             if _ordinal(name) not in wanted or name != _name(stateful_set, _ordinal(name))
         ]
         if surplus and parallel:
-            actions += [_delete(pod) for pod in surplus if pod.is_active][:BURST]
+            leaving = [pod for pod in surplus if pod.is_active]
+            actions += self._let_go(stateful_set, leaving)[:BURST]
         elif surplus and surplus[-1].is_active:
-            actions.append(_delete(surplus[-1]))
-        if actions or surplus or not all(map(_is_healthy, pods.values())):
+            actions += self._let_go(stateful_set, surplus[-1:])
+        if actions or surplus or not all(map(members.is_healthy, pods.values())):
             return actions
         return self._roll_out(stateful_set, pods, versions.update)
+
+    def _let_go(self, stateful_set: WorkloadView, pods: Iterable[PodView]) -> list[Action]:
+        """Return the deletion of *pods* or, before it, what has their claims go with them."""
+        actions: list[Action] = []
+        for pod in pods:
+            claims = self._claims_of(stateful_set, pod.metadata.name)
+            patches = retention_patches(stateful_set, pod, claims, is_wanted=False)
+            actions += list(patches) or [_delete(pod)]
+        return actions
+
+    def _claims_of(self, stateful_set: WorkloadView, pod: str) -> list[ResourceView]:
+        """Return the claims that there are of the pod of that name."""
+        namespace = stateful_set.metadata.namespace
+        keys = [f"{namespace}/{template}-{pod}" for template in _claims(stateful_set)]
+        return [claim for claim in map(self._volume_claims.get, keys) if claim is not None]
+
+    def _retain(self, stateful_set: WorkloadView, members: Members) -> list[Action]:
+        """Return what has the claims of the members go, or stay, when the StatefulSet goes."""
+        wanted = ordinals(stateful_set)
+        return [
+            patch
+            for name, pod in members.pods.items()
+            if _ordinal(name) in wanted
+            for patch in retention_patches(
+                stateful_set, pod, self._claims_of(stateful_set, name), is_wanted=True
+            )
+        ]
 
     def _make(
         self, stateful_set: WorkloadView, name: str, ordinal: int, versions: Versions
@@ -203,7 +278,7 @@ class StatefulSetController:
             if self._volume_claims.get(f"{meta.namespace}/{claim_name}") is not None:
                 continue
             of_template = template.get("metadata") or {}
-            body = {
+            body: Object = {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
                 "metadata": {
@@ -214,6 +289,9 @@ class StatefulSetController:
                 },
                 "spec": template.get("spec") or {},
             }
+            owners = owners_of_claim(stateful_set, None, is_wanted=True)
+            if owners:
+                body["metadata"]["ownerReferences"] = owners
             path = f"/api/v1/namespaces/{meta.namespace}/persistentvolumeclaims"
             claims.append(Create(path, body))
         return claims or [_create(stateful_set, name, ordinal, *versions.of(ordinal))]
@@ -244,6 +322,7 @@ def new_controller(context: ControllerContext) -> StatefulSetController:
         context.table("pods", PodView),
         context.table("persistentvolumeclaims", ResourceView),
         context.table("controllerrevisions.apps", RevisionView),
+        clock=context.clock,
         recorder=context.recorder("statefulset-controller"),
     )
 
@@ -292,14 +371,15 @@ def _ordinal(name: str) -> int:
     return int(digits) if digits.isascii() and digits.isdigit() else -1
 
 
+def _parent(name: str) -> str:
+    """Return the name of the StatefulSet that a pod of that name belongs to; empty: to none."""
+    return name.rpartition("-")[0] if _ordinal(name) >= 0 else ""
+
+
 def _claims(stateful_set: WorkloadView) -> dict[str, Any]:
     """Return the templates of volume claims by name."""
     templates = stateful_set.spec.get("volumeClaimTemplates") or ()
     return {each["metadata"]["name"]: each for each in templates}
-
-
-def _is_healthy(pod: PodView | None) -> bool:
-    return pod is not None and pod.is_active and pod.ready_since is not None
 
 
 def _is_of(pod: PodView, revision: str) -> bool:
@@ -348,8 +428,8 @@ def _create(
     return Create(f"/api/v1/namespaces/{meta.namespace}/pods", body)
 
 
-def _status(stateful_set: WorkloadView, pods: Mapping[str, PodView], revision: str) -> Object:
-    active = [pod for pod in pods.values() if pod.is_active]
+def _status(stateful_set: WorkloadView, members: Members, revision: str) -> Object:
+    active = [pod for pod in members.pods.values() if pod.is_active]
     ready = sum(1 for pod in active if pod.ready_since is not None)
     updated = sum(1 for pod in active if _is_of(pod, revision))
     is_done = updated == len(active) == stateful_set.replicas
@@ -357,7 +437,7 @@ def _status(stateful_set: WorkloadView, pods: Mapping[str, PodView], revision: s
     return {
         "replicas": len(active),
         "readyReplicas": ready,
-        "availableReplicas": ready,
+        "availableReplicas": sum(map(members.is_healthy, active)),
         "currentReplicas": sum(1 for pod in active if _is_of(pod, current)),
         "updatedReplicas": updated,
         "currentRevision": current,

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from berth.cluster.custom.validation import ABSENT
-from berth.cluster.custom.walk import INT_OR_STRING, Schema, items, properties, values
+from berth.cluster.custom.walk import EMBEDDED, INT_OR_STRING, Schema, items, properties, values
 from berth.cluster.times import seconds_of
 
 SCALARS: Final = {"boolean": "bool", "integer": "int", "number": "double", "string": "string"}
@@ -93,6 +93,11 @@ def with_object_fields(schema: Schema) -> Schema:
     return {**schema, "properties": {**properties(schema), **every}}
 
 
+def _fields(schema: Schema) -> dict[str, Schema]:
+    """Return the fields that a rule can name."""
+    return properties(with_object_fields(schema) if schema.get(EMBEDDED) else schema)
+
+
 @lru_cache(maxsize=4096)
 def escaped(name: str) -> str | None:
     """Return how a rule writes the name of a property; None when it cannot."""
@@ -131,7 +136,7 @@ def value_of(schema: Schema, value: Any) -> Any:
     """Return a JSON value as CEL has it: names escaped, numbers of their types."""
     match value:
         case dict():
-            specified, others = properties(schema), values(schema)
+            specified, others = _fields(schema), values(schema)
             if not specified:
                 return {key: value_of(others or {}, each) for key, each in value.items()}
             return {
@@ -186,7 +191,7 @@ def _variable(schema: Schema, found: re.Match[str]) -> Variable | None:
     here, path = schema, list[str]()
     position = found.start(2)
     for index, name in enumerate(names):
-        specified = properties(here)
+        specified = _fields(here)
         if not specified:
             break
         real = next((key for key in specified if escaped(key) == name), None)

@@ -15,8 +15,8 @@ _UUID = "[0-9a-f]{8}-?[0-9a-f]{4}-?%s[0-9a-f]{3}-?%s[0-9a-f]{3}-?[0-9a-f]{12}"
 
 
 def _matches(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern, re.ASCII | re.IGNORECASE)
-    return lambda text: compiled.fullmatch(text) is not None
+    # Compiled when it is needed for the first time; the module remembers it.
+    return lambda text: re.fullmatch(pattern, text, re.ASCII | re.IGNORECASE) is not None
 
 
 def _reads(read: Callable[[str], object]) -> Callable[[str], bool]:

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-import re2
-
 from berth import field_errors
 from berth.cluster.custom.formats import FORMATS
 from berth.cluster.custom.walk import (
@@ -36,9 +34,6 @@ NO_PATH: Final = "<nil>"
 """How the API server writes that an error is about no field."""
 
 BITS: Final = {"int32": 32, "int64": 64}
-
-_OPTIONS: Final = re2.Options()
-_OPTIONS.log_errors = False
 
 
 def validate(
@@ -85,8 +80,12 @@ def keys_of(item: Any, keys: Sequence[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def pattern(text: str) -> Any:
     """Return a compiled pattern; ValueError with RE2's complaint when it is none."""
+    import re2  # loaded with the first pattern
+
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return re2.compile(text, _OPTIONS)
+        return re2.compile(text, options)
     except re2.error as exc:
         said = exc.args[0] if exc.args else exc
         raise ValueError(said.decode() if isinstance(said, bytes) else str(said)) from exc

@@ -7,6 +7,7 @@ whose types are seen when it is merged.
 from typing import Any
 
 from berth.cel.literals import as_maps
+from berth.cluster.dynamic_admission.changed import completed
 from berth.cluster.dynamic_admission.matching import converted
 from berth.cluster.dynamic_admission.policies import MUTATING, Mutation
 from berth.cluster.dynamic_admission.policy_evaluation import (
@@ -75,8 +76,7 @@ class MutatingPolicies:
                         shown,
                         bound.resource,
                     )
-                    new = converted(changed, bound.resource, request.resource) or {}
-                    request.resource.strategy.default(new)
+                    new = completed(changed, bound.resource, request.resource)
                     if new != request.object:
                         request.object = new
         except PolicyError as exc:
@@ -89,7 +89,7 @@ class MutatingPolicies:
 
 def _changed(
     mutation: Mutation, evaluation: Evaluation, obj: Object | None, resource: ResourceType
-) -> Object:
+) -> Any:
     """Return what a mutation makes of an object; raise PolicyError."""
     if mutation.patch_type == "JSONPatch" and mutation.json_patch is not None:
         operations = evaluation.evaluate(as_maps(mutation.json_patch.expression))
@@ -104,8 +104,6 @@ def _changed(
             else (mutation.apply_configuration.expression)
         )
         changed = _applied(evaluation.evaluate(as_maps(source)), obj, resource)
-    if not isinstance(changed, dict) or not isinstance(changed.get("metadata"), dict):
-        raise PolicyError("the mutation leaves no object")
     return changed
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from berth.cel.failures import EvaluationError
 from berth.cluster import errors
+from berth.cluster.dynamic_admission.changed import completed
 from berth.cluster.dynamic_admission.client import CallError, WebhookClient
 from berth.cluster.dynamic_admission.conditions import are_met
 from berth.cluster.dynamic_admission.latest import Latest
@@ -113,13 +114,11 @@ class WebhookAdmission:
             patched = json_patch(shown, response.patch)
         except (PatchError, PatchMismatchError, PatchTooLargeError) as exc:
             raise errors.internal(str(exc)) from exc
-        if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
-            raise errors.internal(f'admission webhook "{hook.name}" left no object')
-        patched = converted(patched, resource, request.resource) or {}
-        request.resource.strategy.default(patched)
-        is_changed: bool = patched != request.object
-        request.object = patched
-        return is_changed
+        new = completed(patched, resource, request.resource)
+        if new == request.object:
+            return False
+        request.object = new
+        return True
 
     async def _reviewed(
         self, request: AdmissionRequest, hook: Webhook, resource: ResourceType, *, may_patch: bool

@@ -44,6 +44,22 @@ class Patch:
     value: Json
     has_nulls: bool
 
+    @property
+    def brings_null_items(self) -> bool:
+        """Whether it may put null into a list; as most nulls it does not, it is worth a look."""
+        if not self.has_nulls or self.media_type == JSON_PATCH:
+            return self.has_nulls
+        todo = [self.value]
+        while todo:
+            match todo.pop():
+                case dict() as below:
+                    todo += below.values()
+                case list() as items:
+                    if None in items:
+                        return True
+                    todo += items
+        return False
+
     def apply(self, document: Object, resource: ResourceType) -> Json:
         """Return what the patch makes of *document*; 400 if it is malformed, 422 if it misfits.
 
@@ -175,7 +191,7 @@ class Bodies:
         if self._resource.structural is not None or not checks.fits(self._resource.schema, obj):
             found = self._unknown_of_patch(patch, obj)
         self._warnings += found
-        if patch.has_nulls and self._resource.structural is None:
+        if patch.brings_null_items and self._resource.structural is None:
             checks.fill_nulls(self._resource.schema, obj)
         return obj
 

@@ -1,7 +1,8 @@
 """One request to a resource, and what its handler needs to answer it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp
@@ -66,16 +67,19 @@ class Call:
     def context(self) -> WriteContext:
         """Return what a write knows beside the object; 4xx for options that cannot be."""
         request = self.request
+        query, kind = request.query, OPTIONS[request.method]
         return WriteContext(
             request.user,
-            options.field_manager(request.query, request.user_agent, kind=OPTIONS[request.method]),
-            options.dry_run(request.query),
+            options.field_manager(query, request.user_agent, kind=kind),
+            options.dry_run(query, kind=kind),
             self.warnings,
         )
 
     def bodies(self, resource: ResourceType) -> Bodies:
         """Return what reads objects of *resource* as the client wants them evaluated."""
-        return Bodies(resource, options.field_validation(self.request.query), self.warnings)
+        request = self.request
+        validation = options.field_validation(request.query, kind=OPTIONS[request.method])
+        return Bodies(resource, validation, self.warnings)
 
     def renderer(self, resource: ResourceType) -> Renderer:
         """Return what writes objects of *resource* in the form that the client accepts."""
@@ -100,5 +104,5 @@ class Call:
         return response
 
 
-Handler = Callable[[Call], Awaitable[ASGIApp]]
+Handler = Callable[[Call], Coroutine[Any, Any, ASGIApp]]
 """Answers a request; a refusal is a StatusError."""

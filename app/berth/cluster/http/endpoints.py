@@ -13,7 +13,7 @@ from berth.cluster.http.in_flight import InFlight
 from berth.cluster.http.metrics import Series
 from berth.cluster.http.paths import Paths, Target
 from berth.cluster.http.requests import Answer, Request, refusal, too_many_requests
-from berth.cluster.shares import Shares
+from berth.cluster.shares import Shares, Step
 from berth.cluster.storage.journal import JournalError
 from berth.cluster.storage.store import FullError, TooLargeError
 
@@ -91,11 +91,11 @@ class Endpoints:
             if request.method in WITH_BODY:
                 await request.body()  # so that all that follows is one step
             await self._shares.turn(request.user)
-            started = self._clock.monotonic()
+            step = Step(handler(Call(request, target, self._services)), self._clock)
             try:
-                return await handler(Call(request, target, self._services))
+                return await step
             finally:
-                self._shares.took(request.user, self._clock.monotonic() - started)
+                self._shares.took(request.user, step.seconds)
         except StatusError as exc:
             return refusal(exc, accept)
         except TooLargeError as exc:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from berth.cluster import errors
 from berth.cluster.custom import columns, defaulting, fields, pruning
 from berth.cluster.custom.strategy import strategy_of
+from berth.cluster.custom.versions import version_order
 from berth.cluster.custom.walk import PRESERVES, Schema
 from berth.cluster.json_path import JsonPath
 from berth.cluster.resources import (
@@ -71,6 +72,8 @@ def _resource_type(definition: Object, version: Any) -> ResourceType:
         namespaced=namespaced,
         schema=fields.object_type(served_name, schema),
         structural=schema,
+        deprecation=_deprecation(spec, version),
+        storage_version=f"{group}/{_stored_version(spec)}",
         list_kind=names.get("listKind") or f"{kind}List",
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
@@ -90,9 +93,31 @@ def _resource_type(definition: Object, version: Any) -> ResourceType:
     )
 
 
+def _deprecation(spec: Object, version: Object) -> str:
+    """Return what is said to those who use a version that they should not (``crd_handler``)."""
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    group, name, kind = spec["group"], version["name"], spec["names"]["kind"]
+    better = [
+        each["name"]
+        for each in spec["versions"]
+        if each.get("served")
+        and not each.get("deprecated")
+        and version_order(each["name"]) < version_order(name)
+    ]
+    use = f"; use {group}/{min(better, key=version_order)} {kind}" if better else ""
+    return f"{group}/{name} {kind} is deprecated{use}"
+
+
 def is_terminating(definition: Object) -> bool:
     """Tell whether a definition is on its way out."""
     return "deletionTimestamp" in definition["metadata"]
+
+
+def _stored_version(spec: Object) -> str:
+    return str(next(each["name"] for each in spec["versions"] if each.get("storage")))
 
 
 def _to_storage(obj: Object) -> Object:
@@ -114,8 +139,7 @@ def _from_storage(schema: Schema) -> Callable[[Object], Object]:
 def _not_converted(definition: Object, kind: str) -> Callable[[Object], Object]:
     """Return what refuses objects of a version that only a webhook can make of the stored ones."""
     spec = definition["spec"]
-    stored = next(each["name"] for each in spec["versions"] if each.get("storage"))
-    group_version = f"{spec['group']}/{stored}"
+    group_version = f"{spec['group']}/{_stored_version(spec)}"
     text = (
         f"conversion webhook for {group_version}, Kind={kind} failed: conversion webhooks are not "
         f"called by the embedded cluster; use {group_version}"

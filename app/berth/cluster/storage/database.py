@@ -2,8 +2,7 @@
 
 Objects are as they were at one version, the compacted one. Each group of writes after that is one
 row of the journal, which is read back in order: so a group costs one statement and one sync of the
-disk, and watchers can go on where they were. When the journal is long, its older half goes into the
-objects.
+disk, and watchers can go on where they were. What makes the journal too long goes into the objects.
 
 Decision (2026-11): a write is durable when the disk has it (``synchronous = FULL``), because that
 is what clients of a Kubernetes API rely on, and because one sync for a group of writes is cheap;
@@ -36,8 +35,11 @@ APPLICATION_ID: Final = 0x62657274
 GROUP_BYTES: Final = 16 * 1024 * 1024
 """How large a row of the journal may become, give or take one object."""
 
-COMPACT_CHANGES: Final = LOG_CAPACITY // 2
-"""How many changes are taken out of the journal at a time, at most as many as stay."""
+KEPT_CHANGES: Final = LOG_CAPACITY // 2
+"""How many changes stay in the journal, for watchers that come back after a restart."""
+
+COMPACTED_SHARE: Final = 20
+"""One part in so many of that is taken out at a time, in some 20 ms: writes wait meanwhile."""
 
 _TABLES: Final = """
 CREATE TABLE objects (
@@ -99,10 +101,11 @@ class Database:
     Synchronous, and for any thread. Everything raises DatabaseError.
     """
 
-    def __init__(self, folder: Path, *, compact_changes: int = COMPACT_CHANGES) -> None:
+    def __init__(self, folder: Path, *, kept_changes: int = KEPT_CHANGES) -> None:
         """Open the file in *folder*, or make both."""
         self.path = folder / FILE
-        self._compact_changes = compact_changes
+        self._kept_changes = kept_changes
+        self._compacted_at_once = max(1, kept_changes // COMPACTED_SHARE)
         self._lock = threading.RLock()
         with self._using_file():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -153,7 +156,7 @@ class Database:
                     (group[-1].version, len(group), _encode(group)),
                 )
             self._changes += len(records)
-            if self._changes >= 2 * self._compact_changes:
+            if self._changes >= self._kept_changes + self._compacted_at_once:
                 with self._transaction():
                     self._compact()
 
@@ -200,18 +203,20 @@ class Database:
             )
 
     def _compact(self) -> None:
-        """Take the oldest changes into the objects."""
+        """Take the oldest changes into the objects, but leave as many as are to stay."""
         last: dict[tuple[str, str, str], Record] = {}
-        taken = 0
-        rows = self._connection.execute("SELECT records FROM journal ORDER BY version")
-        for (records,) in rows:
+        compacted = 0
+        rows = self._connection.execute("SELECT changes, records FROM journal ORDER BY version")
+        for changes, records in rows:
+            if self._changes - changes < self._kept_changes:
+                break
             group = _decode(records)
             last.update({(each.resource, each.namespace, each.name): each for each in group})
-            taken += len(group)
-            if taken >= self._compact_changes:
-                break
+            compacted = group[-1].version
+            self._changes -= changes
         rows.close()
-        version = group[-1].version
+        if not last:
+            return
         gone = [key for key, each in last.items() if each.type is ChangeType.DELETED]
         self._connection.executemany(
             "DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", gone
@@ -224,9 +229,8 @@ class Database:
                 if each.type is not ChangeType.DELETED
             ),
         )
-        self._connection.execute("DELETE FROM journal WHERE version <= ?", (version,))
-        self._connection.execute("UPDATE compacted SET version = ?", (version,))
-        self._changes -= taken
+        self._connection.execute("DELETE FROM journal WHERE version <= ?", (compacted,))
+        self._connection.execute("UPDATE compacted SET version = ?", (compacted,))
 
     def _one(self, query: str) -> Any:
         return self._connection.execute(query).fetchone()[0]

@@ -9,7 +9,6 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.schemas.types import Field, ListOf, MapOf, Schema, Type, object_of
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import validated
 from berth.field_errors import FieldError
 
@@ -53,7 +52,6 @@ def of_schema(
     """
 
     def default_all(obj: Object) -> None:
-        drop_nulls_under(obj, *list(obj))
         fill_defaults(schema, obj)
         default(obj)
 

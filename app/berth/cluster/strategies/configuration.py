@@ -8,7 +8,6 @@ from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, plain
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, validated
 from berth.field_errors import FieldError
 
@@ -35,12 +34,7 @@ class Secret(Shape, frozen=True):
     immutable: bool | None = None
 
 
-def _default_config_map(obj: Object) -> None:
-    drop_nulls_under(obj, *list(obj))
-
-
 def _default_secret(obj: Object) -> None:
-    drop_nulls_under(obj, *list(obj))
     obj.setdefault("type", "Opaque")
     # What is written as plain text is kept as bytes, like the rest.
     texts = obj.pop("stringData", None) or {}
@@ -129,8 +123,6 @@ def _size(data: dict[str, str]) -> int:
     return sum(len(text) * 3 // 4 - text[-2:].count("=") for text in data.values())
 
 
-CONFIG_MAP = Strategy(
-    default=_default_config_map, validate=validated(ConfigMap, _validate_config_map)
-)
+CONFIG_MAP = Strategy(validate=validated(ConfigMap, _validate_config_map))
 SECRET = Strategy(default=_default_secret, validate=validated(Secret, _validate_secret))
 SERVICE_ACCOUNT = plain.without_spec(namespaced=True)

@@ -5,7 +5,6 @@ from typing import Final
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
@@ -20,7 +19,6 @@ class DaemonSet(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
     spec = section(obj, "spec")
     pod_defaults.default_template(section(spec, "template", "spec"))
     section(spec, "template", "metadata")

@@ -4,7 +4,6 @@ from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Int32, Shape, validated
 from berth.field_errors import FieldError
 
@@ -48,7 +47,6 @@ def default(obj: Object) -> None:
 
     ``kubectl get events --sort-by=.lastTimestamp`` shows nothing where no event has that field.
     """
-    drop_nulls_under(obj, "metadata", "involvedObject")
     for field in TIMES:
         obj.setdefault(field, None)
 

@@ -3,10 +3,9 @@
 import re
 
 from berth import field_errors
-from berth.cluster.resources import Object, Strategy
+from berth.cluster.resources import Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Int32, Shape, validated
 from berth.field_errors import FieldError
 
@@ -24,10 +23,6 @@ class LeaseSpec(Shape, frozen=True):
 class Lease(Shape, frozen=True):
     metadata: ObjectMeta | None = None
     spec: LeaseSpec | None = None
-
-
-def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
 
 
 def validate(new: Lease, old: Lease | None) -> list[FieldError]:
@@ -48,4 +43,4 @@ def validate(new: Lease, old: Lease | None) -> list[FieldError]:
     return errors
 
 
-LEASE = Strategy(default=default, validate=validated(Lease, validate))
+LEASE = Strategy(validate=validated(Lease, validate))

@@ -3,7 +3,6 @@
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.field_errors import FieldError
 
@@ -20,7 +19,6 @@ class Namespace(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
     name = section(obj, "metadata").get("name")
     if name:
         section(obj, "metadata", "labels")[NAME_LABEL] = name

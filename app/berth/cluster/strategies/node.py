@@ -6,7 +6,6 @@ from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, quantities
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.pod import Condition, validate_conditions
 from berth.cluster.strategies.shape import Int64, Shape, section, validated
 from berth.cluster.strategies.taints import Taint, validate_taints
@@ -44,7 +43,6 @@ class NodeWithStatus(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
     section(obj, "spec")
     status = section(obj, "status")
     if status.get("capacity") and not status.get("allocatable"):

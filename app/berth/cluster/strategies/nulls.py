@@ -3,8 +3,6 @@
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from berth.cluster.resources import Object
-
 NULL_TIMES: Final = frozenset(
     {
         "eventTime",
@@ -34,13 +32,3 @@ def drop_nulls(value: Any, *, keep: AbstractSet[str] = frozenset()) -> None:
             todo += item.values()
         elif isinstance(item, list):
             todo += item
-
-
-def drop_nulls_under(obj: Object, *keys: str) -> None:
-    """Remove null fields under *keys* of *obj*, in place, and those of *keys* that are null."""
-    for key in keys:
-        value = obj.get(key)
-        if value is None:
-            obj.pop(key, None)
-        else:
-            drop_nulls(value)

@@ -7,7 +7,6 @@ from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import AnyObject, ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.field_errors import FieldError
 
@@ -52,7 +51,6 @@ def of_spec(
         default(section(obj, "spec"))
 
     def default_all(obj: Object) -> None:
-        drop_nulls_under(obj, "metadata", "spec")
         fill(obj)
 
     def prepare(new: Object, old: Object | None) -> None:
@@ -83,7 +81,6 @@ def without_spec(
         default(obj)
 
     def default_all(obj: Object) -> None:
-        drop_nulls_under(obj, *list(obj))
         fill(obj)
 
     _validate_metadata = validated(

@@ -4,7 +4,6 @@ from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, pod_spec
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.pod_spec import NO_SPEC, PodSpec
 from berth.cluster.strategies.pod_update import validate_spec_update
 from berth.cluster.strategies.shape import Int64, Shape, section, validated
@@ -59,7 +58,6 @@ class PodWithStatus(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
     spec = section(obj, "spec")
     pod_defaults.default_template(spec)
     pod_defaults.default_pod(spec)

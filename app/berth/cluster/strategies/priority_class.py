@@ -4,7 +4,6 @@ from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.pod_spec import PREEMPTION_POLICIES
 from berth.cluster.strategies.shape import Int32, Shape, validated
 from berth.field_errors import FieldError
@@ -36,7 +35,6 @@ class PriorityClass(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "value", "globalDefault", "description", "preemptionPolicy")
     obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
     obj.setdefault("value", 0)
 

@@ -8,7 +8,6 @@ from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, selectors, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.field_errors import FieldError
@@ -57,12 +56,7 @@ class Binding(Shape, frozen=True):
     subjects: list[Subject] | None = None
 
 
-def _default_role(obj: Object) -> None:
-    drop_nulls_under(obj, *list(obj))
-
-
 def _default_binding(obj: Object) -> None:
-    drop_nulls_under(obj, *list(obj))
     reference = section(obj, "roleRef")
     if not reference.get("apiGroup"):
         reference["apiGroup"] = GROUP
@@ -168,12 +162,8 @@ def _validate_metadata(
     )
 
 
-ROLE = Strategy(
-    default=_default_role, validate=validated(Role, partial(_validate_role, namespaced=True))
-)
-CLUSTER_ROLE = Strategy(
-    default=_default_role, validate=validated(Role, partial(_validate_role, namespaced=False))
-)
+ROLE = Strategy(validate=validated(Role, partial(_validate_role, namespaced=True)))
+CLUSTER_ROLE = Strategy(validate=validated(Role, partial(_validate_role, namespaced=False)))
 ROLE_BINDING = Strategy(
     default=_default_binding,
     validate=validated(Binding, partial(_validate_binding, namespaced=True)),

@@ -3,7 +3,6 @@
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
@@ -15,7 +14,6 @@ class ReplicaSet(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
     workload.default(obj)
 
 

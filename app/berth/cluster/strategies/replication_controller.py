@@ -3,7 +3,6 @@
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.cluster.strategies.workload import PodTemplate, WorkloadSpec
@@ -23,7 +22,6 @@ class ReplicationController(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
     """Select by the template's labels, and be labelled like it, if nothing else is said."""
     workload.default(obj)
     labels = section(obj, "spec", "template", "metadata").get("labels")

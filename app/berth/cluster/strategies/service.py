@@ -6,7 +6,6 @@ from berth import field_errors
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, syntax
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.pod_spec import PROTOCOLS
 from berth.cluster.strategies.shape import Int32, Shape, section, validated
 from berth.field_errors import FieldError
@@ -40,7 +39,6 @@ class Service(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
     spec = section(obj, "spec")
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("sessionAffinity", "None")

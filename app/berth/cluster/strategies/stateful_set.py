@@ -3,7 +3,6 @@
 from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import metadata, workload
 from berth.cluster.strategies.metadata import ObjectMeta
-from berth.cluster.strategies.nulls import drop_nulls_under
 from berth.cluster.strategies.shape import Shape, section, validated
 from berth.cluster.strategies.workload import WorkloadSpec
 from berth.field_errors import FieldError
@@ -24,12 +23,17 @@ class StatefulSet(Shape, frozen=True):
 
 
 def default(obj: Object) -> None:
-    drop_nulls_under(obj, "metadata", "spec")
     workload.default(obj)
     spec = section(obj, "spec")
     spec.setdefault("podManagementPolicy", "OrderedReady")
     spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+    strategy = section(spec, "updateStrategy")
+    strategy.setdefault("type", "RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        section(strategy, "rollingUpdate").setdefault("partition", 0)
+    retention = section(spec, "persistentVolumeClaimRetentionPolicy")
+    retention.setdefault("whenDeleted", "Retain")
+    retention.setdefault("whenScaled", "Retain")
 
 
 def prepare(new: Object, old: Object | None) -> None:

@@ -183,7 +183,7 @@ def _decode(new: Object, applied: Object, resource: ResourceType) -> None:
 
 
 def _refusal(conflicts: Sequence[Conflict]) -> errors.StatusError:
-    """Return the 409 with a cause for each conflict."""
+    """Return the 409 with a cause for each conflict, of the first :data:`errors.MOST_CAUSES`."""
     by_manager = sorted(conflicts, key=lambda each: entries.manager_of(each.entry))
     causes = [
         {
@@ -191,19 +191,19 @@ def _refusal(conflicts: Sequence[Conflict]) -> errors.StatusError:
             "message": f"conflict with {_manager_text(each.entry)}",
             "field": field_sets.path_text(each.path),
         }
-        for each in by_manager
+        for each in by_manager[: errors.MOST_CAUSES]
     ]
-    if len(causes) == 1:
+    if len(conflicts) == 1:
         text = f"1 conflict: {causes[0]['message']}: {causes[0]['field']}"
     else:
-        lines: dict[str, list[str]] = {}
+        fields: dict[str, list[str]] = {}
         for cause in causes:
-            lines.setdefault(cause["message"], []).append(f"- {cause['field']}")
-        said = [
-            f"{who.replace('conflict', 'conflicts', 1)}:\n" + "\n".join(fields)
-            for who, fields in lines.items()
-        ]
-        text = f"{len(causes)} conflicts: " + "\n".join(said)
+            who = cause["message"].replace("conflict", "conflicts", 1)
+            fields.setdefault(who, []).append(f"- {cause['field']}")
+        lines = [line for who, below in fields.items() for line in (f"{who}:", *below)]
+        if len(conflicts) > len(causes):
+            lines.append(f"and {len(conflicts) - len(causes)} more")
+        text = f"{len(conflicts)} conflicts: " + "\n".join(lines)
     return errors.StatusError(
         409, "Conflict", f"Apply failed with {text}", details={"causes": causes}
     )

@@ -1,0 +1,26 @@
+"""Objects that a webhook or a policy has changed, on their way back."""
+
+from typing import Any
+
+from berth.cluster import errors
+from berth.cluster.dynamic_admission.matching import converted
+from berth.cluster.resources import Object, ResourceType
+from berth.cluster.schemas import checks
+from berth.cluster.strategies.nulls import NULL_TIMES, drop_nulls
+
+
+def completed(changed: Any, shown: ResourceType, resource: ResourceType) -> Object:
+    """Return what was changed as *shown* as an object of *resource*, with its defaults.
+
+    It must still be one: else this is a 500, as it is not its author's fault.
+    """
+    if not isinstance(changed, dict) or not isinstance(changed.get("metadata"), dict):
+        raise errors.internal("what admission leaves is no object")
+    obj = converted(changed, shown, resource) or {}
+    if resource.structural is None:
+        if misfit := checks.misfit(resource.schema, obj):
+            raise errors.internal(f"what admission leaves is no {resource.kind}: {misfit.json}")
+        checks.fill_nulls(resource.schema, obj)
+        drop_nulls(obj, keep=NULL_TIMES)
+    resource.strategy.default(obj)
+    return obj
