@@ -349,3 +349,24 @@ def test_what_was_created_and_is_not_seen_yet_is_waited_for(world: World) -> Non
 
     assert (waiting.actions, waiting.again) == ([], UNSEEN_SECONDS)
     assert Create in {type(each) for each in given_up.actions}
+
+
+def test_a_deployment_has_the_failure_of_its_replica_set(world: World) -> None:
+    world.create(replicas=2)
+    world.settle()
+    [replica_set] = world.sets()
+    failure = {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "reason": "FailedCreate",
+        "message": "exceeded quota: q",
+    }
+    world._put(world.replica_sets, replica_set, {"status": {"conditions": [failure]}})
+    world.step()
+
+    by_type = {each["type"]: each for each in world.deployment.status["conditions"]}
+    assert by_type["ReplicaFailure"] == {**failure, "lastUpdateTime": "2026-01-01T00:00:00Z"}
+    world._put(world.replica_sets, world.sets()[0], {"status": {"conditions": []}})
+    world.step()
+    assert "ReplicaFailure" not in {each["type"] for each in world.deployment.status["conditions"]}

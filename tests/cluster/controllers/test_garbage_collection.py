@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from berth.client.errors import ApiError, ConflictError, NotFoundError
@@ -220,7 +220,20 @@ def steps(draw: st.DrawFn) -> list[tuple[Any, ...]]:
     return [*found, *draw(st.lists(later, max_size=20))]
 
 
+ADOPTED_TOO_LATE_TO_BE_SEEN: list[tuple[Any, ...]] = [
+    ("create", 0, "a", []),
+    ("create", 0, "a", [(0, True)]),
+    ("create", 0, "a", []),
+    ("deliver", 0, 3),
+    ("delete", 0, "Background"),
+    ("deliver", 0, 3),
+    ("adopt", 1, 2),
+    ("collect",),
+]
+
+
 @settings(max_examples=100, deadline=None)
+@example(ADOPTED_TOO_LATE_TO_BE_SEEN)
 @given(steps())
 def test_nothing_outlives_its_owners_and_nothing_dies_before_them(
     script: list[tuple[Any, ...]],

@@ -5,11 +5,14 @@ from typing import Any
 import pytest
 
 from berth.client.errors import NotFoundError
+from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Get, Patch
 from berth.cluster.controllers.controller import Outcome
-from berth.cluster.controllers.persistent_volume import PersistentVolumeController
+from berth.cluster.controllers.persistent_volume import SELECTED_NODE, PersistentVolumeController
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import Meta, ResourceView, StorageClassView
+from berth.cluster.events.correlator import Occurrence
+from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
 
 CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/data"
@@ -19,10 +22,18 @@ RWO = ["ReadWriteOnce"]
 
 class World:
     def __init__(self) -> None:
+        self.recorded: list[Occurrence] = []
         self.volumes: Table[ResourceView] = Table()
         self.claims: Table[ResourceView] = Table()
         self.classes: Table[StorageClassView] = Table()
-        self.controller = PersistentVolumeController(self.volumes, self.claims, self.classes)
+        self.controller = PersistentVolumeController(
+            self.volumes,
+            self.claims,
+            self.classes,
+            recorder=EventRecorder(
+                self.recorded.append, "persistentvolume-controller", FakeClock()
+            ),
+        )
         self.enqueued: list[str] = []
         self.controller.subscribe(self.enqueued.append)
 
@@ -205,3 +216,23 @@ def test_a_new_volume_wakes_the_claims_of_its_class(world: World) -> None:
     world.enqueued.clear()
     world.volumes.on_add(volume(storageClassName="fast"))
     assert world.enqueued == ["v", "default/data"]
+
+
+def test_events_tell_what_a_claim_waits_for_and_gets(world: World) -> None:
+    world.classes.on_add(storage_class("WaitForFirstConsumer"))
+    world.claims.on_add(claim(storageClassName="fast"))
+    world.plan()
+    world.claims.on_add(claim(storageClassName="fast", annotations={SELECTED_NODE: "n"}))
+    [create] = world.plan()
+    world.controller.finished("default/data", Outcome(create, answer=b"{}"))
+    world.claims.on_add(claim())
+    world.plan()
+
+    assert [(each.reason, each.message) for each in world.recorded] == [
+        ("WaitForFirstConsumer", "waiting for first consumer to be created before binding"),
+        ("ProvisioningSucceeded", "Successfully provisioned volume pvc-uid-data"),
+        (
+            "FailedBinding",
+            "no persistent volumes available for this claim and no storage class is set",
+        ),
+    ]

@@ -3,6 +3,7 @@
 import random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -384,3 +385,30 @@ def test_events_tell_of_pods(
 
     assert [(each.type, each.reason, each.message) for each in world.recorded] == told
     assert {each.regarding.name for each in world.recorded} <= {"web"}
+
+
+def test_why_there_are_no_pods_is_a_condition_until_there_are(world: World) -> None:
+    world.replica_sets.on_add(workload_view(replicas=2))
+    [create, _, _] = world.plan().actions
+    quota = ForbiddenError(403, "Forbidden", "exceeded quota: q")
+    world.controller.finished(KEY, Outcome(create, error=quota))
+
+    [report, *creates] = world.plan().actions
+    assert isinstance(report, Patch)
+    [condition] = report.body["status"]["conditions"]
+    assert condition == {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "lastTransitionTime": BIRTH,
+        "reason": "FailedCreate",
+        "message": "exceeded quota: q",
+    }
+    assert len(creates) == 1
+    told = msgspec.structs.replace(workload_view(replicas=2), status=report.body["status"])
+    world.replica_sets.on_update(workload_view(replicas=2), told)
+    world.clock.advance(60)
+    world.controller.finished(KEY, Outcome(create, error=quota))
+    assert world.writes(Patch) == []
+    world.controller.finished(KEY, Outcome(create, answer=b"{}"))
+    [report] = world.writes(Patch)
+    assert report.body["status"]["conditions"] == []

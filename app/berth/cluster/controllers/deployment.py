@@ -230,7 +230,12 @@ class DeploymentController:
         now = self._clock.now()
         status = deployment_status.counts(deployment, new, old)
         conditions = deployment_status.conditions(
-            deployment, status, limits=limits, new_name=name, now=now
+            deployment,
+            status,
+            [*([new] if new else []), *old],
+            limits=limits,
+            new_name=name,
+            now=now,
         )
         if new is None and not deployment.spec.get("paused"):
             conditions = [

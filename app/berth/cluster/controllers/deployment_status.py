@@ -1,9 +1,10 @@
 """What a Deployment reports: counts, and the conditions ``kubectl rollout status`` waits for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from berth.clock import rfc3339
+from berth.cluster.controllers.replica_set import REPLICA_FAILURE
 from berth.cluster.controllers.rollout import Limits
 from berth.cluster.controllers.views import WorkloadView
 from berth.cluster.resources import Object
@@ -43,11 +44,22 @@ def is_complete(deployment: WorkloadView, status: Object) -> bool:
 
 
 def conditions(
-    deployment: WorkloadView, status: Object, *, limits: Limits, new_name: str, now: float
+    deployment: WorkloadView,
+    status: Object,
+    replica_sets: Iterable[WorkloadView],
+    *,
+    limits: Limits,
+    new_name: str,
+    now: float,
 ) -> list[Object]:
-    """Return the conditions to report: those of others, Available, Progressing."""
+    """Return the conditions to report: those of others, ReplicaFailure, Available, Progressing.
+
+    *replica_sets* begin with the new one: the first failure of theirs is the Deployment's.
+    """
     current = {each["type"]: each for each in deployment.status.get("conditions") or []}
-    kept = [each for type_, each in current.items() if type_ not in ("Available", "Progressing")]
+    own = ("Available", "Progressing", REPLICA_FAILURE)
+    kept = [each for type_, each in current.items() if type_ not in own]
+    kept += _failures(replica_sets)[:1]
     enough = status["availableReplicas"] >= limits.minimum
     word, text = ("Available", "has") if enough else ("Unavailable", "does not have")
     available = _condition(
@@ -61,6 +73,15 @@ def conditions(
         deployment, status, current=current.get("Progressing"), new_name=new_name, now=now
     )
     return conditions if progressing is None else [*conditions, progressing]
+
+
+def _failures(replica_sets: Iterable[WorkloadView]) -> list[Object]:
+    return [
+        {**each, "lastUpdateTime": each.get("lastTransitionTime")}
+        for replica_set in replica_sets
+        for each in replica_set.status.get("conditions") or []
+        if each["type"] == REPLICA_FAILURE
+    ]
 
 
 def seconds_until_timeout(deployment: WorkloadView, status: Object, now: float) -> float | None:

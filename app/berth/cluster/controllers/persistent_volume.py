@@ -11,10 +11,13 @@ import msgspec
 
 from berth.client.errors import NotFoundError
 from berth.cluster.actions import Action, Create, Delete, Get, Patch
+from berth.cluster.controllers.claims import reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ObjectView, ResourceView, StorageClassView, metadata_of
+from berth.cluster.events.recorder import EventRecorder
+from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import LabelSelector, matches
 from berth.objects.quantity import parse
@@ -26,6 +29,7 @@ SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 HOSTNAME: Final = "kubernetes.io/hostname"
 
+VOLUME_CLAIMS: Final = find("", "v1", "persistentvolumeclaims")
 VOLUMES: Final = "/api/v1/persistentvolumes"
 
 _decode = msgspec.json.Decoder(ObjectView).decode
@@ -44,7 +48,10 @@ class PersistentVolumeController:
         volumes: Table[ResourceView],
         claims: Table[ResourceView],
         classes: Table[StorageClassView],
+        *,
+        recorder: EventRecorder,
     ) -> None:
+        self._recorder = recorder
         self._volumes = volumes
         self._claims = claims
         self._classes = classes
@@ -83,7 +90,15 @@ class PersistentVolumeController:
         return self._plan_claim(key) if "/" in key else self._plan_volume(key)
 
     def finished(self, key: str, outcome: Outcome) -> None:
-        """Note that a claim does not exist, or that another has its name."""
+        """Note that a claim does not exist, or that another has its name; tell of new volumes."""
+        claim = self._claims.get(key)
+        if claim is not None and isinstance(outcome.action, Create) and outcome.error is None:
+            name = outcome.action.body["metadata"]["name"]
+            self._recorder.event(
+                reference_to(claim, VOLUME_CLAIMS),
+                reason="ProvisioningSucceeded",
+                message=f"Successfully provisioned volume {name}",
+            )
         volume = self._volumes.get(key)
         if not isinstance(outcome.action, Get) or volume is None:
             return
@@ -109,7 +124,26 @@ class PersistentVolumeController:
         volume = self._reserved(claim) or self._best(claim)
         if volume is not None:
             return Plan(self._bind(claim, volume))
+        self._tell_why_it_waits(claim)
         return Plan(self._provision(claim))
+
+    def _tell_why_it_waits(self, claim: ResourceView) -> None:
+        name = _class(claim)
+        storage_class = self._classes.get(name)
+        has_node = SELECTED_NODE in (claim.metadata.annotations or {})
+        waits = storage_class is not None and (
+            storage_class.volume_binding_mode == "WaitForFirstConsumer" and not has_node
+        )
+        if waits:
+            reason = "WaitForFirstConsumer"
+            message = "waiting for first consumer to be created before binding"
+        elif not name:
+            reason = "FailedBinding"
+            message = "no persistent volumes available for this claim and no storage class is set"
+        else:
+            return
+        about = reference_to(claim, VOLUME_CLAIMS)
+        self._recorder.event(about, reason=reason, message=message)
 
     def _reserved(self, claim: ResourceView) -> ResourceView | None:
         """Return the volume that says it is the claim's, as the scheduler has it say."""
@@ -218,6 +252,7 @@ def new_controller(context: ControllerContext) -> PersistentVolumeController:
         context.table("persistentvolumes", ResourceView),
         context.table("persistentvolumeclaims", ResourceView),
         context.table("storageclasses.storage.k8s.io", StorageClassView),
+        recorder=context.recorder("persistentvolume-controller"),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from berth.client.errors import ApiError, ForbiddenError, NotFoundError
-from berth.clock import Clock
+from berth.clock import Clock, rfc3339
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.availability import seconds_until_available
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to, selector_of
@@ -27,6 +27,9 @@ from berth.cluster.strategies.selectors import matches
 
 BURST: Final = 500
 """Pods created or deleted in one plan, as upstream's; the rest follows in the next."""
+
+REPLICA_FAILURE: Final = "ReplicaFailure"
+"""The condition that pods cannot be created, or deleted."""
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -58,6 +61,8 @@ class ReplicaSetController:
         self._rng = rng
         self._recorder = recorder
         self._expectations = Expectations(clock)
+        self._failures: dict[str, Object] = {}
+        """By ReplicaSet: the condition that says why pods are not created, or not deleted."""
 
     def subscribe(self, enqueue: Callable[[str], None]) -> None:
         def replica_set_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
@@ -74,17 +79,26 @@ class ReplicaSetController:
         replica_set = self._replica_sets.get(key)
         if replica_set is None:
             self._expectations.forget(key)
+            self._failures.pop(key, None)
             return NOTHING
         claimed = claim(replica_set, self._resource, self._pods, path=pod_path)
         active = [pod for pod in claimed.owned if pod.is_active]
-        actions = list(claimed.actions)
+        scaling: list[Action] = []
         if replica_set.metadata.deletion_timestamp is None:
-            actions += self._scale(key, replica_set, active)
+            scaling = self._scale(key, replica_set, active)
+        if not scaling:
+            self._failures.pop(key, None)
         status, again = self._status(replica_set, active)
+        conditions = self._conditions(key, replica_set)
+        if conditions != (replica_set.status.get("conditions") or []):
+            status["conditions"] = conditions
+        report: list[Action] = []
         if status_differs(replica_set.status, status):
             path = replica_set_path(replica_set, self._resource)
-            actions.append(status_patch(path, replica_set, status))
-        return Plan(actions, again=sooner(again, self._expectations.wait(key)))
+            report.append(status_patch(path, replica_set, status))
+        # Pods first, unless they fail: then nothing is done after them.
+        last = [*report, *scaling] if key in self._failures else [*scaling, *report]
+        return Plan([*claimed.actions, *last], again=sooner(again, self._expectations.wait(key)))
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Tell what happened; forget what was asked for if it certainly did not happen."""
@@ -92,6 +106,30 @@ class ReplicaSetController:
         if replica_set is not None and not outcome.skipped:
             tell_of_pod(outcome, reference_to(replica_set, self._resource), self._recorder)
         self._expectations.finished(key, outcome)
+        self._note_failure(key, outcome)
+
+    def _note_failure(self, key: str, outcome: Outcome) -> None:
+        if outcome.skipped or not isinstance(outcome.action, Create | Delete):
+            return
+        if outcome.error is None:
+            self._failures.pop(key, None)
+        elif key not in self._failures:
+            is_create = isinstance(outcome.action, Create)
+            self._failures[key] = {
+                "type": REPLICA_FAILURE,
+                "status": "True",
+                "lastTransitionTime": rfc3339(self._clock.now()),
+                "reason": "FailedCreate" if is_create else "FailedDelete",
+                "message": str(outcome.error),
+            }
+
+    def _conditions(self, key: str, replica_set: WorkloadView) -> list[Object]:
+        """Return the conditions to report; a failure that is told already is told no anew."""
+        before: list[Object] = replica_set.status.get("conditions") or []
+        told = next((each for each in before if each["type"] == REPLICA_FAILURE), None)
+        others = [each for each in before if each is not told]
+        failure = self._failures.get(key)
+        return others if failure is None else [*others, told or failure]
 
     def _keys_for_pod(self, old: PodView | None, new: PodView | None) -> set[str]:
         """Return the ReplicaSets that a change of a pod concerns."""

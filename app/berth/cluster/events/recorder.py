@@ -16,13 +16,13 @@ from berth.cluster.events.correlator import EventCorrelator, Occurrence, Referen
 
 log = logging.getLogger(__name__)
 
-QUEUED: Final = 10_000
+QUEUED: Final = 5_000
 """Events that wait to be written. What comes when it is full is lost, as in client-go (1,000)."""
 
-BURST: Final = 500
-PER_SECOND: Final = 200.0
-"""How fast events are written. The processor is for pods first: a thousand hollow nodes share it.
-A real kubelet writes 50 events a second."""
+BURST: Final = 300
+PER_SECOND: Final = 50.0
+"""How fast events are written: the default of one real kubelet (``eventRecordQPS``). Here all nodes
+share it, as they share a processor, which is for pods first."""
 
 
 @dataclass(frozen=True, slots=True)
