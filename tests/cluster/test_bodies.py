@@ -182,9 +182,32 @@ async def test_patches_drop_unknown_fields(serving: Serving) -> None:
     assert response.headers["warning"] == r'299 - "unknown field \"spec.foo\""'
 
 
-async def test_an_unknown_validation(serving: Serving) -> None:
-    code, _ = await serving.request("POST", f"{PODS}?fieldValidation=Sloppy", pod("p"))
-    assert code == 400
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        pytest.param(
+            "fieldValidation=Sloppy",
+            'fieldValidation: Unsupported value: "Sloppy": supported values: "Ignore", "Strict", '
+            '"Warn"',
+            id="an unknown validation",
+        ),
+        pytest.param(
+            "dryRun=Some",
+            'dryRun: Unsupported value: ["Some"]: supported values: "All"',
+            id="an unknown dry run",
+        ),
+    ],
+)
+async def test_options_that_there_are_not(serving: Serving, query: str, why: str) -> None:
+    code, answer = await serving.request("POST", f"{PODS}?{query}", pod("p"))
+    assert (code, answer["message"]) == (422, f'CreateOptions.meta.k8s.io "" is invalid: {why}')
+
+
+async def test_an_unknown_dry_run_in_the_body_of_a_deletion(serving: Serving) -> None:
+    await serving.pods("p")
+    code, answer = await serving.request("DELETE", f"{PODS}/p", {"dryRun": ["Some"]})
+    why = 'dryRun: Unsupported value: ["Some"]: supported values: "All"'
+    assert (code, answer["message"]) == (422, f'DeleteOptions.meta.k8s.io "" is invalid: {why}')
 
 
 async def test_repeated_fields_are_warned_of_when_that_is_asked_for(serving: Serving) -> None:

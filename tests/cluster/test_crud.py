@@ -369,7 +369,7 @@ async def test_dry_runs_answer_and_keep_nothing(serving: Serving) -> None:
     assert patched["metadata"]["labels"] == {"a": "b"}
     assert (await serving.request("DELETE", f"{PODS}/p?dryRun=All"))[0] == 200
     assert "labels" not in (await serving.get(f"{PODS}/p"))["metadata"]
-    assert (await serving.request("POST", f"{PODS}?dryRun=Some", pod("q")))[0] == 400
+    assert (await serving.request("POST", f"{PODS}?dryRun=Some", pod("q")))[0] == 422
 
 
 async def test_a_bug_is_a_status_too(serving: Serving, caplog: pytest.LogCaptureFixture) -> None:

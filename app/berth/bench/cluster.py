@@ -10,6 +10,7 @@ Everything goes over TLS, as with ``berth up``.
 """
 
 import asyncio
+import math
 import ssl
 import statistics
 import tempfile
@@ -38,6 +39,8 @@ TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 READY_SECONDS: Final = 600.0
 LOOK_SECONDS: Final = 0.25
 QUIET_SECONDS: Final = 2.0
+QUIET_WRITES: Final = 10
+"""Per second: events that were held back come one by one, for long."""
 WRITING_VERBS: Final = ("DELETE", "PATCH", "POST", "PUT")
 MIB: Final = 2**20
 
@@ -279,15 +282,15 @@ class _Bench:
         return len(found.items) + (found.metadata.remaining_item_count or 0)
 
     async def _until_quiet(self) -> None:
-        """Return when nothing is written for some time, but for the heartbeats of nodes."""
-        writes = -1.0
+        """Return when next to nothing is written, but for the heartbeats of nodes."""
         deadline = self._clock.monotonic() + READY_SECONDS
-        while (now := await self._writes()) != writes:
+        before, writes = -math.inf, await self._writes()
+        while writes - before > QUIET_SECONDS * QUIET_WRITES:
             self._process.check()
             if self._clock.monotonic() > deadline:
                 raise BenchError(f"there are still writes after {READY_SECONDS:.0f} s")
-            writes = now
             await self._clock.sleep(QUIET_SECONDS)
+            before, writes = writes, await self._writes()
 
     async def _writes(self) -> float:
         """Return how many writes the API server has counted, without those of leases."""

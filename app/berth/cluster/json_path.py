@@ -13,9 +13,11 @@ from typing import Any, Final
 Step = Callable[[Any], Iterator[Any]]
 
 _NAME: Final = re.compile(r"((?:\\.|[^.\[\]\s\\'\"])+)")
-_QUOTED: Final = re.compile(r"\[\s*(['\"])((?:\\.|(?!\1).)*)\1\s*\]")
+_QUOTED: Final = re.compile(
+    r"\[\s*(?:'(?P<single>(?:\\.|[^'\\])*)'|\"(?P<double>(?:\\.|[^\"\\])*)\")\s*\]"
+)
 _INDEX: Final = re.compile(r"\[\s*(-?\d+)\s*\]")
-_SLICE: Final = re.compile(r"\[\s*(-?\d*)\s*:\s*(-?\d*)\s*(?::\s*(-?\d*))?\s*\]")
+_SLICE: Final = re.compile(r"\[\s*(?:(-?\d+)\s*)?:\s*(?:(-?\d+)\s*)?(?::\s*(?:(-?\d+)\s*)?)?\]")
 _FILTER: Final = re.compile(
     r"\[\?\(\s*@((?:\.(?:\\.|[^.\[\]\s\\'\"=!<>()])+|\[['\"][^'\"]*['\"]\])*)\s*"
     r"(?:(==|!=|<=|>=|<|>)\s*('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|[^\s()]+)\s*)?\)\]"
@@ -55,7 +57,7 @@ def simple_steps(text: str) -> list[str] | None:
     names, at = [], 0
     while at < len(text):
         if (found := _QUOTED.match(text, at)) is not None:
-            names.append(_unescaped(found[2]))
+            names.append(_quoted(found))
         elif text[at] == "." and (found := _NAME.match(text, at + 1)) is not None:
             names.append(_unescaped(found[1]))
         else:
@@ -85,7 +87,7 @@ def _steps(text: str) -> Iterator[Step]:
                 raise ValueError(f"unrecognized character in {text!r}")
             yield _field(_unescaped(found[1]))
         elif (found := _QUOTED.match(text, at)) is not None:
-            yield _field(_unescaped(found[2]))
+            yield _field(_quoted(found))
         elif (found := _INDEX.match(text, at)) is not None:
             yield _index(int(found[1]))
         elif (found := _SLICE.match(text, at)) is not None:
@@ -95,6 +97,11 @@ def _steps(text: str) -> Iterator[Step]:
         else:
             raise ValueError(f"unterminated array or invalid array index in {text!r}")
         at = found.end()
+
+
+def _quoted(found: re.Match[str]) -> str:
+    """Return the name in brackets and quotes."""
+    return _unescaped(found["double"] if found["single"] is None else found["single"])
 
 
 def _unescaped(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from berth import field_errors
 from berth.cluster import errors
 from berth.cluster.resources import Object
+from berth.field_errors import FieldError
 
 Query = Mapping[str, str]
 
@@ -59,13 +60,18 @@ def check_timeout(query: Query) -> None:
 DURATION = re.compile(r"\+?+(?:(?:\d++(?:\.\d*+)?+|\.\d++)(?:ns|us|µs|ms|s|m|h))++")
 
 
-def dry_run(query: Query, body: Mapping[str, Any] | None = None) -> bool:
-    """Whether nothing is to be kept: ``dryRun=All`` in the query or in DeleteOptions."""
+def dry_run(query: Query, body: Mapping[str, Any] | None = None, *, kind: str) -> bool:
+    """Whether nothing is to be kept: ``dryRun=All`` in the query or in DeleteOptions.
+
+    422 for another value; *kind* is that of the options.
+    """
     said = [query["dryRun"]] if query.get("dryRun") else (body or {}).get("dryRun") or []
-    if not isinstance(said, list) or any(value != "All" for value in said):
-        raise errors.bad_request(
-            f'dryRun: Unsupported value: {said!r:.{ECHOED}}: supported values: "All"'
-        )
+    if not isinstance(said, list):
+        raise errors.bad_request(f"dryRun: Invalid value: {said!r:.{ECHOED}}: must be a list")
+    if any(value != "All" for value in said):
+        why = f'Unsupported value: {field_errors.quoted(said):.{ECHOED}}: supported values: "All"'
+        found = FieldError("dryRun", "FieldValueNotSupported", why)
+        raise errors.invalid_options(kind, [found])
     return bool(said)
 
 
@@ -128,17 +134,17 @@ class FieldValidation(StrEnum):
     WARN = "Warn"
 
 
-def field_validation(query: Query) -> FieldValidation:
+def field_validation(query: Query, *, kind: str) -> FieldValidation:
+    """Return what happens to unknown fields, or raise a 422; *kind* is that of the options."""
     said = query.get("fieldValidation")
     if not said:
         return FieldValidation.UNSAID
     try:
         return FieldValidation(said)
     except ValueError:
-        raise errors.bad_request(
-            f'fieldValidation: Unsupported value: "{said:.{ECHOED}}": '
-            'supported values: "Ignore", "Strict", "Warn"'
-        ) from None
+        known = [each for each in FieldValidation if each]
+        found = field_errors.not_supported("fieldValidation", said[:ECHOED], known)
+        raise errors.invalid_options(kind, [found]) from None
 
 
 PROPAGATIONS = ("Foreground", "Background", "Orphan")
@@ -205,7 +211,7 @@ def delete_options(query: Query, body: Any) -> DeleteOptions:
         propagation=policy,
         uid=str(preconditions.get("uid") or ""),
         resource_version=str(preconditions.get("resourceVersion") or ""),
-        dry_run=dry_run(query, body),
+        dry_run=dry_run(query, body, kind="DeleteOptions"),
         awaits_dependents=orphans is False or policy == "Foreground",
     )
 

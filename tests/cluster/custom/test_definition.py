@@ -339,3 +339,15 @@ async def test_numbers_beyond_measure_are_no_multiples(number: bytes) -> None:
     body = b'{"metadata":{"name":"w"},"spec":{"x":%b}}' % number
     code, answer = await server.request("POST", widgets(), body)
     assert code in (400, 422), answer
+
+
+async def test_conditions_of_others_stay_beside_those_of_the_server() -> None:
+    server = await defined(definition())
+    path = f"{DEFINITIONS}/widgets.example.com/status"
+    crd = await server.get(path)
+    crd["status"]["conditions"] = [{"type": "Mine", "status": "True", "message": "updated"}]
+    code, answer = await server.request("PUT", path, crd)
+    assert (code, [each["type"] for each in answer["status"]["conditions"]]) == (200, ["Mine"])
+    conditions = await status_of(server)
+    assert [*conditions] == ["Mine", "NamesAccepted", "Established"]
+    assert (await server.request("GET", widgets()))[0] == 200

@@ -70,8 +70,7 @@ class Situation:
         return (pod.metadata.labels or {}).get(HASH) == self.revision
 
     def sorted_pods(self, node: str) -> NodePods | None:
-        pods = self.pods.get(node, ())
-        return sort_pods(pods, {pod.metadata.uid: self.is_new(pod) for pod in pods})
+        return sort_pods(self.pods.get(node, ()), self.is_new)
 
 
 class DaemonSetController:
@@ -212,6 +211,8 @@ class DaemonSetController:
             if not here:
                 if verdict.gets_pod and node not in expected:
                     missing.append(node)
+            elif verdict.keeps_pod and len(here) == 1 and not here[0].is_finished:
+                continue  # as it should be
             elif verdict.keeps_pod:
                 surplus, wait = self._surplus(key, now, node, here)
                 doomed += surplus
@@ -247,6 +248,8 @@ class DaemonSetController:
         """Return the next step towards the present template."""
         spec = now.daemon_set.spec
         if (spec.get("updateStrategy") or {}).get("type") == "OnDelete":
+            return []
+        if all(now.is_new(pod) for here in now.pods.values() for pod in here):
             return []
         nodes = [node for node, verdict in now.verdicts.items() if verdict.gets_pod]
         pods = {node: now.sorted_pods(node) or NodePods() for node in nodes}

@@ -1,6 +1,6 @@
 """The arithmetic of moving the pods of a DaemonSet to a new template. Pure: pods in, steps out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from berth.cluster.controllers.rollout import absolute
@@ -90,11 +90,11 @@ def _surge(pods: Mapping[str, NodePods], available: Mapping[str, bool], surge: i
     return step
 
 
-def sort_pods(pods: Sequence[PodView], is_new: Mapping[str, bool]) -> NodePods | None:
+def sort_pods(pods: Sequence[PodView], is_new: Callable[[PodView], bool]) -> NodePods | None:
     """Return the *pods* of a node as new and old; None: there are too many."""
     active = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
-    new = [pod for pod in active if is_new[pod.metadata.uid]]
-    old = [pod for pod in active if not is_new[pod.metadata.uid]]
+    new = [pod for pod in active if is_new(pod)]
+    old = [pod for pod in active if not is_new(pod)]
     if len(new) > 1 or len(old) > 1:
         return None
     return NodePods(new[0] if new else None, old[0] if old else None)

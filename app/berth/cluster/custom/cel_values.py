@@ -33,13 +33,16 @@ _ESCAPES: Final = (
     ("/", "__slash__"),
 )
 _LITERAL: Final = re.compile(
-    r"r?(\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')", re.DOTALL
+    r"\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)"
+    r"|\"(?:\\.|[^\"\\])*(?:\"|\\?\Z)|'(?:\\.|[^'\\])*(?:'|\\?\Z)",
+    re.DOTALL,
 )
+"""A text, to its end; one that does not end is for the compiler to complain about."""
 _PATH: Final = re.compile(r"(?<![\w.)\]])(self|oldSelf)((?:\.[A-Za-z_]\w*)+)(\s*\()?")
 _HAS: Final = re.compile(r"\bhas\(\s*\Z")
 MOST_SPACE: Final = 32
 """Characters before a path that are searched for the macro that it is the argument of."""
-_DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION: Final = re.compile(r"(?<![\d.])(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _SECONDS: Final = {
     "ns": 1e-9,
     "us": 1e-6,

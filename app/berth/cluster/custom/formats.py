@@ -6,8 +6,11 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date, datetime
-from typing import Final
+from functools import cache
+from typing import Any, Final
 from urllib.parse import urlsplit
+
+import re2
 
 from berth.cluster.strategies import syntax
 
@@ -15,8 +18,13 @@ _UUID = "[0-9a-f]{8}-?[0-9a-f]{4}-?%s[0-9a-f]{3}-?%s[0-9a-f]{3}-?[0-9a-f]{12}"
 
 
 def _matches(pattern: str) -> Callable[[str], bool]:
-    # Compiled when it is needed for the first time; the module remembers it.
-    return lambda text: re.fullmatch(pattern, text, re.ASCII | re.IGNORECASE) is not None
+    return lambda text: _compiled(pattern).fullmatch(text) is not None
+
+
+@cache
+def _compiled(pattern: str) -> Any:
+    """Compile a pattern when it is needed for the first time."""
+    return re2.compile(f"(?i){pattern}")
 
 
 def _reads(read: Callable[[str], object]) -> Callable[[str], bool]:

@@ -69,16 +69,19 @@ class Call:
     def context(self) -> WriteContext:
         """Return what a write knows beside the object; 4xx for options that cannot be."""
         request = self.request
+        query, kind = request.query, OPTIONS[request.method]
         return WriteContext(
             request.user,
-            options.field_manager(request.query, request.user_agent, kind=OPTIONS[request.method]),
-            options.dry_run(request.query),
+            options.field_manager(query, request.user_agent, kind=kind),
+            options.dry_run(query, kind=kind),
             self.warnings,
         )
 
     def bodies(self, resource: ResourceType) -> Bodies:
         """Return what reads objects of *resource* as the client wants them evaluated."""
-        return Bodies(resource, options.field_validation(self.request.query), self.warnings)
+        request = self.request
+        validation = options.field_validation(request.query, kind=OPTIONS[request.method])
+        return Bodies(resource, validation, self.warnings)
 
     def renderer(self, resource: ResourceType) -> Renderer:
         """Return what writes objects of *resource* in the form that the client accepts."""

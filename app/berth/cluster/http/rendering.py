@@ -45,7 +45,7 @@ class Renderer:
             )
         self._resource = resource
         self._form = form
-        self._type = form.type_of
+        self._type = form.type_of if form.kind else {}
         self._include_object = include_object or "Metadata"
         self._clock = clock
         self._columns_said = False

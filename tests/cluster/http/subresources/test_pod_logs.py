@@ -134,6 +134,16 @@ WAITING: Object = {"waiting": {"reason": "ImagePullBackOff"}}
             ),
             id="numbers that must be positive",
         ),
+        pytest.param(
+            {"c": RUNNING},
+            "sinceTime=0000-01-01T00:00:00Z",
+            (
+                400,
+                "BadRequest",
+                'parsing time "0000-01-01T00:00:00Z" as "2006-01-02T15:04:05Z07:00"',
+            ),
+            id="a time that is none",
+        ),
     ],
 )
 async def test_refusals(
