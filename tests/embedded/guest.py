@@ -35,6 +35,7 @@ Object = dict[str, Any]
 NODES: Final = 3
 DEVICES_PER_NODE: Final = 100
 POLL_SECONDS: Final = 0.02
+CLEAR_SECONDS: Final = 20
 PROBES: Final = 3
 """Health checks in a round."""
 DRIVER: Final = "gpu.example.com"
@@ -157,23 +158,28 @@ class World:
                 assert msgspec.json.decode(line)["type"] == "ADDED", line[:300]
 
     async def clear(self) -> None:
-        """Remove what the guest made, finalizers or not; fails for what cannot be removed."""
+        """Remove what the guest made, finalizers or not; fails for what cannot be removed.
+
+        A controller may go on until the collector has taken what it acts for.
+        """
         for path in (
             f"/api/v1/namespaces/{NAMESPACE}/pods",
             f"{RESOURCES}/namespaces/{NAMESPACE}/resourceclaims",
         ):
-            items = (await self.admin.get(path)).json()["items"]
-            for item in items:
-                target = f"{path}/{item['metadata']['name']}"
-                if item["metadata"].get("finalizers"):
-                    await self.admin.patch(
-                        target,
-                        content=b'{"metadata": {"finalizers": null}}',
-                        headers={"Content-Type": "application/merge-patch+json"},
-                    )
-                await self.admin.delete(f"{target}?gracePeriodSeconds=0")
-            left = (await self.admin.get(path)).json()["items"]
-            assert not left, [item["metadata"]["name"] for item in left]
+            async with asyncio.timeout(CLEAR_SECONDS):
+                while items := (await self.admin.get(path)).json()["items"]:
+                    for item in items:
+                        await self._remove(path, item)
+
+    async def _remove(self, path: str, item: Object) -> None:
+        target = f"{path}/{item['metadata']['name']}"
+        if item["metadata"].get("finalizers"):
+            await self.admin.patch(
+                target,
+                content=b'{"metadata": {"finalizers": null}}',
+                headers={"Content-Type": "application/merge-patch+json"},
+            )
+        await self.admin.delete(f"{target}?gracePeriodSeconds=0")
 
 
 def ordinary(name: str) -> Object:
