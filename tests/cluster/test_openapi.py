@@ -117,6 +117,20 @@ async def test_swagger_says_the_same(client: httpx.AsyncClient) -> None:
     assert patch["parameters"][-1]["in"] == "body"
 
 
+async def test_swagger_tells_of_lists_and_watches(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi/v2")).json()
+    services = document["definitions"]["io.k8s.api.core.v1.ServiceList"]
+    assert services[openapi.GVK] == [{"group": "", "kind": "ServiceList", "version": "v1"}]
+    items = services["properties"]["items"]
+    assert items["items"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Service"}
+    assert items["description"].startswith("List of services.")
+    found = document["paths"]["/api/v1/namespaces/{namespace}/services"]["get"]["parameters"]
+    parameters = {each["name"]: each for each in found}
+    assert parameters["watch"]["type"] == "boolean"
+    assert "Watch for changes to the described resources" in parameters["watch"]["description"]
+    assert "list of returned" in parameters["labelSelector"]["description"]
+
+
 async def test_a_document_asked_for_by_its_hash_is_good_for_a_year(
     client: httpx.AsyncClient,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The OpenAPI of custom resources: what their definitions say, published.
+"""The OpenAPI of custom resources, as their definitions say, and of the lists of all kinds.
 
 Sources: ``apiextensions-apiserver/pkg/controller/openapi/builder``.
 """
@@ -28,6 +28,12 @@ def schemas_of(resource: ResourceType, *, v2: bool = False) -> Object:
     root = _as_v2(resource.structural) if v2 else dict(resource.structural)
     root["properties"] = {**(root.get("properties") or {}), **_of_every_object()}
     root["x-kubernetes-group-version-kind"] = [_gvk(resource, resource.kind)]
+    return {name: root, **schema_of_list(resource)}
+
+
+def schema_of_list(resource: ResourceType) -> Object:
+    """Return the schema of the lists of a kind, by its name."""
+    name = resource.schema.name
     said = builtin.descriptions(DESCRIBED_LIKE)
     listed: Object = {
         "description": f"{resource.kind_of_list} is a list of {resource.kind}",
@@ -47,7 +53,7 @@ def schemas_of(resource: ResourceType, *, v2: bool = False) -> Object:
         "x-kubernetes-group-version-kind": [_gvk(resource, resource.kind_of_list)],
     }
     prefix = name.removesuffix(resource.kind)
-    return {name: root, prefix + resource.kind_of_list: listed}
+    return {prefix + resource.kind_of_list: listed}
 
 
 def _of_every_object() -> Object:

@@ -77,6 +77,22 @@ WRITE_PARAMETERS = {
     "fieldValidation": "What happens to unknown fields: Ignore, Warn or Strict.",
 }
 
+LIST_PARAMETERS = {
+    "allowWatchBookmarks": ("boolean", "Whether a watch has bookmarks."),
+    "continue": ("string", "Where the previous page ended."),
+    "fieldSelector": ("string", "Restricts the list of returned objects by their fields."),
+    "labelSelector": ("string", "Restricts the list of returned objects by their labels."),
+    "limit": ("integer", "How many objects a page has at most."),
+    "resourceVersion": ("string", "How new the objects must be, or where a watch begins."),
+    "resourceVersionMatch": ("string", "What resourceVersion means: NotOlderThan or Exact."),
+    "sendInitialEvents": ("boolean", "Whether a watch begins with the objects that are there."),
+    "timeoutSeconds": ("integer", "When a watch ends."),
+    "watch": (
+        "boolean",
+        "Watch for changes to the described resources, instead of a list: a stream of events.",
+    ),
+}
+
 
 class Document(NamedTuple):
     """The document of a group and version, as it is sent."""
@@ -149,9 +165,7 @@ def schemas_of(resources: Sequence[ResourceType], *, v2: bool = False) -> Object
     """Return the schemas of the kinds and of everything that their fields lead to."""
     kinds = {each.schema: _gvk(each) for each in resources if each.structural is None}
     found: Object = dict(NAMED_SCALARS.values())
-    roots = [*kinds]
-    if len(kinds) < len(resources):
-        roots += [builtin.meta("ObjectMeta"), builtin.meta("ListMeta")]
+    roots = [*kinds, builtin.meta("ObjectMeta"), builtin.meta("ListMeta")]
     for schema in {each: None for root in roots for each in reachable(root)}:
         found[schema.name] = _schema(schema)
     for schema, gvk in kinds.items():
@@ -159,6 +173,8 @@ def schemas_of(resources: Sequence[ResourceType], *, v2: bool = False) -> Object
     for resource in resources:
         if resource.structural is not None:
             found |= custom_openapi.schemas_of(resource, v2=v2)
+        elif resource.is_stored:
+            found |= custom_openapi.schema_of_list(resource)
     return dict(sorted(found.items()))
 
 
@@ -178,7 +194,7 @@ def paths_of(resource: ResourceType) -> Object:
     paths = {
         collection: {
             "parameters": [_path_parameter(each) for each in placeholders],
-            "get": _operation(resource, "list"),
+            "get": _list_operation(resource),
             "post": _operation(resource, "post", body=True),
         },
         item: {
@@ -223,8 +239,15 @@ def _patch_operation(resource: ResourceType) -> Object:
     return found
 
 
-def _query_parameter(name: str, about: str) -> Object:
-    return {"name": name, "in": "query", "description": about, "schema": {"type": "string"}}
+def _list_operation(resource: ResourceType) -> Object:
+    parameters = [
+        _query_parameter(name, about, type_) for name, (type_, about) in LIST_PARAMETERS.items()
+    ]
+    return {**_operation(resource, "list"), "parameters": parameters}
+
+
+def _query_parameter(name: str, about: str, type_: str = "string") -> Object:
+    return {"name": name, "in": "query", "description": about, "schema": {"type": type_}}
 
 
 def _path_parameter(name: str) -> Object:
