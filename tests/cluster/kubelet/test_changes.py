@@ -9,7 +9,7 @@ from berth.client.errors import ServerError
 from berth.cluster.actions import Action, Patch
 from berth.cluster.kubelet.pod_status import KubeletPod
 from berth.cluster.resources import Object
-from tests.cluster.test_kubelet import World, pod
+from tests.cluster.kubelet.test_pod_lifecycles import World, pod
 
 START = 2.0
 
