@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pytest
@@ -102,13 +101,9 @@ async def test_a_review_says_all_of_the_request(serving: Hooked) -> None:
         "options": {
             "kind": "CreateOptions",
             "apiVersion": "meta.k8s.io/v1",
-            **({"fieldManager": manager} if (manager := _manager(request)) else {}),
+            "fieldManager": "python-httpx",
         },
     }
-
-
-def _manager(request: Object) -> Any:
-    return request["options"].get("fieldManager")
 
 
 async def test_a_refusal_is_in_the_words_of_the_webhook(serving: Hooked) -> None:

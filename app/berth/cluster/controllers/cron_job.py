@@ -15,7 +15,7 @@ from berth.cluster.controllers.job import JOBS
 from berth.cluster.controllers.job_pods import JobView
 from berth.cluster.controllers.replica_set import status_patch
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import WorkloadView, metadata_of
+from berth.cluster.controllers.views import WorkloadView, controllers_of, metadata_of
 from berth.cluster.cron import Schedule
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
@@ -69,10 +69,8 @@ class CronJobController:
             enqueue(metadata_of(old, new).key)
 
         def job_changed(old: JobView | None, new: JobView | None) -> None:
-            for job in (old, new):
-                controller = job.metadata.controller if job is not None else None
-                if job is not None and controller is not None and controller.kind == "CronJob":
-                    enqueue(f"{job.metadata.namespace}/{controller.name}")
+            for key in controllers_of("CronJob", old, new):
+                enqueue(key)
 
         self._cron_jobs.listen(cron_job_changed)
         self._jobs.listen(job_changed)

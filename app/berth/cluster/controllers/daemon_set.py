@@ -35,6 +35,7 @@ from berth.cluster.controllers.views import (
     PodView,
     RevisionView,
     WorkloadView,
+    controllers_of,
     metadata_of,
 )
 from berth.cluster.events.correlator import Reference
@@ -108,10 +109,8 @@ class DaemonSetController:
         def owned_changed(
             old: PodView | RevisionView | None, new: PodView | RevisionView | None
         ) -> None:
-            for obj in (old, new):
-                controller = obj.metadata.controller if obj is not None else None
-                if obj is not None and controller is not None and controller.kind == "DaemonSet":
-                    enqueue(f"{obj.metadata.namespace}/{controller.name}")
+            for key in controllers_of("DaemonSet", old, new):
+                enqueue(key)
 
         def pod_changed(old: PodView | None, new: PodView | None) -> None:
             if old is None and new is not None:

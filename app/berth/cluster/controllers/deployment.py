@@ -18,7 +18,7 @@ from berth.cluster.controllers.replica_set import (
 from berth.cluster.controllers.revisions import DEPLOYMENTS
 from berth.cluster.controllers.rollout import Limits, Size, grow_new, limits_of, shrink_old
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, WorkloadView, metadata_of
+from berth.cluster.controllers.views import PodView, WorkloadView, controllers_of, metadata_of
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.resources import Object
 
@@ -51,10 +51,8 @@ class DeploymentController:
             enqueue(metadata_of(old, new).key)
 
         def replica_set_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
-            for each in (old, new):
-                controller = each.metadata.controller if each is not None else None
-                if each is not None and controller is not None and controller.kind == "Deployment":
-                    enqueue(f"{each.metadata.namespace}/{controller.name}")
+            for key in controllers_of("Deployment", old, new):
+                enqueue(key)
 
         def pod_changed(old: PodView | None, new: PodView | None) -> None:
             # Recreate waits for the last old pod to be gone; ReplicaSets do not count that far.

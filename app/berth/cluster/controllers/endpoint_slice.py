@@ -25,7 +25,13 @@ from berth.cluster.controllers.service_endpoints import (
     target_reference,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import EndpointSliceView, NodeView, PodView, ResourceView
+from berth.cluster.controllers.views import (
+    EndpointSliceView,
+    NodeView,
+    PodView,
+    ResourceView,
+    controllers_of,
+)
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 
@@ -63,10 +69,8 @@ class EndpointSliceController:
         def slice_changed(old: EndpointSliceView | None, new: EndpointSliceView | None) -> None:
             if old is None and new is not None:
                 self._expectations.see(new)
-            for each in (old, new):
-                controller = each.metadata.controller if each is not None else None
-                if each is not None and controller is not None and controller.kind == "Service":
-                    enqueue(f"{each.metadata.namespace}/{controller.name}")
+            for key in controllers_of("Service", old, new):
+                enqueue(key)
 
         subscribe_to_services(self._services, self._pods, enqueue)
         self._slices.listen(slice_changed)

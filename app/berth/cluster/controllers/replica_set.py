@@ -17,6 +17,7 @@ from berth.cluster.controllers.views import (
     PodView,
     ReplicationControllerView,
     WorkloadView,
+    controllers_of,
     metadata_of,
 )
 from berth.cluster.events.correlator import Reference
@@ -135,13 +136,7 @@ class ReplicaSetController:
         """Return the ReplicaSets that a change of a pod concerns."""
         if old is None and new is not None:
             self._expectations.see(new)
-        keys = {
-            f"{pod.metadata.namespace}/{controller.name}"
-            for pod in (old, new)
-            if pod is not None
-            for controller in [pod.metadata.controller]
-            if controller is not None and controller.kind == self._resource.kind
-        }
+        keys = set(controllers_of(self._resource.kind, old, new))
         if new is not None and new.metadata.controller is None and _may_be_adopted(old, new):
             labels = new.metadata.labels or {}
             keys |= {

@@ -26,6 +26,7 @@ from berth.cluster.controllers.views import (
     ResourceView,
     RevisionView,
     WorkloadView,
+    controllers_of,
     metadata_of,
 )
 from berth.cluster.events.recorder import EventRecorder
@@ -109,10 +110,8 @@ class StatefulSetController:
         def owned_changed(
             old: PodView | RevisionView | None, new: PodView | RevisionView | None
         ) -> None:
-            for obj in (old, new):
-                controller = obj.metadata.controller if obj is not None else None
-                if obj is not None and controller is not None and controller.kind == "StatefulSet":
-                    enqueue(f"{obj.metadata.namespace}/{controller.name}")
+            for key in controllers_of("StatefulSet", old, new):
+                enqueue(key)
 
         def pod_changed(old: PodView | None, new: PodView | None) -> None:
             owned_changed(old, new)

@@ -1,6 +1,6 @@
 """The fields of objects that controllers read; templates are carried along as they are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import msgspec
@@ -66,6 +66,14 @@ def metadata_of(old: ObjectView | None, new: ObjectView | None) -> Meta:
     if obj is None:
         raise ValueError("a change of nothing")
     return obj.metadata
+
+
+def controllers_of(kind: str, *states: ObjectView | None) -> Iterator[str]:
+    """Yield the keys of what controls an object, of this kind, before and after a change."""
+    for each in states:
+        controller = each.metadata.controller if each is not None else None
+        if each is not None and controller is not None and controller.kind == kind:
+            yield f"{each.metadata.namespace}/{controller.name}"
 
 
 class Condition(View, frozen=True):

@@ -15,8 +15,11 @@ class Step:
     """
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
-        """Tell whether the step wants to see such requests. Asked once for each such triple."""
-        raise NotImplementedError
+        """Tell whether the step wants to see such requests: all, unless it says otherwise.
+
+        Asked once for each such triple.
+        """
+        return True
 
     def admit(self, request: AdmissionRequest) -> None:
         """Change ``request.object``, or refuse the request. Before the strategy's validation."""
