@@ -22,12 +22,7 @@ class World:
     def __init__(self, *, nodes: int) -> None:
         self.serving = Serving()
         self.kubelets = HollowKubelets(
-            InProcessApi(
-                self.serving.server.app,
-                user_agent="kubelet",
-                turns=Turns(),
-                clock=self.serving.clock,
-            ),
+            InProcessApi(self.serving.server.app, user_agent="kubelet", turns=Turns()),
             Settings(nodes=nodes, lease_seconds=None),
             clock=self.serving.clock,
             rng=random.Random(1),
