@@ -53,7 +53,8 @@ def test_names_sort_as_they_count() -> None:
 
 def test_registration_takes_over_a_node_that_exists() -> None:
     node = HollowNode("n", index=0, allocatable={})
-    reports = NodeReports([node], NodeTemplate(), clock=FakeClock(NOW))
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(node, NodeTemplate())
 
     create = reports.step("n")
     delay = reports.finished("n", AlreadyExistsError(409, "AlreadyExists", ""))
@@ -105,7 +106,8 @@ def a_node(
 )
 def test_allocatable_follows_capacity(node: Node, want: Object | None) -> None:
     hollow = HollowNode("n", index=0, allocatable={"cpu": "4"})
-    reports = NodeReports([hollow], NodeTemplate(), clock=FakeClock(NOW))
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(hollow, NodeTemplate())
     reports.finished("n", None)
 
     hollow.observe(node)
@@ -117,7 +119,8 @@ def test_allocatable_follows_capacity(node: Node, want: Object | None) -> None:
 
 def test_a_node_that_was_missed_says_that_it_is_well() -> None:
     hollow = HollowNode("n", index=0, allocatable={})
-    reports = NodeReports([hollow], NodeTemplate(), clock=FakeClock(NOW))
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(hollow, NodeTemplate())
     reports.finished("n", None)
 
     hollow.observe(a_node({}, {}, ready="Unknown"))
@@ -151,7 +154,8 @@ def test_a_node_that_was_missed_says_that_it_is_well() -> None:
 )
 def test_machines_fail_and_return(failures: list[str], want: Return | None, boot_id: str) -> None:
     hollow = HollowNode("n", index=0, allocatable={})
-    reports = NodeReports([hollow], NodeTemplate(), clock=FakeClock(NOW))
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(hollow, NodeTemplate())
 
     returns = [hollow.observe(a_node({}, {}, failure=failure)) for failure in failures]
 
@@ -161,7 +165,8 @@ def test_machines_fail_and_return(failures: list[str], want: Return | None, boot
 
 def test_a_machine_that_is_down_is_not_registered_again() -> None:
     hollow = HollowNode("n", index=0, allocatable={})
-    reports = NodeReports([hollow], NodeTemplate(), clock=FakeClock(NOW))
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(hollow, NodeTemplate())
     reports.skip("n")
 
     quiet = reports.step("n")

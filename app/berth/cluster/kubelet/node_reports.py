@@ -1,7 +1,7 @@
 """What hollow nodes report of themselves: that they exist, and that they live. Synchronous."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import Enum, auto
 
 from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError
@@ -40,14 +40,11 @@ class NodeReports:
     What the status says later is kept true: see :meth:`is_wrong`.
     """
 
-    def __init__(
-        self, nodes: Sequence[HollowNode], template: NodeTemplate, *, clock: Clock
-    ) -> None:
-        self._nodes = {node.name: node for node in nodes}
-        self._template = template
+    def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._states = dict.fromkeys(self._nodes, Registration.NEW)
-        self._unregistered = set(self._nodes)
+        self._nodes: dict[str, tuple[HollowNode, NodeTemplate]] = {}
+        self._states: dict[str, Registration] = {}
+        self._unregistered: set[str] = set()
         self._returned: set[str] = set()
 
     @property
@@ -59,7 +56,8 @@ class NodeReports:
 
     def boot_id(self, name: str) -> str:
         """Return what tells one start of the machine from the next."""
-        return boot_id(name, self._nodes[name].boots)
+        node, _ = self._nodes[name]
+        return boot_id(name, node.boots)
 
     def is_wrong(self, node: Node) -> bool:
         """Whether the status of *node* needs a report.
@@ -78,25 +76,41 @@ class NodeReports:
         """Have it reported that the machine works again."""
         self._returned.add(name)
 
+    def add(self, node: HollowNode, template: NodeTemplate) -> None:
+        """Have *node* registered, as *template* says that it looks."""
+        self._nodes[node.name] = (node, template)
+        self._states[node.name] = Registration.NEW
+        self._unregistered.add(node.name)
+
+    def remove(self, name: str) -> None:
+        """Report nothing of a node any more."""
+        del self._nodes[name], self._states[name]
+        self._unregistered.discard(name)
+        self._returned.discard(name)
+
     def step(self, name: str) -> Action | None:
-        node, now = self._nodes[name], self._clock.now()
+        if name not in self._nodes:
+            return None
+        (node, template), now = self._nodes[name], self._clock.now()
         path = f"/api/v1/nodes/{name}/status"
         match self._states[name]:
             case Registration.NEW:
-                body = self._template.node(name, index=node.index, now=now)
+                body = template.node(name, index=node.index, now=now)
                 return Create("/api/v1/nodes", body)
             case Registration.EXISTS:
-                status = self._template.status(name, index=node.index, now=now)
+                status = template.status(name, index=node.index, now=now)
                 return Patch(path, {"status": status}, STRATEGIC_MERGE)
         status = {}
         if name in self._returned or (node.node and _is_missed(node.node)):
-            status |= self._template.health(name, boots=node.boots, now=now)
+            status |= template.health(name, boots=node.boots, now=now)
         if node.node and (changes := _allocatable_changes(node.node)):
             status["allocatable"] = changes
         return Patch(path, {"status": status}, STRATEGIC_MERGE) if status else None
 
     def finished(self, name: str, error: ApiError | None) -> float | None:
         """Note how a report ended; return the seconds to the next one, None if there is none."""
+        if name not in self._nodes:
+            return None
         if error is None:
             self._states[name] = Registration.DONE
             self._unregistered.discard(name)
