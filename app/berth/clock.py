@@ -48,7 +48,8 @@ class BootClock(RealClock):
 class FakeClock:
     """A clock that stands still until somebody moves it with :meth:`advance`.
 
-    For tests, and for simulations, which do not wait for time to pass.
+    For tests, and for simulations, which do not wait for time to pass. On a
+    :class:`berth.virtual_time.VirtualTimeLoop` it moves by itself.
     """
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
@@ -79,7 +80,11 @@ class FakeClock:
 
     def advance(self, seconds: float) -> None:
         """Move time forward and wake everyone whose sleep ends by then, in order of wake-up."""
-        self._now += seconds
+        self.advance_to(self._now + seconds)
+
+    def advance_to(self, moment: float) -> None:
+        """Move time forward to *moment*, by :meth:`monotonic`; nothing if that is past."""
+        self._now = max(self._now, moment)
         while self._sleepers and self._sleepers[0][0] <= self._now:
             _, _, future = heapq.heappop(self._sleepers)
             if not future.done():

@@ -117,7 +117,8 @@ class World:
                 self.slices.on_add(msgspec.convert(body, EndpointSliceView))
             case Patch(path, body):
                 old = self._slice(path)
-                new = msgspec.structs.replace(old, endpoints=body["endpoints"])
+                ports = body.get("ports", old.ports)
+                new = msgspec.structs.replace(old, endpoints=body["endpoints"], ports=ports)
                 self.slices.on_update(old, new)
             case Delete(path):
                 self.slices.on_delete(self._slice(path))
@@ -282,9 +283,24 @@ def test_a_service_without_pods_has_an_empty_slice() -> None:
     world.pods.on_add(pod("a"))
     world.slice_actions()
     assert world.contents() == [1]
+    assert world.slice_actions() == []
     world.pods.on_delete(pod("a"))
     world.slice_actions()
     assert world.contents() == [0]
+    assert world.slice_actions() == []
+
+
+def test_an_empty_slice_takes_the_ports_of_the_first_pod() -> None:
+    world = World(of=service())
+    [empty] = world.slice_actions()
+    assert isinstance(empty, Create)
+
+    world.pods.on_add(pod("a"))
+    [change] = world.slice_actions()  # nobody sees two slices
+    assert isinstance(change, Patch)
+    assert change.path.endswith(empty.body["metadata"]["name"])
+    assert [each["port"] for each in change.body["ports"]] == [8080]
+    assert world.contents() == [1]
     assert world.slice_actions() == []
 
 

@@ -102,7 +102,8 @@ def test_names_sort_as_they_count() -> None:
 
 def test_registration_takes_over_a_node_that_exists() -> None:
     node = HollowNode("n", index=0, allocatable={})
-    reports = NodeReports([node], NodeTemplate(), clock=FakeClock(NOW))
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(node, NodeTemplate())
 
     create = reports.step("n")
     delay = reports.finished("n", AlreadyExistsError(409, "AlreadyExists", ""))

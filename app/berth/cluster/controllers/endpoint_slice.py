@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from berth.clock import Clock
@@ -99,11 +100,20 @@ class EndpointSliceController:
             # One that says that there is nothing.
             kept = next(iter(by_ports), ())
             wanted = {kept: {}}
-        actions: list[Action] = []
+        labels = labels_of(service, **{SERVICE_NAME: service.metadata.name, MANAGER: OURS})
+        change = _Change(labels)
         for ports, endpoints in wanted.items():
-            actions += self._reconcile(key, service, ports, endpoints, by_ports.pop(ports, []))
+            _reconcile(change, ports, endpoints, by_ports.pop(ports, []))
         for gone in by_ports.values():
-            actions += [_delete(each) for each in gone]
+            change.surplus += gone
+        actions = change.updates
+        # A slice that is not needed takes the place of one that is missing.
+        for each in change.surplus:
+            if change.missing:
+                actions.append(_patch(each, labels, *change.missing.pop()))
+            else:
+                actions.append(_delete(each))
+        actions += [self._create(key, service, labels, *each) for each in change.missing]
         return Plan(actions, again=self._expectations.wait(key))
 
     def finished(self, key: str, outcome: Outcome) -> None:
@@ -139,48 +149,12 @@ class EndpointSliceController:
                 endpoint["zone"] = zone
         return endpoint
 
-    def _reconcile(
-        self,
-        key: str,
-        service: ResourceView,
-        ports: Ports,
-        endpoints: dict[str, Object],
-        slices: Sequence[EndpointSliceView],
-    ) -> list[Action]:
-        """Return what makes *slices*, all of *ports*, say *endpoints*; few of them change."""
-        left = dict(endpoints)
-        contents: list[list[Object]] = []
-        for each in slices:
-            uids = [_uid(endpoint) for endpoint in each.endpoints or ()]
-            contents.append([left.pop(uid) for uid in uids if uid in left])
-        rest = list(left.values())
-        for content in contents:
-            room = MOST_ENDPOINTS - len(content)
-            content += rest[:room]
-            rest = rest[room:]
-        labels = labels_of(service, **{SERVICE_NAME: service.metadata.name, MANAGER: OURS})
-        actions: list[Action] = []
-        kept = 0
-        for each, content in zip(slices, contents, strict=True):
-            if not content and (endpoints or kept):
-                actions.append(_delete(each))
-                continue
-            kept += 1
-            if (each.endpoints or []) != content or (each.metadata.labels or {}) != labels:
-                actions.append(_patch(each, labels, content))
-        if not kept and not rest:
-            return [*actions, self._create(key, service, ports, labels, [])]
-        while rest:
-            actions.append(self._create(key, service, ports, labels, rest[:MOST_ENDPOINTS]))
-            rest = rest[MOST_ENDPOINTS:]
-        return actions
-
     def _create(
         self,
         key: str,
         service: ResourceView,
-        ports: Ports,
         labels: dict[str, str],
+        ports: Ports,
         endpoints: list[Object],
     ) -> Create:
         meta = service.metadata
@@ -204,7 +178,7 @@ class EndpointSliceController:
             },
             "addressType": "IPv4",
             "endpoints": endpoints,
-            "ports": [port.as_object() | {"name": port.name} for port in ports],
+            "ports": _as_objects(ports),
         }
         return Create(SLICES.collection_path(meta.namespace), body)
 
@@ -218,6 +192,50 @@ def new_controller(context: ControllerContext) -> EndpointSliceController:
         clock=context.clock,
         rng=context.rng,
     )
+
+
+@dataclass(slots=True)
+class _Change:
+    """What makes the slices of a Service say what they should."""
+
+    labels: dict[str, str]
+    updates: list[Action] = field(default_factory=list)
+    surplus: list[EndpointSliceView] = field(default_factory=list)
+    """Slices that nothing is left for."""
+    missing: list[tuple[Ports, list[Object]]] = field(default_factory=list)
+    """The ports and endpoints of slices that are not there."""
+
+
+def _reconcile(
+    change: _Change,
+    ports: Ports,
+    endpoints: dict[str, Object],
+    slices: Sequence[EndpointSliceView],
+) -> None:
+    """Note what makes *slices*, all of *ports*, say *endpoints*; few of them change."""
+    left = dict(endpoints)
+    contents: list[list[Object]] = []
+    for each in slices:
+        uids = [_uid(endpoint) for endpoint in each.endpoints or ()]
+        contents.append([left.pop(uid) for uid in uids if uid in left])
+    rest = list(left.values())
+    for content in contents:
+        room = MOST_ENDPOINTS - len(content)
+        content += rest[:room]
+        rest = rest[room:]
+    kept = 0
+    for each, content in zip(slices, contents, strict=True):
+        if not content and (endpoints or kept):
+            change.surplus.append(each)
+            continue
+        kept += 1
+        if (each.endpoints or []) != content or (each.metadata.labels or {}) != change.labels:
+            change.updates.append(_patch(each, change.labels, ports, content))
+    if not kept and not rest:
+        change.missing.append((ports, []))
+    while rest:
+        change.missing.append((ports, rest[:MOST_ENDPOINTS]))
+        rest = rest[MOST_ENDPOINTS:]
 
 
 def _ports(ports: Iterable[Object]) -> Ports:
@@ -236,7 +254,9 @@ def _delete(each: EndpointSliceView) -> Delete:
     return Delete(_path(each), each.metadata.uid)
 
 
-def _patch(each: EndpointSliceView, labels: dict[str, str], endpoints: list[Object]) -> Patch:
+def _patch(
+    each: EndpointSliceView, labels: dict[str, str], ports: Ports, endpoints: list[Object]
+) -> Patch:
     meta = each.metadata
     dropped = dict.fromkeys((meta.labels or {}).keys() - labels.keys())
     metadata = {
@@ -244,4 +264,11 @@ def _patch(each: EndpointSliceView, labels: dict[str, str], endpoints: list[Obje
         "resourceVersion": meta.resource_version,
         "labels": {**labels, **dropped},
     }
-    return Patch(_path(each), {"metadata": metadata, "endpoints": endpoints})
+    body: Object = {"metadata": metadata, "endpoints": endpoints}
+    if _ports(each.ports or ()) != ports:
+        body["ports"] = _as_objects(ports)
+    return Patch(_path(each), body)
+
+
+def _as_objects(ports: Ports) -> list[Object]:
+    return [port.as_object() | {"name": port.name} for port in ports]

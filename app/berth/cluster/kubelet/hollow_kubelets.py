@@ -64,13 +64,10 @@ class HollowKubelets:
         self._client = client
         self._queue: DelayQueue[Due] = DelayQueue(clock)
         self._ready: asyncio.Queue[Due] = asyncio.Queue()
-        template = settings.template
-        allocatable = template.allocatable()
-        self._nodes = {
-            name: HollowNode(name, index=index, allocatable=allocatable)
-            for index, name in enumerate(template.names(settings.nodes))
-        }
-        self._node_reports = NodeReports(list(self._nodes.values()), template, clock=clock)
+        self._nodes: dict[str, HollowNode] = {}
+        self._node_count = 0
+        """Of all nodes that ever were: the next one's index."""
+        self._node_reports = NodeReports(clock=clock)
         self._leases = (
             Leases(seconds=settings.lease_seconds, clock=clock, rng=rng)
             if settings.lease_seconds is not None
@@ -94,10 +91,39 @@ class HollowKubelets:
             on_malformed=_log_malformed,
             params={"fieldSelector": "spec.nodeName!="},
         )
+        for name in settings.template.names(settings.nodes):
+            self.add_node(settings.template, name)
+
+    def add_node(self, template: NodeTemplate, name: str) -> None:
+        """Start a machine: its kubelet registers the node *name*, and runs the pods there.
+
+        A Node of that name that exists is taken over, but not the pods that it had when this
+        process was running already. Raises ValueError if there is such a machine.
+        """
+        if name in self._nodes:
+            raise ValueError(f"node {name!r}: there is such a machine already")
+        node = HollowNode(name, index=self._node_count, allocatable=template.allocatable())
+        self._node_count += 1
+        self._nodes[name] = node
+        self._node_reports.add(node, template)
+        self._queue.add(Due("node", name))
+
+    def remove_node(self, name: str) -> None:
+        """Take a machine away, with all that runs on it: nothing is reported of it any more.
+
+        Its Node and its pods stay in the API, for others to delete. Nothing happens if there is no
+        such machine.
+        """
+        if self._nodes.pop(name, None) is None:
+            return
+        self._node_reports.remove(name)
+        self._pods.forget_node(name)
+        for subject in ("node", "lease"):
+            self._queue.discard(Due(subject, name))
+        self._notice_registered()
 
     async def run(self) -> None:
-        for name in self._nodes:
-            self._queue.add(Due("node", name))
+        self._notice_registered()
         async with asyncio.TaskGroup() as group:
             tasks = {
                 "kubelets watch pods": self._reflector.run,
@@ -149,7 +175,9 @@ class HollowKubelets:
             case "node":
                 return self._node_reports.step(due.name)
             case "lease":
-                return self._leases.step(due.name) if self._leases else None
+                if self._leases is None or due.name not in self._nodes:
+                    return None
+                return self._leases.step(due.name)
 
     def _finished(self, due: Due, action: Action, error: ApiError | None) -> None:
         delay: float | None = None
@@ -162,12 +190,15 @@ class HollowKubelets:
                     node_events.registered(due.name, self._recorder_of(due.name))
                 if error is None and self._leases is not None:
                     self._queue.add(Due("lease", due.name), delay=self._leases.first_delay())
-                if self._node_reports.all_registered:
-                    self.registered.set()
+                self._notice_registered()
             case "lease":
                 delay = self._leases.finished(due.name, error) if self._leases else None
-        if delay is not None:
+        if delay is not None and (due.subject == "pod" or due.name in self._nodes):
             self._queue.add(due, delay=delay)
+
+    def _notice_registered(self) -> None:
+        if self._node_reports.all_registered:
+            self.registered.set()
 
 
 def _log_malformed(key: str, _raw: bytes, error: Exception) -> None:

@@ -1,7 +1,7 @@
 """What hollow nodes report of themselves: that they exist, and that they live. Synchronous."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import Enum, auto
 
 from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError
@@ -34,33 +34,45 @@ class Registration(Enum):
 class NodeReports:
     """Registers nodes, each once; whoever is deleted afterwards stays away, as with kubelets."""
 
-    def __init__(
-        self, nodes: Sequence[HollowNode], template: NodeTemplate, *, clock: Clock
-    ) -> None:
-        self._nodes = {node.name: node for node in nodes}
-        self._template = template
+    def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._states = dict.fromkeys(self._nodes, Registration.NEW)
-        self._left = len(self._nodes)
+        self._nodes: dict[str, tuple[HollowNode, NodeTemplate]] = {}
+        self._states: dict[str, Registration] = {}
+        self._left = 0
 
     @property
     def all_registered(self) -> bool:
         return self._left == 0
 
+    def add(self, node: HollowNode, template: NodeTemplate) -> None:
+        """Have *node* registered, as *template* says that it looks."""
+        self._nodes[node.name] = (node, template)
+        self._states[node.name] = Registration.NEW
+        self._left += 1
+
+    def remove(self, name: str) -> None:
+        """Report nothing of a node any more."""
+        del self._nodes[name]
+        self._left -= self._states.pop(name) is not Registration.DONE
+
     def step(self, name: str) -> Action | None:
-        node, now = self._nodes[name], self._clock.now()
+        if name not in self._nodes:
+            return None
+        (node, template), now = self._nodes[name], self._clock.now()
         match self._states[name]:
             case Registration.NEW:
-                body = self._template.node(name, index=node.index, now=now)
+                body = template.node(name, index=node.index, now=now)
                 return Create("/api/v1/nodes", body)
             case Registration.EXISTS:
-                status = self._template.status(name, index=node.index, now=now)
+                status = template.status(name, index=node.index, now=now)
                 path = f"/api/v1/nodes/{name}/status"
                 return Patch(path, {"status": status}, STRATEGIC_MERGE)
         return None
 
     def finished(self, name: str, error: ApiError | None) -> float | None:
         """Note how a report ended; return the seconds to the next one, None if there is none."""
+        if name not in self._nodes:
+            return None
         if error is None:
             self._states[name] = Registration.DONE
             self._left -= 1

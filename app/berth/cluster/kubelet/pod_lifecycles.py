@@ -128,6 +128,13 @@ class PodLifecycles:
         if tracked is not None:
             self._release(tracked)
 
+    def forget_node(self, name: str) -> None:
+        """Drop the pods of a node that is no more; nobody reports their end."""
+        gone = [key for key, tracked in self._pods.items() if tracked.node.name == name]
+        for key in gone:
+            del self._pods[key]
+            self._deferred.discard(key)
+
     def _release(self, tracked: Tracked) -> None:
         """Give back what a pod used; others may have waited for it."""
         tracked.node.release(tracked.pod.metadata.uid)

@@ -1,0 +1,115 @@
+"""Hollow nodes that come and go while the others run."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
+from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.resources import Object
+from berth.embedded.in_process_api import InProcessApi, Turns
+from tests.cluster.serving import Serving, pod
+
+PODS = "/api/v1/namespaces/default/pods"
+LARGE = NodeTemplate(cpu="64", zones=0, labels={"pool": "large"})
+
+
+class World:
+    """A server with hollow kubelets, no controllers."""
+
+    def __init__(self, *, nodes: int) -> None:
+        self.serving = Serving()
+        self.kubelets = HollowKubelets(
+            InProcessApi(
+                self.serving.server.app,
+                user_agent="kubelet",
+                turns=Turns(),
+                clock=self.serving.clock,
+            ),
+            Settings(nodes=nodes, lease_seconds=None),
+            clock=self.serving.clock,
+            rng=random.Random(1),
+        )
+
+    async def until(self, path: str, is_so: Callable[[Object], bool]) -> Object:
+        """Let everyone work until *is_so* of what is at *path*."""
+        for _ in range(200):
+            await self.serving.settle()
+            found: Object = await self.serving.get(path)
+            if is_so(found):
+                return found
+            self.serving.clock.advance(0.5)
+        raise AssertionError(found)
+
+    async def has_nodes(self, *names: str) -> Object:
+        return await self.until(
+            "/api/v1/nodes",
+            lambda found: [each["metadata"]["name"] for each in found["items"]] == list(names),
+        )
+
+    async def bind(self, name: str, node: str) -> None:
+        made = pod(name)
+        made["spec"]["nodeName"] = node
+        await self.serving.post(PODS, made)
+
+
+@pytest.fixture
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    made = World(nodes=getattr(request, "param", 1))
+    await made.serving.post("/api/v1/namespaces", {"metadata": {"name": "default"}})
+    running = asyncio.create_task(made.kubelets.run())
+    yield made
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_a_machine_that_comes_registers_and_runs_pods(world: World) -> None:
+    await world.has_nodes("node-0")
+
+    world.kubelets.add_node(LARGE, "large-a")
+
+    nodes = (await world.has_nodes("large-a", "node-0"))["items"]
+    assert [each["status"]["allocatable"]["cpu"] for each in nodes] == ["64", "4"]
+    assert nodes[0]["metadata"]["labels"]["pool"] == "large"
+    addresses = {each["status"]["addresses"][0]["address"] for each in nodes}
+    assert len(addresses) == 2
+    await world.bind("p", "large-a")
+    await world.until(f"{PODS}/p", lambda found: found["status"]["phase"] == "Running")
+
+
+async def test_nothing_is_reported_of_a_machine_that_is_gone(world: World) -> None:
+    world.kubelets.add_node(LARGE, "large-a")
+    await world.has_nodes("large-a", "node-0")
+    await world.bind("lost", "large-a")
+    await world.bind("kept", "node-0")
+    for name in ("lost", "kept"):
+        await world.until(f"{PODS}/{name}", lambda found: found["status"]["phase"] == "Running")
+
+    world.kubelets.remove_node("large-a")
+    for name in ("lost", "kept"):
+        await world.serving.request("DELETE", f"{PODS}/{name}")
+
+    left = await world.until(PODS, lambda found: len(found["items"]) == 1)
+    assert left["items"][0]["metadata"]["name"] == "lost"
+    assert left["items"][0]["status"]["phase"] == "Running"
+
+
+async def test_a_machine_may_come_again_under_its_name(world: World) -> None:
+    world.kubelets.add_node(LARGE, "large-a")
+    await world.has_nodes("large-a", "node-0")
+    world.kubelets.remove_node("large-a")
+    world.kubelets.remove_node("large-a")
+    await world.serving.request("DELETE", "/api/v1/nodes/large-a")
+
+    world.kubelets.add_node(LARGE, "large-a")
+
+    await world.has_nodes("large-a", "node-0")
+    with pytest.raises(ValueError, match="'large-a': there is such a machine already"):
+        world.kubelets.add_node(LARGE, "large-a")
+
+
+@pytest.mark.parametrize("world", [0], indirect=True)
+async def test_kubelets_without_nodes_are_ready_at_once(world: World) -> None:
+    await asyncio.wait_for(world.kubelets.registered.wait(), 10)
