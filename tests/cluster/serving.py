@@ -75,7 +75,6 @@ PODS = ResourceType(
     singular="pod",
     namespaced=True,
     subresources=subresources("status", "binding"),
-    refused_subresources={"eviction": "pods are not evicted here"},
     returned_when_gone=True,
     strategy=Strategy(
         default=default_restart_policy,

@@ -120,13 +120,20 @@ async def test_the_old_form(client: httpx.AsyncClient) -> None:
     }
 
 
-async def test_evictions_are_not_announced_so_that_kubectl_drain_deletes(
+async def test_evictions_are_announced_which_makes_kubectl_drain_evict(
     client: httpx.AsyncClient,
 ) -> None:
     resources = (await client.get("/api/v1")).json()["resources"]
-    names = [each["name"] for each in resources]
-    assert "pods/status" in names
-    assert "pods/eviction" not in names
+    [eviction] = [each for each in resources if each["name"] == "pods/eviction"]
+    assert eviction == {
+        "name": "pods/eviction",
+        "singularName": "",
+        "namespaced": True,
+        "group": "policy",
+        "version": "v1",
+        "kind": "Eviction",
+        "verbs": ["create"],
+    }
 
 
 async def test_nobody_deletes_all_namespaces_at_once(client: httpx.AsyncClient) -> None:

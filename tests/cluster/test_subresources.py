@@ -133,22 +133,6 @@ async def test_binding_what_is_not_there(serving: Serving) -> None:
     assert await serving.request("POST", f"{PODS}/p/binding", TO_N) == want
 
 
-async def test_evictions_are_not_served(serving: Serving) -> None:
-    await serving.pods("p")
-    want = status(405, "MethodNotAllowed", "pods are not evicted here", {})
-    assert await serving.request("POST", f"{PODS}/p/eviction", {}) == want
-    assert await serving.request("GET", f"{PODS}/p/eviction") == want
-
-
-async def test_only_pods_could_be_evicted(serving: Serving) -> None:
-    assert (await serving.request("POST", "/api/v1/nodes/n/eviction", {}))[0] == 404
-
-
-async def test_to_evict_what_is_gone_is_to_be_told_so(serving: Serving) -> None:
-    want = status(404, "NotFound", 'pods "p" not found', {"name": "p", "kind": "pods"})
-    assert await serving.request("POST", f"{PODS}/p/eviction", {}) == want
-
-
 async def web(serving: Serving) -> Any:
     selector = {
         "matchLabels": {"app": "web"},

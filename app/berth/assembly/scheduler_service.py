@@ -9,7 +9,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
-from berth.client.api_client import ApiClient
+from berth.client.api import ObservedApi
 from berth.client.events.api import EventApi
 from berth.client.events.recorder import EventRecorder
 from berth.client.events.recorders import Recorders
@@ -62,7 +62,7 @@ class SchedulerService:
 
     def __init__(
         self,
-        client: ApiClient,
+        client: ObservedApi,
         config: KubeSchedulerConfiguration,
         *,
         clock: Clock,

@@ -116,6 +116,8 @@ class ResourceType:
     namespaced: bool
     schema: Schema
     """The fields of its objects."""
+    also_read: tuple[str, ...] = ()
+    """Further values of ``apiVersion`` that a body may have, which mean the same."""
     structural: Object | None = None
     """What a custom resource has in place of a compiled schema: ``JSONSchemaProps`` as JSON. None:
     it is not a custom resource."""
@@ -126,9 +128,6 @@ class ResourceType:
     verbs: tuple[str, ...] = VERBS
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
     """By name, those that are served."""
-    refused_subresources: Mapping[str, str] = field(default_factory=dict)
-    """Subresources that a real server has and this one has not, with what is said instead: 405.
-    They are not announced."""
     scale_paths: ScalePaths | None = None
     """Where the ``scale`` of a custom resource is; of others, in ``spec`` and ``status``."""
     garbage_collected: bool = True

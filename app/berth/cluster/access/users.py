@@ -48,6 +48,9 @@ ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
 ADMIN: Final = User("berth-admin", (MASTERS, AUTHENTICATED))
 """The user of the kubeconfig; everybody, where nobody is asked who he is."""
 
+API_SERVER: Final = User("system:apiserver", (MASTERS,))
+"""What the API server does in its own name."""
+
 SCHEDULER: Final = User("system:kube-scheduler", (AUTHENTICATED,))
 CONTROLLER_MANAGER: Final = User("system:kube-controller-manager", (AUTHENTICATED,))
 KUBELETS: Final = User("system:node:hollow", (NODES, AUTHENTICATED))

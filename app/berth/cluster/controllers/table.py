@@ -7,8 +7,36 @@ from typing import Generic, TypeVar
 from berth.cluster.controllers.views import ObjectView
 
 T = TypeVar("T", bound=ObjectView)
+Value = Callable[[T], str]
+"""What an index finds an object by, such as the node of a pod. Empty: it is not in the index."""
 Listener = Callable[[T | None, T | None], None]
 """Called with the object before and after a change; None: it was not, or is no more."""
+
+
+class Index(Generic[T]):
+    """The objects of a table by a value of theirs. The table alone writes."""
+
+    def __init__(self, value: Value[T]) -> None:
+        self._value = value
+        self._members: dict[str, dict[str, T]] = defaultdict(dict)
+
+    def get(self, value: str) -> Mapping[str, T]:
+        """Return the objects with this value, by key."""
+        return self._members.get(value, {})
+
+    def values(self) -> Iterable[str]:
+        """Return the values that there are."""
+        return self._members.keys()
+
+    def insert(self, obj: T) -> None:
+        value = self._value(obj)
+        if value:
+            self._members[value][obj.metadata.key] = obj
+
+    def remove(self, obj: T) -> None:
+        value = self._value(obj)
+        if value:
+            _discard(self._members, value, obj.metadata.key)
 
 
 class Table(Generic[T]):
@@ -20,7 +48,16 @@ class Table(Generic[T]):
         self._dependents: dict[str, dict[str, T]] = defaultdict(dict)
         self._orphans: dict[str, dict[str, T]] = defaultdict(dict)
         self._namespaces: dict[str, dict[str, T]] = defaultdict(dict)
+        self._indexes: dict[Value[T], Index[T]] = {}
         self._listeners: list[Listener[T]] = []
+
+    def index(self, value: Value[T]) -> Index[T]:
+        """Return the index by *value*, the same for all that ask for it."""
+        if value not in self._indexes:
+            index = self._indexes[value] = Index(value)
+            for obj in self._objects.values():
+                index.insert(obj)
+        return self._indexes[value]
 
     def listen(self, listener: Listener[T]) -> None:
         self._listeners.append(listener)
@@ -73,6 +110,9 @@ class Table(Generic[T]):
             for key, obj in dependents.items():
                 assert self._objects[key] is obj
                 assert uid in {owner.uid for owner in obj.metadata.owners}
+        for value, index in self._indexes.items():
+            found = {key for each in index.values() for key in index.get(each)}
+            assert found == {key for key, obj in self._objects.items() if value(obj)}
 
     def _tell(self, old: T | None, new: T | None) -> None:
         for listener in self._listeners:
@@ -87,6 +127,8 @@ class Table(Generic[T]):
             self._dependents[owner.uid][meta.key] = obj
         if meta.controller is None:
             self._orphans[meta.namespace][meta.key] = obj
+        for index in self._indexes.values():
+            index.insert(obj)
 
     def _remove(self, obj: T) -> None:
         meta = obj.metadata
@@ -97,6 +139,8 @@ class Table(Generic[T]):
             _discard(self._dependents, owner.uid, meta.key)
         if meta.controller is None:
             _discard(self._orphans, meta.namespace, meta.key)
+        for index in self._indexes.values():
+            index.remove(obj)
 
 
 def _discard(index: dict[str, dict[str, T]], entry: str, key: str) -> None:

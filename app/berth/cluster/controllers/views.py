@@ -1,7 +1,8 @@
 """The fields of objects that controllers read; templates are carried along as they are."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from operator import attrgetter
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -133,6 +134,7 @@ class PodStatusView(View, frozen=True):
     conditions: list[Condition] | None = None
     resource_claim_statuses: list[PodResourceClaimStatus] | None = None
     pod_ip: str | None = msgspec.field(default=None, name="podIP")
+    reason: str | None = None
 
 
 class PodView(ObjectView, frozen=True):
@@ -157,6 +159,11 @@ class PodView(ObjectView, frozen=True):
             return decode_of[controller.kind](data)
 
         return with_more_of_some
+
+    @property
+    def node_name(self) -> str:
+        """The node that it is bound to; empty: none."""
+        return self.spec.node_name or ""
 
     @property
     def is_active(self) -> bool:
@@ -187,6 +194,10 @@ class PodView(ObjectView, frozen=True):
                     (condition.last_transition_time or "") if condition.status == "True" else None
                 )
         return None
+
+
+NODE_NAME: Final = attrgetter("node_name")
+"""By what pods are indexed: one object, so that all share one index."""
 
 
 class ResourceView(ObjectView, frozen=True):
@@ -278,15 +289,55 @@ class RevisionView(ObjectView, frozen=True):
     revision: int = 0
 
 
+class NodeTaint(Taint, frozen=True, gc=False):
+    """A taint with the time at which it was put on its node."""
+
+    time_added: str = ""
+
+
+class NodeCondition(Condition, frozen=True):
+    last_heartbeat_time: str | None = None
+
+
 class NodeSpecView(View, frozen=True):
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[NodeTaint, ...] = ()
     unschedulable: bool = False
+
+
+class NodeStatusView(View, frozen=True):
+    conditions: list[NodeCondition] | None = None
 
 
 class NodeView(ObjectView, frozen=True):
     """A node, as far as pods for it depend on it."""
 
     spec: NodeSpecView = NodeSpecView()
+    status: NodeStatusView = NodeStatusView()
+
+    def condition(self, type_: str) -> NodeCondition | None:
+        """Return the condition of that type, such as ``Ready``."""
+        for condition in self.status.conditions or ():
+            if condition.type == type_:
+                return condition
+        return None
+
+
+class LeaseView(ObjectView, frozen=True):
+    """A lease. Hundreds are renewed each second, so its spec is read when somebody asks."""
+
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+    @property
+    def renew_time(self) -> str:
+        """When it was renewed last; empty: never. Raises msgspec.DecodeError."""
+        return _decode_lease_spec(self.spec).renew_time or ""
+
+
+class LeaseSpecView(View, frozen=True):
+    renew_time: str | None = None
+
+
+_decode_lease_spec = msgspec.json.Decoder(LeaseSpecView).decode
 
 
 class EndpointsView(ObjectView, frozen=True):

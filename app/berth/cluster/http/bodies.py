@@ -257,7 +257,7 @@ def typed(resource: ResourceType, body: Any) -> Object:
             f"the object provided is unrecognized (must be a {resource.kind}): {body!r:.100}"
         )
     said = body.get("apiVersion") or resource.group_version
-    if said != resource.group_version:
+    if said != resource.group_version and said not in resource.also_read:
         raise errors.bad_request(
             f"the API version in the data ({said}) does not match "
             f"the expected API version ({resource.group_version})"

@@ -11,7 +11,7 @@ from berth.cluster.http.call import Call, Services
 from berth.cluster.http.handlers import handler_of
 from berth.cluster.http.in_flight import InFlight
 from berth.cluster.http.metrics import Series
-from berth.cluster.http.paths import Paths, Target
+from berth.cluster.http.paths import Paths
 from berth.cluster.http.requests import Answer, Request, refusal, too_many_requests
 from berth.cluster.shares import Shares, Step
 from berth.cluster.storage.journal import JournalError
@@ -78,7 +78,6 @@ class Endpoints:
             request = Request(scope, receive)
             accept = request.accept
             target = self._paths.target(request.path)
-            self._check_refused(target)
             handler = handler_of(request.method, target)
             series = exchange.series = self._services.metrics.series(request, target)
             if series.is_long_running:
@@ -109,16 +108,6 @@ class Endpoints:
                 "request failed", extra={"method": scope["method"], "path": scope["path"]}
             )
             return refusal(errors.internal(f"{type(exc).__name__}: {exc}"), accept)
-
-    def _check_refused(self, target: Target) -> None:
-        """Raise a 405 with a reason for a subresource that a real server has and this one has not.
-
-        Those who evict take a 404 for a pod that is gone; so that is what it must mean.
-        """
-        why = target.resource.refused_subresources.get(target.subresource)
-        if why is not None:
-            self._services.writes.get(target.resource, target.namespace, target.name)
-            raise errors.method_not_allowed(why)
 
 
 class _Exchange:

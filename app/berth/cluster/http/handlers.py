@@ -45,6 +45,7 @@ SUBRESOURCES: Final[Mapping[str, Methods]] = {
     "attach": connecting(connections.attach),
     "binding": ACTION,
     "ephemeralcontainers": PART,
+    "eviction": ACTION,
     "exec": connecting(connections.execute),
     "finalize": {"PUT": objects.put},
     "log": {"GET": pod_logs.logs},

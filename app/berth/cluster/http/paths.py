@@ -19,7 +19,7 @@ class Target(NamedTuple):
     name: str = ""
     """Empty: the collection."""
     subresource: str = ""
-    """One that the resource has, or refuses, or WATCH where the path has it in front."""
+    """One that the resource has, or WATCH where the path has it in front."""
 
 
 class Paths:
@@ -46,11 +46,7 @@ class Paths:
             raise errors.path_not_found()
         if parsed.is_watch and not subresource:
             subresource = WATCH
-        elif parsed.is_watch or not (
-            not subresource
-            or subresource in resource.subresources
-            or subresource in resource.refused_subresources
-        ):
+        elif parsed.is_watch or not (not subresource or subresource in resource.subresources):
             raise errors.path_not_found()
         return Target(resource, namespace, name, subresource)
 

@@ -41,6 +41,7 @@ from berth.cluster.writes.local_api_services import LocalApiServices
 from berth.cluster.writes.pipeline import Writes
 from berth.cluster.writes.subresources.action import Action
 from berth.cluster.writes.subresources.binding import Binding
+from berth.cluster.writes.subresources.eviction import Eviction
 from berth.cluster.writes.subresources.token import Token
 from berth.http_server import HttpServer
 from berth.same_machine import SameMachine
@@ -108,7 +109,11 @@ class ApiServer:
         authenticator = TokenAuthenticator(tokens or Tokens(), accounts)
         self._gate = Gate(authenticator, authorizer, is_open=tokens is None)
         requests = TokenRequests(accounts, store, clock=clock, uid=identities.uid)
-        actions: tuple[Action, ...] = (Binding(store, clock=clock), Token(store, requests))
+        actions: tuple[Action, ...] = (
+            Binding(store, clock=clock),
+            Eviction(store, deletions, self.writes, clock=clock),
+            Token(store, requests),
+        )
         self._in_flight = InFlight(limits)
         metrics = ApiMetrics(self._in_flight, partial(_count_objects, registry, store))
         services = Services(

@@ -59,8 +59,8 @@ from berth.cluster.strategies.stateful_set import STATEFUL_SET
 
 SERVED_SUBRESOURCES: Final = frozenset(
     {
-        "approval", "attach", "binding", "ephemeralcontainers", "exec", "finalize", "log",
-        "portforward", "proxy", "resize", "scale", "status", "token",
+        "approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize",
+        "log", "portforward", "proxy", "resize", "scale", "status", "token",
     }
 )  # fmt: skip
 """Of those that a real server has; the others are not built yet."""
@@ -118,10 +118,6 @@ def _seen_as_v2(cell: Cell) -> Cell:
     return lambda obj: cell(autoscaling.to_v2(obj))
 
 
-NO_EVICTION: Final = {
-    "eviction": "eviction is not served by the embedded cluster: delete the pod instead"
-}
-
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "v1/componentstatuses": Behaviour(
         more={"deprecation": "v1 ComponentStatus is deprecated in v1.19+"}
@@ -142,7 +138,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         POD,
         pod_cells.CELLS,
         selectable_fields.POD,
-        {"refused_subresources": NO_EVICTION, "returned_when_gone": True},
+        {"returned_when_gone": True},
     ),
     "v1/replicationcontrollers": Behaviour(
         REPLICATION_CONTROLLER,

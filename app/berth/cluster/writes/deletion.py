@@ -55,7 +55,7 @@ class Deletions:
         Raises :class:`~berth.cluster.storage.store.ConflictError` when it is no more what is
         *stored*.
         """
-        _check(resource, stored, options)
+        check_preconditions(resource, stored, options)
         new = views.as_object(resource, stored)
         grace = min(_grace(resource, new, options), LAST_SECOND - int(self._clock.now()))
         _set_propagation(resource, new["metadata"], options.propagation)
@@ -137,7 +137,7 @@ def _hold(resource: ResourceType, metadata: Object) -> None:
         metadata["finalizers"] = [*before, *(each for each in held_by if each not in before)]
 
 
-def _check(resource: ResourceType, stored: Stored, options: DeleteOptions) -> None:
+def check_preconditions(resource: ResourceType, stored: Stored, options: DeleteOptions) -> None:
     """Raise a 409 unless the preconditions hold."""
     uid, version = options.uid, options.resource_version
     if uid and uid != stored.uid:
