@@ -9,12 +9,14 @@ from starlette.types import Receive, Scope, Send
 
 from berth.client.errors import (
     ConflictError,
+    FencedError,
     InvalidError,
     NotFoundError,
     ServerError,
     UnavailableError,
 )
-from berth.embedded.in_process_api import MOST_CHUNKS, InProcessApi, Turns
+from berth.clock import FakeClock
+from berth.embedded.in_process_api import HOST, MOST_CHUNKS, InProcessApi, Turns
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -26,7 +28,7 @@ def serving() -> Serving:
 
 
 def api_of(serving: Serving) -> InProcessApi:
-    return InProcessApi(serving.server.app, user_agent="tests", turns=Turns())
+    return InProcessApi(serving.server.app, user_agent="tests", turns=Turns(), clock=FakeClock())
 
 
 def body(obj: Any) -> bytes:
@@ -79,7 +81,7 @@ async def test_an_answer_that_does_not_come_is_given_up() -> None:
     async def never(_scope: Scope, _receive: Receive, _send: Send) -> None:
         await asyncio.Event().wait()
 
-    api = InProcessApi(never, user_agent="tests", turns=Turns())
+    api = InProcessApi(never, user_agent="tests", turns=Turns(), clock=FakeClock())
     with pytest.raises(UnavailableError):
         await api.request("GET", PODS, timeout=0.001)
 
@@ -138,3 +140,43 @@ async def test_requests_begin_one_by_one() -> None:
         await asyncio.sleep(0)
         most_at_once = max(most_at_once, len(begun) - before)
     assert (begun, most_at_once) == ([0, 1, 2, 3, 4], 1)
+
+
+class Observed:
+    """Writes down what it is told of requests."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, int]] = []
+
+    def held_back(self, host: str, method: str, *, seconds: float) -> None: ...
+
+    def answered(
+        self, host: str, method: str, status: int, *, seconds: float, sent: int, received: int
+    ) -> None:
+        self.told.append((host, method, status))
+
+    def unanswered(self, host: str, method: str, *, seconds: float) -> None:
+        self.told.append((host, method, 0))
+
+    def watching(self, host: str, status: int) -> None:
+        self.told.append((host, "WATCH", status))
+
+
+async def test_a_scheduler_is_told_of_its_requests(serving: Serving) -> None:
+    api = api_of(serving)
+    api.observer = observed = Observed()
+    await api.request("POST", PODS, body=body(pod("p")))
+    with pytest.raises(NotFoundError):
+        await api.fenced(lambda: True).request("GET", f"{PODS}/none")
+    lines = api.watch(PODS, {})
+    await anext(lines)
+    await lines.aclose()
+    assert observed.told == [(HOST, "POST", 201), (HOST, "GET", 404), (HOST, "WATCH", 200)]
+
+
+async def test_a_fenced_write_does_not_leave_but_reads_do(serving: Serving) -> None:
+    await serving.pods("p")
+    api = api_of(serving).fenced(lambda: False, otherwise="somebody else may")
+    with pytest.raises(FencedError, match=r"POST .*: not sent, somebody else may"):
+        await api.request("POST", PODS, body=body(pod("q")))
+    assert await api.request("GET", f"{PODS}/p")

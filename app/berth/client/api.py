@@ -1,7 +1,10 @@
 """What users of the API server need of it."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Protocol
+from typing import Protocol, Self
+
+from berth.client.contact import Contact
+from berth.client.request_observer import RequestObserver
 
 
 class Api(Protocol):
@@ -41,4 +44,21 @@ class FenceableApi(Api, Protocol):
 
     def fenced(self, may_write: Callable[[], bool], *, otherwise: str = ...) -> Api:
         """Return an Api whose writes leave only while *may_write* says so, else FencedError."""
+        ...
+
+
+class ObservedApi(FenceableApi, Protocol):
+    """An Api as a scheduler has it, which counts its requests and notices outages."""
+
+    observer: RequestObserver
+    """Who looks on. To be set before :meth:`fenced` makes another client like this one."""
+    contact: Contact
+    """Whether the server answers. To be set before :meth:`fenced`, if it is shared."""
+
+    def fenced(self, may_write: Callable[[], bool], *, otherwise: str = ...) -> Self:
+        """Return an Api whose writes leave only while *may_write* says so, else FencedError."""
+        ...
+
+    def unlimited(self) -> FenceableApi:
+        """Return an Api without a rate limit."""
         ...

@@ -1,7 +1,7 @@
 """Speaking to one API server: requests and watches in raw bytes."""
 
 import copy
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Final, NamedTuple, Self
@@ -40,6 +40,15 @@ class Fence(NamedTuple):
 
     may_write: Callable[[], bool]
     otherwise: str
+
+
+def check_fences(fences: Iterable[Fence], method: str, what: str) -> None:
+    """Raise FencedError if a request, which errors call *what*, may not leave now."""
+    if method == "GET":
+        return
+    for fence in fences:
+        if not fence.may_write():
+            raise FencedError(f"{what}: not sent, {fence.otherwise}")
 
 
 Authorization = Callable[[], Awaitable[str]]
@@ -196,7 +205,9 @@ class ApiClient:
         """
         retries = THROTTLED_RETRIES
         while True:
-            self._check_fences(method, f"{method} {path}")  # what will not leave takes no turn
+            check_fences(
+                self._fences, method, f"{method} {path}"
+            )  # what will not leave takes no turn
             await self._take_turn(method)
             try:
                 return await self._send(
@@ -305,7 +316,7 @@ class ApiClient:
         if self._connections is None:
 
             def guard() -> None:
-                self._check_fences(method, what)
+                check_fences(self._fences, method, what)
 
             guard()  # else the connection would be made in vain
             with translated(what):
@@ -315,7 +326,7 @@ class ApiClient:
         try:
             connection = await self._connections.take()
             try:
-                self._check_fences(method, what)
+                check_fences(self._fences, method, what)
             except FencedError:
                 self._connections.give_back(connection)
                 raise
@@ -363,14 +374,6 @@ class ApiClient:
         except UnavailableError:
             self.contact.missed()
             raise
-
-    def _check_fences(self, method: str, what: str) -> None:
-        """Raise FencedError if a request, which errors call *what*, may not leave now."""
-        if method == "GET":
-            return
-        for fence in self._fences:
-            if not fence.may_write():
-                raise FencedError(f"{what}: not sent, {fence.otherwise}")
 
     async def _headers_with(self, content_type: str | None) -> dict[str, str]:
         headers = self._headers.copy()

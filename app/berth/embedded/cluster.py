@@ -158,7 +158,11 @@ class EmbeddedCluster:
         """Return the API for a part of this cluster that is *user*, without a connection."""
         token = "" if self.authority is None else f"Bearer {self._tokens.issue(user)}"
         return InProcessApi(
-            self._server.app, user_agent=user_agent, authorization=token, turns=self._turns
+            self._server.app,
+            user_agent=user_agent,
+            authorization=token,
+            turns=self._turns,
+            clock=self._clock,
         )
 
     async def run_controllers(self) -> None:

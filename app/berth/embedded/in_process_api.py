@@ -6,14 +6,20 @@ What is spared is TLS, HTTP and the system calls, which cost as much as a small 
 
 import asyncio
 import copy
-from collections.abc import AsyncGenerator, Awaitable, Mapping, MutableMapping
-from typing import Any, Self
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final, Self
 from urllib.parse import urlencode
 
 from starlette.types import ASGIApp, Message, Scope
 
-from berth.client.api_client import LineBuffer
+from berth.client.api_client import OTHER_LEADER, Fence, LineBuffer, check_fences
+from berth.client.contact import Contact
 from berth.client.errors import UnavailableError, from_status
+from berth.client.request_observer import NOBODY, RequestObserver
+from berth.clock import Clock
+
+HOST: Final = "in-process"
+"""What metrics call the server."""
 
 FAILING = 400
 
@@ -34,17 +40,27 @@ class Turns:
 
 
 class InProcessApi:
-    """A :class:`berth.client.api.Api` of the ASGI application *app*.
+    """A :class:`berth.client.api.ObservedApi` of the ASGI application *app*, without rate limit.
 
     *authorization* is the value of that header, empty for none. All that share an event loop with
     *app* should share *turns*.
     """
 
     def __init__(
-        self, app: ASGIApp, *, user_agent: str, authorization: str = "", turns: Turns
+        self,
+        app: ASGIApp,
+        *,
+        user_agent: str,
+        authorization: str = "",
+        turns: Turns,
+        clock: Clock,
     ) -> None:
+        self.observer: RequestObserver = NOBODY
+        self.contact = Contact(clock)
         self._app = app
         self._turns = turns
+        self._clock = clock
+        self._fences: tuple[Fence, ...] = ()
         self._headers = [(b"accept", b"application/json"), (b"user-agent", user_agent.encode())]
         if authorization:
             self._headers.append((b"authorization", authorization.encode()))
@@ -55,6 +71,16 @@ class InProcessApi:
         others = [(name, value) for name, value in self._headers if name != b"accept"]
         accepting._headers = [(b"accept", media_type.encode()), *others]
         return accepting
+
+    def fenced(self, may_write: Callable[[], bool], *, otherwise: str = OTHER_LEADER) -> Self:
+        """Return an Api whose writes leave only while *may_write* says so, else FencedError."""
+        fenced = copy.copy(self)
+        fenced._fences = (*self._fences, Fence(may_write, otherwise))
+        return fenced
+
+    def unlimited(self) -> Self:
+        """Return itself: nothing is limited."""
+        return self
 
     async def request(
         self,
@@ -68,14 +94,28 @@ class InProcessApi:
     ) -> bytes:
         """Make one request and return the body of its answer."""
         await self._turns.take()
+        check_fences(self._fences, method, f"{method} {path}")
+        started = self._clock.monotonic()
         exchange = _Exchange(body or b"")
         scope = self._scope(method, path, params, None if body is None else content_type)
         asking = self._app(scope, exchange.receive, exchange.send)
         try:
             await (asking if timeout is None else asyncio.wait_for(asking, timeout))
         except TimeoutError as exc:
+            seconds = self._clock.monotonic() - started
+            self.observer.unanswered(HOST, method, seconds=seconds)
+            self.contact.missed()
             why = f"{method} {path}: no answer within {timeout} s"
             raise UnavailableError(why, sent=True) from exc
+        self.contact.answered(exchange.status)
+        self.observer.answered(
+            HOST,
+            method,
+            exchange.status,
+            seconds=self._clock.monotonic() - started,
+            sent=len(body or b""),
+            received=len(exchange.body),
+        )
         if exchange.status >= FAILING:
             raise exchange.error()
         return exchange.body
@@ -90,6 +130,8 @@ class InProcessApi:
         )
         try:
             await exchange.started.wait()
+            self.observer.watching(HOST, exchange.status)
+            self.contact.answered(exchange.status)
             if exchange.status < FAILING:
                 yield b""
             while (chunk := await exchange.next_chunk()) is not None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from berth.client.api_client import ApiClient
+from berth.client.api import Api
 from berth.objects.meta import ListHead
 from berth.objects.node import Node
 from berth.objects.pod import Pod
@@ -41,7 +41,7 @@ class Verification:
         return lines
 
 
-async def verify(client: ApiClient) -> Verification:
+async def verify(client: Api) -> Verification:
     """List pods and nodes and add up, independently of any scheduler's books."""
     nodes = await _all(client, "/api/v1/nodes", Node)
     pods = [pod for pod in await _all(client, "/api/v1/pods", Pod) if not pod.is_terminated]
@@ -66,6 +66,6 @@ async def verify(client: ApiClient) -> Verification:
     )
 
 
-async def _all(client: ApiClient, path: str, kind: type[T]) -> list[T]:
+async def _all(client: Api, path: str, kind: type[T]) -> list[T]:
     head = msgspec.json.decode(await client.request("GET", path), type=ListHead)
     return [msgspec.json.decode(item, type=kind) for item in head.items]

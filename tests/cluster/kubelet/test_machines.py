@@ -22,7 +22,12 @@ class World:
     def __init__(self, *, nodes: int) -> None:
         self.serving = Serving()
         self.kubelets = HollowKubelets(
-            InProcessApi(self.serving.server.app, user_agent="kubelet", turns=Turns()),
+            InProcessApi(
+                self.serving.server.app,
+                user_agent="kubelet",
+                turns=Turns(),
+                clock=self.serving.clock,
+            ),
             Settings(nodes=nodes, lease_seconds=None),
             clock=self.serving.clock,
             rng=random.Random(1),

@@ -196,6 +196,7 @@ async def test_the_rate_limit_of_binds(connection: dict[str, int], taken: int) -
         pod = msgspec.json.decode(await world.api.request("POST", PODS, body=body))
         await until(lambda: "default/alone" in world.service.pods.store)
         limiter = TokenBucket(qps=1e-9, burst=5, clock=RealClock())
+        assert isinstance(world.service.client, ApiClient)
         world.service.client.limiter = limiter
 
         assert await place(world, pod) == 1
