@@ -144,6 +144,9 @@ class ResourceType:
     columns: tuple[Column, ...] = ()
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     """Beyond ``metadata.name`` and ``metadata.namespace``: field label to value, "" when unset."""
+    digest: Any = None
+    """A TypedDict with the parts of an object that columns and selectable fields read, which spares
+    them the rest. None: they are given all of it."""
     storage: str = ""
     """Kinds with the same storage key are two views of the same objects (both Event APIs)."""
     deprecation: str = ""

@@ -20,6 +20,7 @@ from berth.cluster.columns import service as service_cells
 from berth.cluster.columns import storage as storage_cells
 from berth.cluster.columns import workloads as workload_cells
 from berth.cluster.columns.cells import COMMON, Cell, Cells
+from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
@@ -138,7 +139,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         POD,
         pod_cells.CELLS,
         selectable_fields.POD,
-        {"returned_when_gone": True},
+        {"returned_when_gone": True, "digest": PodDigest},
     ),
     "v1/replicationcontrollers": Behaviour(
         REPLICATION_CONTROLLER,
