@@ -1,6 +1,7 @@
 """TaintToleration: a pod stays off nodes whose taints it does not tolerate."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from berth.framework.cycle_state import CycleState
@@ -12,6 +13,7 @@ from berth.framework.events import (
     QueueingHint,
 )
 from berth.framework.explanation import Change, ChangeKind, Detail, Explains
+from berth.framework.handle import Handle
 from berth.framework.interface import (
     EnqueueExtensions,
     FilterPlugin,
@@ -26,7 +28,7 @@ from berth.framework.status import Status
 from berth.framework.verdict import PASS, Verdict
 from berth.objects.node import Node, Taint
 from berth.objects.pod import Pod, Toleration
-from berth.objects.taints import PREFER_NO_SCHEDULE, tolerates
+from berth.objects.taints import COMPARISONS, PREFER_NO_SCHEDULE, tolerates
 from berth_plugins.shared.node_rows import has_untolerated, rows_repelling, taint_answers
 
 UNTOLERATED: Final = Status.unresolvable("node(s) had untolerated taint(s)")
@@ -42,15 +44,19 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
     NAME = "TaintToleration"
     DECIDES_BY_SIGNATURE = True
 
+    def __init__(self, args: None = None, handle: Handle | None = None) -> None:
+        super().__init__(args, handle)
+        self._comparisons = handle is not None and COMPARISONS in handle.features
+
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdict:
-        repelling = rows_repelling(nodes, pod.template)
+        repelling = rows_repelling(nodes, pod.template, comparisons=self._comparisons)
         return PASS if repelling is None else Verdict.reject(UNTOLERATED, where=repelling)
 
     def explain(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int
     ) -> Iterator[Detail]:
         for taint in nodes.taint_sets[nodes.taint_set[row]]:
-            if has_untolerated((taint,), pod.pod.spec.tolerations):
+            if self._is_repelled((taint,), pod.pod.spec.tolerations):
                 yield Detail(f"taint {_written(taint)} is not tolerated", _change(taint))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
@@ -59,9 +65,9 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         tolerations = pod.pod.spec.tolerations
+        count = partial(count_intolerable, comparisons=self._comparisons)
         return nodes.kept(
-            ("intolerable", tolerations),
-            lambda: taint_answers(nodes, count_intolerable, tolerations),
+            ("intolerable", tolerations), lambda: taint_answers(nodes, count, tolerations)
         )
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
@@ -71,9 +77,20 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
         node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
         toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
         return [
-            ClusterEventWithHint(node, after_node_change),
+            ClusterEventWithHint(node, self._after_node_change),
             ClusterEventWithHint(toleration, after_toleration_change),
         ]
+
+    def _after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+        """Queue if the node repelled the pod, or was not there, and does not repel it now."""
+        tolerations = pod.spec.tolerations
+        if self._is_repelled(new.spec.taints, tolerations):
+            return QueueingHint.SKIP
+        repelled = old is None or self._is_repelled(old.spec.taints, tolerations)
+        return QueueingHint.QUEUE if repelled else QueueingHint.SKIP
+
+    def _is_repelled(self, taints: TaintSet, tolerations: Sequence[Toleration]) -> bool:
+        return has_untolerated(taints, tolerations, comparisons=self._comparisons)
 
 
 _NOT_FOR_PODS: Final = (
@@ -99,21 +116,15 @@ def _written(taint: Taint) -> str:
     return f"{taint.key}{value}:{taint.effect}"
 
 
-def count_intolerable(taints: TaintSet, tolerations: Sequence[Toleration]) -> int:
+def count_intolerable(
+    taints: TaintSet, tolerations: Sequence[Toleration], *, comparisons: bool = False
+) -> int:
     """Count the PreferNoSchedule taints that none of *tolerations* puts up with."""
     return sum(
-        taint.effect == PREFER_NO_SCHEDULE and not any(tolerates(t, taint) for t in tolerations)
+        taint.effect == PREFER_NO_SCHEDULE
+        and not any(tolerates(t, taint, comparisons=comparisons) for t in tolerations)
         for taint in taints
     )
-
-
-def after_node_change(pod: Pod, old: Node | None, new: Node) -> QueueingHint:
-    """Queue if the node repelled the pod, or was not there, and does not repel it now."""
-    tolerations = pod.spec.tolerations
-    if has_untolerated(new.spec.taints, tolerations):
-        return QueueingHint.SKIP
-    repelled = old is None or has_untolerated(old.spec.taints, tolerations)
-    return QueueingHint.QUEUE if repelled else QueueingHint.SKIP
 
 
 def after_toleration_change(pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:

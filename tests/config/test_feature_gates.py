@@ -1,12 +1,21 @@
 """--feature-gates: what can be turned, what is refused, what is not ours."""
 
 import logging
+from functools import partial
 
 import pytest
 
 from berth.config.errors import ConfigError
-from berth.config.feature_gates import FEATURE_GATES, effective_gates
-from berth.config.load import default_configuration
+from berth.config.feature_gates import (
+    FEATURE_GATES,
+    TURNABLE,
+    Gate,
+    effective_gates,
+    enabled_features,
+    unmet,
+)
+from berth.config.load import default_configuration, load
+from berth.config.types import API_VERSION
 from berth.flags import kube_scheduler
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
@@ -72,7 +81,7 @@ def test_refused(given: dict[str, bool], problems: list[str]) -> None:
 def test_all_gates_of_a_stage_but_one_named_otherwise() -> None:
     with pytest.raises(ConfigError) as caught:
         effective_gates({"AllAlpha": True, "GangScheduling": False})
-    alpha = {name for name, gate in FEATURE_GATES.items() if gate.stage == "ALPHA"}
+    alpha = {name for name, gate in FEATURE_GATES.items() if gate.stage == "ALPHA"} - TURNABLE
     assert len(caught.value.problems) == len(alpha) - 1
     assert not [problem for problem in caught.value.problems if "GangScheduling" in problem]
 
@@ -87,7 +96,53 @@ def test_a_gate_of_another_component_is_passed_over(caplog: pytest.LogCaptureFix
 def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool) -> None:
     argv = [f"--feature-gates=NodeDeclaredFeatures={str(enabled).lower()}"]
     options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
-    config = kube_scheduler.apply_flags(default_configuration(args_models(IN_TREE)), options)
+    adjust = partial(kube_scheduler.apply_flags, options=options)
+    config = default_configuration(args_models(IN_TREE), adjust=adjust)
     plugins = [entry.name for entry in config.profiles[0].plugins.multi_point.enabled]
     assert ("NodeDeclaredFeatures" in plugins) is enabled
     assert len(plugins) == 19 + enabled
+
+
+@pytest.mark.parametrize(
+    ("off", "problem"),
+    [
+        pytest.param(
+            ["GenericWorkload"],
+            "GangScheduling is enabled, but depends on features that are disabled:"
+            " [GenericWorkload]",
+            id="one",
+        ),
+        pytest.param(
+            ["DynamicResourceAllocation", "GenericWorkload"],
+            "DRAWorkloadResourceClaims is enabled, but depends on features that are disabled:"
+            " [DynamicResourceAllocation GenericWorkload]",
+            id="two, in the order in which they are declared",
+        ),
+    ],
+)
+def test_what_a_gate_depends_on_must_be_on(off: list[str], problem: str) -> None:
+    on = Gate("ALPHA", enabled=True)
+    name = problem.split()[0]
+    gates = dict(FEATURE_GATES) | {name: on} | dict.fromkeys(off, Gate("", enabled=False))
+    assert list(unmet(gates)) == [problem]
+
+
+def test_gates_of_a_file_and_those_of_the_flag_which_win() -> None:
+    text = f"""
+apiVersion: {API_VERSION}
+kind: KubeSchedulerConfiguration
+featureGates: {{TaintTolerationComparisonOperators: true, NodeDeclaredFeatures: true}}
+"""
+    argv = ["--feature-gates=NodeDeclaredFeatures=false"]
+    options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
+    adjust = partial(kube_scheduler.apply_flags, options=options)
+    config = load(text, source="file", args_models=args_models(IN_TREE), adjust=adjust)
+    features = enabled_features(config.feature_gates)
+    assert "TaintTolerationComparisonOperators" in features
+    assert "NodeDeclaredFeatures" not in features
+    with pytest.raises(ConfigError, match="berth has it true only"):
+        load(
+            text.replace("{Taint", "{PodLevelResources: false, Taint"),
+            source="file",
+            args_models=args_models(IN_TREE),
+        )

@@ -4,14 +4,15 @@ import pytest
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import QueueingHint
+from berth.framework.handle import Handle
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.objects.node import Node, Taint
 from berth.objects.pod import Pod, Toleration
+from berth.objects.taints import COMPARISONS
 from berth_plugins.taint_toleration import (
     UNTOLERATED,
     TaintToleration,
-    after_node_change,
     after_toleration_change,
 )
 from tests.builders import node, pod, taint, toleration
@@ -52,6 +53,30 @@ def test_filter(taints: list[Taint], tolerations: list[Toleration], want: Status
     nodes = table(node("plain"), node("tainted", taints=taints))
     answers = verdicts(TaintToleration(), pod(tolerations=tolerations), nodes)
     assert answers == {"plain": None, "tainted": want}
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "value", "want"),
+    [
+        pytest.param("Lt", "8", "4", None, id="less"),
+        pytest.param("Lt", "4", "4", UNTOLERATED, id="equal is not less"),
+        pytest.param("Gt", "3", "4", None, id="more"),
+        pytest.param("Lt", "8", "04", UNTOLERATED, id="a taint that is no canonical number"),
+    ],
+)
+def test_comparisons_with_their_gate(
+    operator: str, bound: str, value: str, want: Status | None
+) -> None:
+    nodes = table(node("n", taints=[taint("gpu-count", value)]))
+    plugin = TaintToleration(None, Handle(nodes, features=frozenset({COMPARISONS})))
+    a_pod = pod(tolerations=[toleration("gpu-count", bound, operator=operator)])
+    assert verdicts(plugin, a_pod, nodes) == {"n": want}
+    soft = table(node("n", taints=[taint("gpu-count", value, effect="PreferNoSchedule")]))
+    assert raw_scores(plugin, a_pod, soft) == {"n": int(want is not None)}
+    [registered, _] = plugin.events_to_register()
+    assert registered.hint is not None
+    hint = registered.hint(a_pod, None, node(taints=[taint("gpu-count", value)]))
+    assert hint is (QueueingHint.QUEUE if want is None else QueueingHint.SKIP)
 
 
 def test_scores_count_untolerated_soft_taints_and_are_reversed() -> None:
@@ -136,7 +161,9 @@ def test_pre_score_never_skips() -> None:
     ],
 )
 def test_node_hint(old: Node | None, new: Node, want: QueueingHint) -> None:
-    assert after_node_change(pod(tolerations=[toleration("x")]), old, new) is want
+    [registered, _] = TaintToleration().events_to_register()
+    assert registered.hint is not None
+    assert registered.hint(pod(tolerations=[toleration("x")]), old, new) is want
 
 
 @pytest.mark.parametrize(

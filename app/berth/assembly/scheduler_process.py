@@ -16,7 +16,6 @@ from berth.assembly.running import run_until_terminated
 from berth.assembly.scheduler_service import SchedulerService
 from berth.assembly.secure_port import secure_port
 from berth.clock import BootClock, RealClock
-from berth.config.feature_gates import effective_gates
 from berth.config.options import MetricsOptions, Options
 from berth.leaderelection.build import make_elector
 from berth.leaderelection.elector import LeadershipLostError
@@ -66,7 +65,6 @@ async def run_scheduler(
             rng=rng,
             elector=elector,
             registry=registry,
-            gates=effective_gates(options.versions.feature_gates),
             max_in_unschedulable=options.deprecated.pod_max_in_unschedulable_pods_duration.seconds,
             plugins=plugins,
             schedules=schedules,

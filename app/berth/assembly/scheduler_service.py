@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from prometheus_client import CollectorRegistry
@@ -15,7 +15,7 @@ from berth.client.events.recorder import EventRecorder
 from berth.client.events.recorders import Recorders
 from berth.client.writes.lanes import WriteLanes
 from berth.clock import Clock
-from berth.config.feature_gates import FEATURE_GATES, Gate
+from berth.config.feature_gates import effective_gates
 from berth.config.types import KubeSchedulerConfiguration
 from berth.connection_limit import ConnectionCounts
 from berth.core.outside import Outside, RandomSources
@@ -69,7 +69,6 @@ class SchedulerService:
         rng: random.Random,
         elector: LeaderElector | None = None,
         registry: CollectorRegistry | None = None,
-        gates: Mapping[str, Gate] = FEATURE_GATES,
         max_in_unschedulable: float = 300.0,
         schedules: bool = True,
         plugins: KnownPlugins | None = None,
@@ -95,7 +94,7 @@ class SchedulerService:
         self._delay_cache = config.delay_cache_until_active
         self.schedules = schedules
         """Whether this process is one that schedules, if only once it leads."""
-        self.gates = gates
+        self.gates = effective_gates(config.feature_gates)
         writes = client if elector is None else client.fenced(elector.may_write)
         events = EventApi(writes)
         self._recorders = Recorders(

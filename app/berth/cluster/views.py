@@ -4,18 +4,29 @@ The store keeps objects without ``kind`` and ``apiVersion``; a resource type put
 and, where it is a second view of shared storage, converts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any
 
 import msgspec
 
 from berth.cluster.resources import Object, ResourceType, same
-from berth.cluster.storage.store import Stored
+from berth.cluster.storage.store import Stored, shared
 
 
 def as_object(resource: ResourceType, stored: Stored) -> Object:
     """Return a private copy with its type."""
     return {**type_of(resource), **_body(resource, stored)}
+
+
+def digest_of(resource: ResourceType, stored: Stored) -> Object:
+    """Return what columns and selectable fields read of an object, and perhaps more."""
+    if resource.digest is None or resource.from_storage is not same:
+        return as_object(resource, stored)
+    try:
+        return _digest_decoder(resource.digest)(stored.body)
+    except msgspec.ValidationError:
+        return as_object(resource, stored)
 
 
 def as_json(resource: ResourceType, stored: Stored) -> bytes:
@@ -49,25 +60,38 @@ def type_of(resource: ResourceType) -> Object:
 
 
 def fields_of(resource: ResourceType, stored: Stored, names: tuple[str, ...]) -> Mapping[str, str]:
-    """Return the values of selectable fields.
+    """Return the values of the selectable fields *names*, and perhaps of others.
 
-    Kept with the object: a watch asks at least twice, about an object and its successor.
+    Those that are read from the object are kept with it: a watch asks at least twice, about an
+    object and its successor.
     """
-    known = stored.fields.get(resource.group_version)
-    if known is None:
-        namespace, name = stored.key
-        known = {"metadata.name": name, "metadata.namespace": namespace}
-        stored.fields[resource.group_version] = known
+    group_version, known = stored.fields or ("", NO_FIELDS)
+    if group_version != resource.group_version:
+        known = NO_FIELDS
     missing = [each for each in names if each not in known and each in resource.selectable_fields]
     if missing:
-        obj = _body(resource, stored)
-        known |= {each: resource.selectable_fields[each](obj) for each in missing}
+        obj = digest_of(resource, stored)
+        new = {each: resource.selectable_fields[each](obj) for each in missing}
+        known = shared({**known, **new})
+        stored.fields = resource.group_version, known
+    if not known.keys() >= set(names):
+        namespace, name = stored.key
+        return {**known, "metadata.name": name, "metadata.namespace": namespace}
     return known
 
 
 def selectable(resource: ResourceType) -> set[str]:
     """Return the fields that field selectors may name."""
     return {"metadata.name", "metadata.namespace", *resource.selectable_fields}
+
+
+NO_FIELDS: Mapping[str, str] = {}
+
+
+@cache
+def _digest_decoder(digest: Any) -> Callable[[bytes], Object]:
+    decode: Callable[[bytes], Object] = msgspec.json.Decoder(digest).decode
+    return decode
 
 
 class _Metadata(msgspec.Struct):

@@ -4,11 +4,12 @@ Defaults that do not depend on anything are the fields' own, in :mod:`berth.conf
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from berth.config.feature_gates import NODE_DECLARED_FEATURES, enabled_features
 from berth.config.plugin_sets import merge_profile
 from berth.config.types import (
     API_VERSION,
@@ -59,27 +60,37 @@ DEFAULT_PLUGINS = Plugins(
 """The plugins of 1.36 with its default feature gates; the order matters (spec §1.1)."""
 
 
+def default_plugins(features: Collection[str]) -> Plugins:
+    """Return the plugins of 1.36 with *features* on (spec §1.1, G1)."""
+    enabled = DEFAULT_PLUGINS.multi_point.enabled
+    if NODE_DECLARED_FEATURES not in features:
+        enabled = tuple(entry for entry in enabled if entry.name != NODE_DECLARED_FEATURES)
+    return Plugins(multi_point=PluginSet(enabled=enabled))
+
+
 def apply_defaults(
     config: KubeSchedulerConfiguration, args_models: ArgsModels
 ) -> KubeSchedulerConfiguration:
     """Return *config* with at least one profile, and with all plugins and their args listed.
 
     The args that are added are empty: :func:`complete_args` is for the caller, who can say where
-    args that cannot do without are missing.
+    args that cannot do without are missing. Raises ConfigError for feature gates that cannot be
+    had.
     """
+    plugins = default_plugins(enabled_features(config.feature_gates))
     profiles = config.profiles or (KubeSchedulerProfile(),)
     if len(profiles) == 1 and "scheduler_name" not in profiles[0].model_fields_set:
         # Only one: several are to be told apart by names that someone chose.
         profiles = (profiles[0].model_copy(update={"scheduler_name": DEFAULT_SCHEDULER_NAME}),)
-    complete = tuple(_complete_profile(profile, args_models) for profile in profiles)
+    complete = tuple(_complete_profile(profile, plugins, args_models) for profile in profiles)
     return config.model_copy(update={"profiles": complete})
 
 
 def _complete_profile(
-    profile: KubeSchedulerProfile, args_models: ArgsModels
+    profile: KubeSchedulerProfile, defaults: Plugins, args_models: ArgsModels
 ) -> KubeSchedulerProfile:
-    """Merge in the default plugins; list those that have args, added ones sorted by name."""
-    plugins = merge_profile(profile.plugins, DEFAULT_PLUGINS)
+    """Merge in *defaults*; list the plugins that have args, added ones sorted by name."""
+    plugins = merge_profile(profile.plugins, defaults)
     enabled = {entry.name for s in plugins.sets().values() for entry in s.enabled}
     configured = {config.name for config in profile.plugin_config}
     added = tuple(

@@ -1,4 +1,4 @@
-"""The feature gates that a scheduler of 1.36 consults (spec §1.3), and ``--feature-gates``.
+"""The feature gates that a scheduler of 1.36 consults (spec §1.3, G1), and ``--feature-gates``.
 
 Decision (2026-11): a gate of the scheduler that would change what is decided and that berth cannot
 turn is refused, because starting with other behaviour than asked for is worse than not starting;
@@ -7,7 +7,7 @@ given to all components of a cluster, and kube-scheduler knows them all.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final
@@ -85,8 +85,16 @@ FEATURE_GATES: Final[Mapping[str, Gate]] = {
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
+TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 
-TURNABLE: Final = frozenset({COMPONENT_FLAGZ, COMPONENT_STATUSZ, NODE_DECLARED_FEATURES})
+TURNABLE: Final = frozenset(
+    {
+        COMPONENT_FLAGZ,
+        COMPONENT_STATUSZ,
+        NODE_DECLARED_FEATURES,
+        TAINT_TOLERATION_COMPARISON_OPERATORS,
+    }
+)
 """Gates that berth acts on."""
 
 ELSEWHERE: Final = frozenset(
@@ -94,14 +102,25 @@ ELSEWHERE: Final = frozenset(
 )
 """Gates whose effect is in the API server, so that any value is true of the scheduler."""
 
+DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "DRADeviceTaintRules": ("DRADeviceTaints",),
+    "DRAListTypeAttributes": ("DynamicResourceAllocation",),
+    "DRANodeAllocatableResources": ("DynamicResourceAllocation",),
+    "DRAWorkloadResourceClaims": ("DynamicResourceAllocation", "GenericWorkload"),
+    "GangScheduling": ("GenericWorkload",),
+    "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
+    "WorkloadAwarePreemption": ("GangScheduling",),
+}
+"""What must be on for a gate to be on."""
+
 _STAGES: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
 
 
 def effective_gates(given: Mapping[str, bool]) -> dict[str, Gate]:
     """Return all gates with what was *given* for them, ``AllAlpha`` and ``AllBeta`` included.
 
-    Raises ConfigError for values that Kubernetes or berth does not allow, and for names that look
-    like a gate's and are none.
+    Raises ConfigError for values that Kubernetes or berth does not allow, for names that look like
+    a gate's and are none, and for gates that depend on others that are off.
     """
     wanted = {
         name: given[group]
@@ -120,9 +139,25 @@ def effective_gates(given: Mapping[str, bool]) -> dict[str, Gate]:
             problems.append(_refusal(name, gate, value))
         else:
             gates[name] = replace(gate, enabled=value)
+    problems = problems or list(unmet(gates))
     if problems:
         raise ConfigError(FLAG, problems)
     return gates
+
+
+def enabled_features(given: Mapping[str, bool]) -> frozenset[str]:
+    """Return the names of the gates that are on. Raises ConfigError."""
+    return frozenset(name for name, gate in effective_gates(given).items() if gate.enabled)
+
+
+def unmet(gates: Mapping[str, Gate]) -> Iterator[str]:
+    """Tell about gates that are on and depend on some that are off, in kube-scheduler's words."""
+    for name, needed in DEPENDENCIES.items():
+        off = [each for each in needed if not gates[each].enabled]
+        if gates[name].enabled and off:
+            yield (
+                f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]"
+            )
 
 
 def _unknown(name: str) -> list[str]:

@@ -85,8 +85,8 @@ def _load(
     config = _decoded(fields, source, problems)
     if known_plugins is not None:  # before merging, which moves what the file lists
         problems += validation.unknown_plugins(config, known_plugins)
-    config = _check_args(apply_defaults(config, args_models), args_models, problems)
     config = adjust(config)
+    config = _check_args(apply_defaults(config, args_models), args_models, problems)
     problems += validation.validate(config)
     if problems:
         raise ConfigError(source, problems)

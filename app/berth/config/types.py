@@ -337,7 +337,7 @@ class Extender(ZeroIsUnset):
 class KubeSchedulerConfiguration(ConfigModel):
     """The whole configuration; periods whose name says so are in seconds."""
 
-    OMITTED_WHEN_EMPTY = frozenset({"extenders", "delayCacheUntilActive"})
+    OMITTED_WHEN_EMPTY = frozenset({"extenders", "delayCacheUntilActive", "featureGates"})
 
     kind: Literal["KubeSchedulerConfiguration"] = KIND
     api_version: Literal["kubescheduler.config.k8s.io/v1"] = API_VERSION
@@ -365,3 +365,5 @@ class KubeSchedulerConfiguration(ConfigModel):
     """Extenders to call."""
     delay_cache_until_active: bool = False
     """Start watching only after becoming leader."""
+    feature_gates: dict[str, bool] = Field(default_factory=dict)
+    """Feature gates as in --feature-gates, which wins. kube-scheduler's file has no such field."""

@@ -30,6 +30,7 @@ FIXED: Final = (
     "enable_profiling",
     "enable_contention_profiling",
     "delay_cache_until_active",
+    "feature_gates",
     "extenders",
 )
 """Fields that are read when the process starts: a reload that changes one is refused as a whole,

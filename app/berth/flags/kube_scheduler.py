@@ -7,9 +7,9 @@ from dataclasses import MISSING, Field
 from typing import Any, Final
 
 from berth import log
-from berth.config.feature_gates import NODE_DECLARED_FEATURES, effective_gates
+from berth.config.feature_gates import effective_gates
 from berth.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options, flag_fields
-from berth.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
+from berth.config.types import KubeSchedulerConfiguration
 from berth.duration import Duration
 from berth.release import PREVIOUS_RELEASE, RELEASE
 
@@ -133,8 +133,8 @@ def options(namespace: argparse.Namespace) -> Options:
 def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSchedulerConfiguration:
     """Override *config* by the flags that were given.
 
-    Those of leader election always win; the deprecated ones only count without a file. Raises
-    ConfigError for feature gates that cannot be had.
+    Those of leader election and feature gates always win; the deprecated ones only count without a
+    file. Raises ConfigError for feature gates that cannot be had.
     """
     top: dict[str, Any] = {}
     client: dict[str, Any] = {}
@@ -142,25 +142,16 @@ def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSch
         top = _given(options, _PROFILING)
         client = _given(options, _CLIENT_CONNECTION)
     election = _given(options, _LEADER_ELECTION)
-    if not effective_gates(options.versions.feature_gates)[NODE_DECLARED_FEATURES].enabled:
-        top["profiles"] = tuple(without_plugin(p, "NodeDeclaredFeatures") for p in config.profiles)
+    gates = {**config.feature_gates, **options.versions.feature_gates}
+    effective_gates(gates)
     return config.model_copy(
         update={
             **top,
+            "feature_gates": gates,
             "client_connection": config.client_connection.model_copy(update=client),
             "leader_election": config.leader_election.model_copy(update=election),
         }
     )
-
-
-def without_plugin(profile: KubeSchedulerProfile, name: str) -> KubeSchedulerProfile:
-    """Return *profile* as if *name* were not among the default plugins."""
-    multi_point = profile.plugins.multi_point
-    enabled = tuple(entry for entry in multi_point.enabled if entry.name != name)
-    plugins = profile.plugins.model_copy(
-        update={"multi_point": multi_point.model_copy(update={"enabled": enabled})}
-    )
-    return profile.model_copy(update={"plugins": plugins})
 
 
 def _given(options: Options, targets: dict[str, str]) -> dict[str, Any]:

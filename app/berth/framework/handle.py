@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from berth.clock import Clock, FakeClock
+from berth.config.feature_gates import enabled_features
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
@@ -51,3 +52,5 @@ class Handle:
     """Where a plugin reports what is counted in metrics."""
     writes: PluginWrites = NO_WRITES
     """Writes to the API server."""
+    features: frozenset[str] = field(default_factory=lambda: enabled_features({}))
+    """The feature gates that are on; by default those that are on in 1.36."""

@@ -257,6 +257,15 @@ def _operator(written: NodeSelectorRequirement) -> Operator:
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
 
+_CANONICAL: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
+
+@lru_cache(maxsize=4096)
+def parse_canonical_int64(text: str) -> int | None:
+    """Return the number that *text* is as :class:`int` writes it, None if it is not an int64."""
+    return parse_int64(text) if _CANONICAL.fullmatch(text) else None
+
+
 @lru_cache(maxsize=4096)
 def parse_int64(text: str) -> int | None:
     """Return the decimal number that *text* is, None if it is none or not an int64."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from berth.objects.node import Taint
 from berth.objects.pod import Toleration
-from berth.objects.selectors import parse_int64
+from berth.objects.selectors import parse_canonical_int64
 
 NO_SCHEDULE: Final = "NoSchedule"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
@@ -15,11 +15,15 @@ UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effec
 """What a pod must tolerate to run on a node with ``spec.unschedulable``."""
 
 
+COMPARISONS: Final = "TaintTolerationComparisonOperators"
+"""The feature gate of the operators ``Lt`` and ``Gt`` (spec G11)."""
+
+
 def tolerates(toleration: Toleration, taint: Taint, *, comparisons: bool = False) -> bool:
     """Whether *toleration* puts up with *taint* (spec §5.5).
 
-    *comparisons* is the feature gate TaintTolerationComparisonOperators; without it the operators
-    ``Lt`` and ``Gt`` tolerate nothing.
+    *comparisons*: whether the gate :data:`COMPARISONS` is on; without it ``Lt`` and ``Gt`` tolerate
+    nothing.
     """
     if toleration.effect and toleration.effect != taint.effect:
         return False
@@ -53,7 +57,8 @@ def untolerated(
 
 
 def _compares(toleration: Toleration, taint: Taint) -> bool:
-    bound, number = parse_int64(toleration.value), parse_int64(taint.value)
+    bound = parse_canonical_int64(toleration.value)
+    number = parse_canonical_int64(taint.value)
     if bound is None or number is None:
         return False
     return number < bound if toleration.operator == "Lt" else number > bound

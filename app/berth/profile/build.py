@@ -1,11 +1,13 @@
 """From configuration to profiles: which plugins exist, in which order, with which args."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from berth.config.defaults import read_args
 from berth.config.errors import ConfigError
+from berth.config.feature_gates import enabled_features
 from berth.config.plugin_sets import Implements, expand_profiles
 from berth.config.types import (
     ExtensionPoint,
@@ -46,6 +48,7 @@ def build_profiles(
     nothing, or that do not fit together.
     """
     expanded = expand_profiles(config.profiles, _implements(registry))
+    handle = replace(handle, features=enabled_features(config.feature_gates))
     profiles = {}
     ignored = _ignored_resources(config)
     complaints = Complaints(handle.clock)

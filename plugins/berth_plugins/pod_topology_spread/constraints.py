@@ -126,14 +126,22 @@ def rows_with_labels(nodes: NodeTable, keys: Iterable[str]) -> Mask:
 
 
 def included_rows(
-    nodes: NodeTable, template: PodTemplate, constraint: SpreadConstraint, *, among: Mask
+    nodes: NodeTable,
+    template: PodTemplate,
+    constraint: SpreadConstraint,
+    *,
+    among: Mask,
+    comparisons: bool = False,
 ) -> Mask:
-    """Return the rows *among* some that *constraint* looks at, by its inclusion policies."""
+    """Return the rows *among* some that *constraint* looks at, by its inclusion policies.
+
+    *comparisons* as in :func:`berth.objects.taints.tolerates`.
+    """
     required = template.required_node_affinity
     if constraint.honors_affinity and required is not None:
         among = among & rows_required(nodes, required)
     if constraint.honors_taints:
-        repelling = rows_repelling(nodes, template)
+        repelling = rows_repelling(nodes, template, comparisons=comparisons)
         if repelling is not None:
             among = among & ~repelling
     return among

@@ -32,10 +32,11 @@ from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import SKIP, Status
-from berth.framework.verdict import Ints, Rows, Verdict
+from berth.framework.verdict import Ints, Mask, Rows, Verdict
 from berth.objects.names import is_qualified_name
 from berth.objects.node import Node
 from berth.objects.pod import Pod, TopologySpreadConstraint
+from berth.objects.taints import COMPARISONS
 from berth_plugins.pod_topology_spread.constraints import (
     NONE,
     SpreadConstraint,
@@ -185,6 +186,7 @@ class PodTopologySpread(
         listed = tuple(constraint.written() for constraint in args.default_constraints)
         self._defaults = _SYSTEM_DEFAULTS if self._system_defaulted else listed
         self._selectors = DefaultSelectors(handle.listers)
+        self._comparisons = COMPARISONS in handle.features
 
     def _constraints(self, pod: PodInfo) -> SpreadConstraints:
         """Return the pod's own constraints, even if all are of one kind, or else the defaults."""
@@ -199,6 +201,13 @@ class PodTopologySpread(
             lambda: compile_constraints(self._defaults, template, selector=selector),
         )
 
+    def _included(
+        self, nodes: NodeTable, pod: PodInfo, constraint: SpreadConstraint, among: Mask
+    ) -> Mask:
+        return included_rows(
+            nodes, pod.template, constraint, among=among, comparisons=self._comparisons
+        )
+
     # Filtering.
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
@@ -210,7 +219,9 @@ class PodTopologySpread(
         labelled = rows_with_labels(nodes, _keys(constraints.hard))
         spread = HardSpread()
         for hard in constraints.hard:
-            included = included_rows(nodes, pod.template, hard, among=labelled)
+            included = included_rows(
+                nodes, pod.template, hard, among=labelled, comparisons=self._comparisons
+            )
             spread.append(HardDomains.over(nodes, hard, included=included))
         state.write(self.NAME, spread)
         return None
@@ -240,7 +251,9 @@ class PodTopologySpread(
         labelled = rows_with_labels(nodes, _keys(domains.constraint for domains in spread))
         for domains in spread:
             constraint = domains.constraint
-            included = included_rows(nodes, pod.template, constraint, among=labelled)
+            included = included_rows(
+                nodes, pod.template, constraint, among=labelled, comparisons=self._comparisons
+            )
             counted = pods.per_template(constraint.is_about)
             domains.change(nodes, rows, by=by * counted * included[rows])
 
@@ -276,7 +289,9 @@ class PodTopologySpread(
         scored = state.feasible & labelled
         found = []
         for soft in constraints.soft:
-            included = included_rows(nodes, pod.template, soft, among=labelled)
+            included = included_rows(
+                nodes, pod.template, soft, among=labelled, comparisons=self._comparisons
+            )
             found.append(SoftDomains.over(nodes, soft, included=included, scored=scored))
         state.write(f"{self.NAME}.score", SoftSpread(found, keys))
         return None

@@ -1,6 +1,7 @@
 """Which rows of a table a pod's own demands on nodes leave: node affinity and tolerations."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -82,15 +83,18 @@ def _rows_of_label(nodes: NodeTable, requirement: Requirement) -> Mask:
 # Taints.
 
 
-def rows_repelling(nodes: NodeTable, template: PodTemplate) -> Mask | None:
+def rows_repelling(
+    nodes: NodeTable, template: PodTemplate, *, comparisons: bool = False
+) -> Mask | None:
     """Return the rows with a NoSchedule or NoExecute taint that *template* does not tolerate.
 
-    None: there are none. Not to be changed.
+    None: there are none. Not to be changed. *comparisons* as in :func:`tolerates`.
     """
     tolerations = template.pod.spec.tolerations
 
     def repelling() -> Mask | None:
-        rows = taint_answers(nodes, has_untolerated, tolerations) != 0
+        ask = partial(has_untolerated, comparisons=comparisons)
+        rows = taint_answers(nodes, ask, tolerations) != 0
         return rows if rows.any() else None
 
     return nodes.kept(("repelling", tolerations), repelling)
@@ -109,6 +113,9 @@ def taint_answers(
     return of_rows
 
 
-def has_untolerated(taints: TaintSet, tolerations: Sequence[Toleration]) -> bool:
+def has_untolerated(
+    taints: TaintSet, tolerations: Sequence[Toleration], *, comparisons: bool = False
+) -> bool:
     """Whether *taints* keep a pod with *tolerations* off a node (spec §5.5)."""
-    return untolerated(taints, tolerations, effects=_REPELLING) is not None
+    found = untolerated(taints, tolerations, effects=_REPELLING, comparisons=comparisons)
+    return found is not None

@@ -1,9 +1,15 @@
 """Lists: selectors, pages, versions, forms."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from berth.clock import FakeClock
+from berth.cluster.http.list_options import list_options
+from berth.cluster.http.reads import LOOKED_AT, list_objects, selection
+from berth.cluster.kinds.builtin import find
+from berth.cluster.storage.store import Store
 from tests.cluster.serving import Serving, pod, status
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -105,6 +111,31 @@ async def test_lists_that_are_refused(serving: Serving, query: str, want: Any) -
 async def test_a_malformed_label_selector(serving: Serving) -> None:
     code, answer = await serving.request("GET", f"{PODS}?labelSelector=a%3D%3D%3Db")
     assert (code, answer["reason"]) == (400, "BadRequest")
+
+
+class Hurried(FakeClock):
+    """A clock by which everything takes long."""
+
+    def monotonic(self) -> float:
+        self.advance(1.0)
+        return super().monotonic()
+
+
+async def test_others_get_turns_while_a_selector_is_evaluated() -> None:
+    store = Store()
+    for number in range(3 * LOOKED_AT):
+        metadata = {"name": f"p-{number:03}", "namespace": "default"}
+        store.create("pods", {"metadata": metadata, "spec": {"nodeName": f"n{number % 2}"}})
+    resource = find("", "v1", "pods")
+    wanted = selection(resource, "", {"fieldSelector": "spec.nodeName=n1"})
+    options = list_options({})
+    at_once = await list_objects(store, wanted, options, FakeClock())
+    listing = asyncio.create_task(list_objects(store, wanted, options, Hurried()))
+    await asyncio.sleep(0)
+    assert not listing.done()
+    store.delete("pods", "default", "p-149")
+    assert (await listing).objects == at_once.objects
+    assert len(at_once.objects) == at_once.fetched / 2 == 1.5 * LOOKED_AT
 
 
 async def test_pages_show_one_state(serving: Serving) -> None:

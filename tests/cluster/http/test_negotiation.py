@@ -5,9 +5,19 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.cluster.errors import StatusError
-from berth.cluster.http.negotiation import JSON, YAML, Representation, Shape, representation
+from berth.cluster.http.negotiation import (
+    JSON,
+    YAML,
+    Representation,
+    Shape,
+    representation,
+    to_yaml,
+)
+from berth.cluster.http.rendering import yaml_list
 from berth.cluster.schemas.protobuf import MEDIA_TYPE as PROTOBUF
 from tests.cluster.serving import Serving
 
@@ -158,6 +168,19 @@ async def test_answers_in_yaml(serving: Serving) -> None:
         answer = await serving.http.get(path, headers={"accept": YAML})
         assert answer.headers["content-type"] == YAML
         assert yaml.safe_load(answer.text) == (await serving.http.get(path)).json()
+
+
+any_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(st.lists(any_json, max_size=3), st.sampled_from(["items", "rows"]))
+def test_a_list_in_pieces_is_the_yaml_of_the_whole(items: list[Any], name: str) -> None:
+    empty = {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "7"}, name: []}
+    pieces = yaml_list(msgspec.json.encode(empty), map(msgspec.json.encode, items))
+    assert b"".join(pieces) == to_yaml({**empty, name: items})
 
 
 async def test_a_watch_is_not_in_yaml(serving: Serving) -> None:

@@ -1,11 +1,15 @@
 """Tables: the frame, and what ages look like. The columns have tests of their own."""
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.cluster.columns.cells import UNKNOWN, Since
 from berth.cluster.http.tables import human_age, row
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.resources import Column, Object, ResourceType
@@ -22,6 +26,11 @@ def namespaces() -> ResourceType:
     found = find("", "v1", "namespaces")
     assert found is not None
     return found
+
+
+def cells(resource: ResourceType, stored: Stored, now: float) -> Any:
+    """Return what the columns say of an object."""
+    return msgspec.json.decode(row(resource, stored, "None", now))["cells"]
 
 
 def namespace(name: str = "demo") -> Object:
@@ -87,15 +96,15 @@ def test_ages_are_what_they_are_when_they_are_remembered(seconds: float) -> None
 
 def test_ages_go_on_though_the_cells_are_kept() -> None:
     kept = Stored(namespace(), 7)
-    ages = [row(namespaces(), kept, "None", NOW + later)["cells"][2] for later in (0, 1, 3600)]
+    ages = [cells(namespaces(), kept, NOW + later)[2] for later in (0, 1, 3600)]
     assert ages == ["3m37s", "3m38s", "63m"]
 
 
 def test_cells_are_of_the_columns_of_now() -> None:
     kept, renamed = Stored(namespace(), 7), Column("Upper", "string", lambda obj: obj["kind"])
     resource = namespaces()
-    assert row(resource, kept, "None", NOW)["cells"] == ["demo", "Active", "3m37s"]
-    assert row(replace(resource, columns=(renamed,)), kept, "None", NOW)["cells"] == ["Namespace"]
+    assert cells(resource, kept, NOW) == ["demo", "Active", "3m37s"]
+    assert cells(replace(resource, columns=(renamed,)), kept, NOW) == ["Namespace"]
 
 
 def test_a_list_becomes_a_table() -> None:
@@ -154,6 +163,29 @@ def test_the_barest_object_fills_every_column(resource: ResourceType) -> None:
     [found] = table["rows"]
     assert len(found["cells"]) == len(table["columnDefinitions"]) > 0
     assert "bare" in found["cells"]
+
+
+def _constant(value: Any, _obj: Object) -> Any:
+    return value
+
+
+shown = st.none() | st.booleans() | st.integers(0, 9) | st.text(max_size=2)
+
+
+@given(st.lists(shown | st.builds(Since, st.none() | st.just(CREATED), st.just("in {}"))))
+def test_cells_in_pieces_are_those_of_the_columns(values: list[Any]) -> None:
+    columns = tuple(
+        Column(str(number), "string", partial(_constant, value))
+        for number, value in enumerate(values)
+    )
+    want = [
+        value.text.format("3m37s" if value.timestamp else UNKNOWN)
+        if isinstance(value, Since)
+        else value
+        for value in values
+    ]
+    resource = replace(namespaces(), columns=columns)
+    assert cells(resource, Stored(namespace(), 7), NOW) == want
 
 
 def test_what_was_kept_is_shown_like_what_was_written() -> None:

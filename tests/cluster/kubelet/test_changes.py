@@ -7,7 +7,7 @@ import pytest
 
 from berth.client.errors import ServerError
 from berth.cluster.actions import Action, Patch
-from berth.cluster.kubelet.pod_status import KubeletPod
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.resources import Object
 from tests.cluster.kubelet.test_pod_lifecycles import World, pod
 

@@ -1,72 +1,23 @@
-"""Hollow nodes: what they admit, how they register, and their leases."""
+"""Hollow nodes: how they register, what they report, and their leases."""
 
 import random
-from collections.abc import Mapping
 
+import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from berth.client.errors import AlreadyExistsError, NotFoundError
 from berth.clock import FakeClock
 from berth.cluster.actions import Create, Patch
-from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
+from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.node_reports import JITTER, LEASES, Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodeTemplate
-from berth.cluster.kubelet.pod_lifecycles import Timings
+from berth.cluster.resources import Object
 from berth.cluster.strategies.node import NODE
+from berth.objects.node import Node
 from tests.cluster.bodies import complaints
 
 NOW = 1_767_225_600.0
 STAMP = "2026-01-01T00:00:00Z"
-PATH = "/api/v1/namespaces/default/pods/p"
-TIMINGS = Timings(start_seconds=2.0, stop_seconds=1.0, retry_seconds=3.0)
-
-
-@pytest.mark.parametrize(
-    ("requests", "want"),
-    [
-        pytest.param({}, None, id="nothing asked"),
-        pytest.param({"cpu": 4 * 10**9}, None, id="all of it"),
-        pytest.param(
-            {"example.com/gpu": 10**9},
-            Rejection(
-                "OutOfexample.com/gpu",
-                "Pod was rejected: Node didn't have enough resource: example.com/gpu, "
-                "requested: 1, used: 0, capacity: 0",
-            ),
-            id="what the node has not got",
-        ),
-    ],
-)
-def test_admission(requests: Mapping[str, int], want: Rejection | None) -> None:
-    node = HollowNode("n", index=0, allocatable={"cpu": "4", "pods": "1"})
-    assert node.admit("a", requests) == want
-
-
-def test_a_node_takes_so_many_pods() -> None:
-    node = HollowNode("n", index=0, allocatable={"cpu": "4", "pods": "1"})
-    node.admit("a", {})
-
-    rejection = node.admit("b", {})
-
-    assert rejection is not None
-    assert rejection.reason == "OutOfpods"
-
-
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 5), st.booleans())))
-def test_a_node_is_never_overcommitted(steps: list[tuple[str, int, bool]]) -> None:
-    node = HollowNode("n", index=0, allocatable={"cpu": "7", "pods": "3"})
-    admitted: dict[str, int] = {}
-    for uid, cpu, leaves in steps:
-        if leaves:
-            node.release(uid)
-            admitted.pop(uid, None)
-        elif uid not in admitted and node.admit(uid, {"cpu": cpu * 10**9}) is None:
-            admitted[uid] = cpu
-        assert sum(admitted.values()) <= 7
-        assert len(admitted) <= 3
-        node.check_invariants()
 
 
 def test_a_node_is_what_the_api_takes() -> None:
@@ -116,6 +67,116 @@ def test_registration_takes_over_a_node_that_exists() -> None:
     assert (delay, patch.path) == (0.0, "/api/v1/nodes/n/status")
     assert (early, reports.all_registered) == (False, True)
     assert reports.step("n") is None
+
+
+def a_node(
+    capacity: Object, allocatable: Object, *, ready: str = "True", failure: str = ""
+) -> Node:
+    annotations = {"berth.dev/failure": failure} if failure else {}
+    status = {
+        "capacity": capacity,
+        "allocatable": allocatable,
+        "conditions": [{"type": "Ready", "status": ready}],
+    }
+    return msgspec.convert(
+        {"metadata": {"name": "n", "annotations": annotations}, "status": status}, Node
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "want"),
+    [
+        pytest.param(a_node({"cpu": "4"}, {"cpu": "4"}), None, id="all is as it should be"),
+        pytest.param(
+            a_node({"cpu": "4", "example.com/cpu": "5"}, {"cpu": "4"}),
+            {"allocatable": {"example.com/cpu": "5"}},
+            id="an extended resource that others add can be allocated",
+        ),
+        pytest.param(
+            a_node({"cpu": "8"}, {"cpu": "4"}),
+            {"allocatable": {"cpu": "8"}},
+            id="capacity that is raised can be allocated",
+        ),
+        pytest.param(
+            a_node({"cpu": "4"}, {"cpu": "4", "example.com/cpu": "5"}),
+            {"allocatable": {"example.com/cpu": None}},
+            id="what has no capacity cannot be allocated",
+        ),
+    ],
+)
+def test_allocatable_follows_capacity(node: Node, want: Object | None) -> None:
+    hollow = HollowNode("n", index=0, allocatable={"cpu": "4"})
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(hollow, NodeTemplate())
+    reports.finished("n", None)
+
+    hollow.observe(node)
+    action = reports.step("n")
+
+    assert reports.is_wrong(node) is (want is not None)
+    assert (action.body["status"] if isinstance(action, Patch) else None) == want
+
+
+def test_a_node_that_was_missed_says_that_it_is_well() -> None:
+    hollow = HollowNode("n", index=0, allocatable={})
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(hollow, NodeTemplate())
+    reports.finished("n", None)
+
+    hollow.observe(a_node({}, {}, ready="Unknown"))
+    action = reports.step("n")
+
+    assert isinstance(action, Patch)
+    statuses = {each["type"]: each["status"] for each in action.body["status"]["conditions"]}
+    assert statuses == {
+        "MemoryPressure": "False",
+        "DiskPressure": "False",
+        "PIDPressure": "False",
+        "Ready": "True",
+    }
+
+
+@pytest.mark.parametrize(
+    ("failures", "want", "boot_id"),
+    [
+        pytest.param([""], None, "n", id="nothing has happened"),
+        pytest.param(["stopped"], None, "n", id="it is down"),
+        pytest.param(["stopped", ""], Return.RESTARTED, "n-1", id="it was down"),
+        pytest.param(["unreachable", ""], Return.RECONNECTED, "n", id="it was cut off"),
+        pytest.param(
+            ["unreachable", "stopped", ""], Return.RESTARTED, "n-1", id="cut off, then down"
+        ),
+        pytest.param(
+            ["stopped", "unreachable", ""], Return.RESTARTED, "n-1", id="down, then cut off"
+        ),
+        pytest.param(["on fire", ""], None, "n", id="no such failure"),
+    ],
+)
+def test_machines_fail_and_return(failures: list[str], want: Return | None, boot_id: str) -> None:
+    hollow = HollowNode("n", index=0, allocatable={})
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(hollow, NodeTemplate())
+
+    returns = [hollow.observe(a_node({}, {}, failure=failure)) for failure in failures]
+
+    assert returns == [None] * (len(failures) - 1) + [want]
+    assert reports.boot_id("n") == boot_id
+
+
+def test_a_machine_that_is_down_is_not_registered_again() -> None:
+    hollow = HollowNode("n", index=0, allocatable={})
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(hollow, NodeTemplate())
+    reports.skip("n")
+
+    quiet = reports.step("n")
+    reports.returned("n")
+    action = reports.step("n")
+
+    assert reports.all_registered
+    assert quiet is None
+    assert isinstance(action, Patch)
+    assert action.body["status"].keys() == {"conditions", "nodeInfo"}
 
 
 def test_leases_are_made_once_then_renewed() -> None:

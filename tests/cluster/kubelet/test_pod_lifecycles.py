@@ -12,10 +12,10 @@ from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kubelet.completion import Completion, completion_of
 from berth.cluster.kubelet.hollow_node import HollowNode
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
-from berth.cluster.kubelet.pod_status import KubeletPod
 from berth.cluster.resources import Object
 from berth.objects.meta import OwnerReference
 

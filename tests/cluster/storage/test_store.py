@@ -156,3 +156,8 @@ def test_old_states_can_be_listed(steps: list[tuple[str, str]]) -> None:
         for start in "abcd":
             rest = store.listing("pods", "default", version=version, start=("default", start))
             assert [s.name for s in rest.objects] == sorted(name for name in state if name >= start)
+            for most in range(4):
+                page = store.listing(
+                    "pods", "default", version=version, start=("default", start), most=most
+                )
+                assert (page.total, page.objects) == (len(rest.objects), rest.objects[:most])

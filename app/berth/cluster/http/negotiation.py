@@ -110,8 +110,14 @@ def encoded(obj: Any, schema: Schema, media_type: str) -> bytes:
     if media_type == protobuf.MEDIA_TYPE:
         return protobuf.encode(obj, schema)
     if media_type == YAML:
-        return yaml.dump(obj, Dumper=_Dumper, sort_keys=True, allow_unicode=True).encode()
+        return to_yaml(obj)
     return msgspec.json.encode(obj)
+
+
+def to_yaml(value: Any) -> bytes:
+    """Return *value*, which is of JSON, as YAML in blocks, with sorted keys."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=True, allow_unicode=True)
+    return text.encode()
 
 
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

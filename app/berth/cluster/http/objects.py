@@ -47,7 +47,7 @@ async def list_or_watch(call: Call) -> ASGIApp:
     resource, namespace, _, _ = call.target
     render = call.renderer(resource)
     wanted = reads.selection(resource, namespace, call.request.query)
-    portion = reads.list_objects(call.services.store, wanted, asked)
+    portion = await reads.list_objects(call.services.store, wanted, asked, call.services.clock)
     call.services.metrics.listed(resource, fetched=portion.fetched, returned=len(portion.objects))
     return _listed(call, render, portion)
 
@@ -123,7 +123,7 @@ async def delete_collection(call: Call) -> ASGIApp:
     context = _deleting(call, how)
     wanted = reads.selection(resource, namespace, call.request.query)
     asked = list_options(call.request.query, watch=False)
-    portion = reads.list_objects(call.services.store, wanted, asked)
+    portion = await reads.list_objects(call.services.store, wanted, asked, call.services.clock)
     for number, stored in enumerate(portion.objects, 1):
         try:
             await call.services.writes.delete(resource, *stored.key, how, context)

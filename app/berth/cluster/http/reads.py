@@ -1,15 +1,16 @@
 """Lists: which objects, in what portions, from which moment."""
 
+import asyncio
 import base64
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final
 
 import msgspec
 
+from berth.clock import Clock
 from berth.cluster import errors, views
+from berth.cluster.http.chunks import CHUNK_SECONDS
 from berth.cluster.http.field_selectors import FieldSelector, parse_field_selector
 from berth.cluster.http.list_options import (
     EXACT,
@@ -27,6 +28,9 @@ from berth.objects.selectors import Selector
 TOKEN_VERSION: Final = "meta.k8s.io/v1"
 LATEST: Final = -1
 """The version in a token of a list that goes on with the state of now."""
+
+LOOKED_AT: Final = 50
+"""Objects that a selector is evaluated for before it is looked at the time."""
 
 TOO_OLD: Final = "The resourceVersion for the provided list is too old."
 CONTINUE_TOO_OLD: Final = (
@@ -98,7 +102,7 @@ class Portion:
 
     objects: Sequence[Stored]
     version: int
-    """Of the whole list."""
+    """Of the whole list; 0: it has none, because it is not stored."""
     continue_token: str = ""
     remaining: int | None = None
     """How many are left after this page, where that is cheap to say."""
@@ -108,7 +112,7 @@ class Portion:
     @property
     def metadata(self) -> Object:
         """The ``metadata`` of the list."""
-        found: Object = {"resourceVersion": str(self.version)}
+        found: Object = {"resourceVersion": str(self.version)} if self.version else {}
         if self.continue_token:
             found["continue"] = self.continue_token
             if self.remaining is not None:
@@ -124,8 +128,12 @@ class _Token(msgspec.Struct, rename={"version": "rv", "api": "v"}):
     api: str = ""
 
 
-def list_objects(store: Store, wanted: Selection, options: ListOptions) -> Portion:
+async def list_objects(
+    store: Store, wanted: Selection, options: ListOptions, clock: Clock
+) -> Portion:
     """Return the page that ``limit``, ``continue`` and ``resourceVersion`` ask for.
+
+    Others on the event loop get turns while a selector is evaluated.
 
     Pages of one list all show the state of the first, as long as the log reaches back to it; after
     that a client may go on with the state of now. 410 and 504 as in apiserver's etcd3 store.
@@ -142,8 +150,9 @@ def list_objects(store: Store, wanted: Selection, options: ListOptions) -> Porti
         token = _decode_token(options.continue_)
         start = _key_of(token.start, namespace)
         version = None if token.version == LATEST else token.version
+    most = limit + 1 if limit and wanted.is_all else None
     try:
-        found = store.listing(key, namespace, version=version, start=start)
+        found = store.listing(key, namespace, version=version, start=start, most=most)
     except ExpiredError as exc:
         if not limit:
             raise errors.expired(TOO_OLD) from exc
@@ -151,20 +160,34 @@ def list_objects(store: Store, wanted: Selection, options: ListOptions) -> Porti
             raise errors.expired(CONTINUE_TOO_OLD) from exc
         go_on = _encode_token(token.start, LATEST)
         raise errors.expired(CONTINUE_INCONSISTENTLY, continue_token=go_on) from exc
-    fetched = itertools.count()
-    read = (each for each, _ in zip(found.objects, fetched, strict=False))
-    objects = iter(found.objects) if wanted.is_all else filter(wanted.takes, read)
-    if not limit:
-        return Portion(list(objects), found.version, fetched=len(found.objects))
-    page = list(islice(objects, limit))
-    after = next(objects, None)
-    count = len(page) if wanted.is_all else next(fetched)
-    if after is None:
-        return Portion(page, found.version, fetched=count)
-    remaining = len(found.objects) - limit if wanted.is_all else None
+    if wanted.is_all:
+        objects, count = found.objects, min(found.total, limit or found.total)
+    else:
+        objects, count = await _taken(found.objects, wanted, limit + 1 if limit else None, clock)
+    if not limit or len(objects) <= limit:
+        return Portion(objects, found.version, fetched=count)
+    page = objects[:limit]
+    remaining = found.total - limit if wanted.is_all else None
     # The first key after the last of this page, as etcd has it.
     token_text = _encode_token(_start_after(page[-1].key, namespace), found.version)
     return Portion(page, found.version, token_text, remaining, fetched=count)
+
+
+async def _taken(
+    objects: Sequence[Stored], wanted: Selection, most: int | None, clock: Clock
+) -> tuple[list[Stored], int]:
+    """Return the objects that are wanted, at most *most*, and how many were looked at."""
+    taken: list[Stored] = []
+    until = clock.monotonic() + CHUNK_SECONDS
+    for count, each in enumerate(objects, 1):
+        if wanted.takes(each):
+            taken.append(each)
+            if len(taken) == most:
+                return taken, count
+        if count % LOOKED_AT == 0 and clock.monotonic() >= until:
+            await asyncio.sleep(0)
+            until = clock.monotonic() + CHUNK_SECONDS
+    return taken, len(objects)
 
 
 def check_version(store: Store, query: Query) -> None:

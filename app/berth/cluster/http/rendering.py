@@ -1,12 +1,12 @@
 """Objects as a client wants to see them: whole, as table rows, or their metadata only."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 import msgspec
 
 from berth.clock import Clock
 from berth.cluster import errors, views
-from berth.cluster.http.negotiation import JSON, YAML, Representation, Shape, encoded
+from berth.cluster.http.negotiation import JSON, YAML, Representation, Shape, encoded, to_yaml
 from berth.cluster.http.reads import Portion
 from berth.cluster.http.tables import INCLUDE_OBJECT, as_table, row, table_meta
 from berth.cluster.resources import Object, ResourceType
@@ -34,9 +34,9 @@ class Renderer:
     ) -> None:
         """*include_object* is the query parameter of tables; empty: the default. 400 if unknown.
 
-        406 for a custom resource as protobuf: it has no messages.
+        406 for a kind as protobuf that has no messages, such as a custom resource.
         """
-        if form.media_type == protobuf.MEDIA_TYPE and resource.structural is not None:
+        if form.media_type == protobuf.MEDIA_TYPE and not resource.has_messages:
             raise errors.not_acceptable((JSON, YAML))
         if form.shape is Shape.TABLE and include_object not in ("", *INCLUDE_OBJECT):
             raise errors.bad_request(
@@ -93,7 +93,7 @@ class Renderer:
     def list(self, portion: Portion) -> Iterator[bytes]:
         """Yield a list in pieces: what is before the objects, each of them, what is after.
 
-        In protobuf the whole comes last, for its length is said first; until then pieces are empty.
+        In protobuf its length is said first; pieces are empty until that is known.
         406 when one object is wanted.
         """
         if self._form.kind == "PartialObjectMetadata":
@@ -102,14 +102,11 @@ class Renderer:
         if self.media_type == protobuf.MEDIA_TYPE:
             yield from self._message_list(portion)
             return
-        pieces = self._json_list(portion)
+        head = self._list_head(portion.metadata)
         if self.media_type == YAML:
-            yield self._converted(b"".join(pieces))
+            yield from yaml_list(head, map(self._item, portion.objects))
             return
-        yield from pieces
-
-    def _json_list(self, portion: Portion) -> Iterator[bytes]:
-        yield self._list_head(portion.metadata).removesuffix(END)
+        yield head.removesuffix(END)
         for number, stored in enumerate(portion.objects):
             yield b"," + self._item(stored) if number else self._item(stored)
         yield END
@@ -135,10 +132,10 @@ class Renderer:
         schema = PARTIAL if self._form.shape is Shape.PARTIAL else resource.schema
         items = []
         for each in portion.objects:
-            items.append(protobuf.message_of(views.as_object(resource, each), schema))
+            items.append(protobuf.list_item(views.as_object(resource, each), schema))
             yield b""
         list_type = self._list_type
-        yield protobuf.encode_list(
+        yield from protobuf.encode_list(
             list_type["apiVersion"], list_type["kind"], portion.metadata, items
         )
 
@@ -165,7 +162,7 @@ class Renderer:
             case Shape.PARTIAL:
                 return b'{"metadata":%b}' % views.metadata_json(self._resource, stored)
             case Shape.TABLE:
-                return msgspec.json.encode(self._row(stored))
+                return self._row(stored)
 
     def event(self, stored: Stored) -> bytes:
         """Return the object of a watch event; only the first table of a watch says its columns."""
@@ -198,9 +195,26 @@ class Renderer:
         )
         return msgspec.json.encode(table)
 
-    def _row(self, stored: Stored) -> Object:
+    def _row(self, stored: Stored) -> bytes:
         group_version = self._type["apiVersion"]
         return row(self._resource, stored, self._include_object, self._clock.now(), group_version)
+
+
+def yaml_list(empty: bytes, items: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a list as YAML, in pieces; *empty* is its JSON without *items*, which are JSON, too."""
+    parts = msgspec.json.decode(empty)
+    name = "rows" if "rows" in parts else "items"
+    before = {key: value for key, value in parts.items() if key < name}
+    after = {key: value for key, value in parts.items() if key > name}
+    yield to_yaml(before)
+    is_empty = True
+    for item in items:
+        yield (b"%b:\n" % name.encode() if is_empty else b"") + to_yaml([msgspec.json.decode(item)])
+        is_empty = False
+    if is_empty:
+        yield to_yaml({name: []})
+    if after:
+        yield to_yaml(after)
 
 
 def go_name(resource: ResourceType) -> str:

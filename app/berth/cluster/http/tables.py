@@ -50,13 +50,13 @@ _age_of = lru_cache(AGES)(human_duration)
 
 def as_table(
     resource: ResourceType,
-    rows: Sequence[Object],
+    rows: Sequence[bytes],
     *,
     list_meta: Object,
     with_columns: bool = True,
     group_version: str = GROUP_VERSION,
 ) -> Object:
-    """Return a Table of :func:`row`\\ s.
+    """Return a Table of :func:`row`\\ s, to be encoded as JSON.
 
     *list_meta* is the metadata of the list, or :func:`table_meta` when the table is one object. A
     watch says ``with_columns=False`` after its first event: the client remembers them.
@@ -67,7 +67,7 @@ def as_table(
         "apiVersion": group_version,
         "metadata": list_meta,
         "columnDefinitions": [definition(each) for each in columns] if with_columns else None,
-        "rows": rows,
+        "rows": [msgspec.Raw(each) for each in rows],
     }
 
 
@@ -77,26 +77,27 @@ def row(
     include_object: str,
     now: float,
     group_version: str = GROUP_VERSION,
-) -> Object:
-    """Return the row of one object, to be encoded as JSON.
+) -> bytes:
+    """Return the JSON of the row of one object.
 
     *include_object* is one of :data:`INCLUDE_OBJECT`, and *now* is in unix seconds.
     """
-    cells = [each.at(now) if type(each) is Age else each for each in _cells(resource, stored)]
+    cells = b"".join(
+        [_encode(each.at(now)) if type(each) is Age else each for each in _cells(resource, stored)]
+    )
     match include_object:
         case "None":
-            return {"cells": cells, "object": None}
+            shown = b"null"
         case "Object":
-            return {"cells": cells, "object": msgspec.Raw(views.as_json(resource, stored))}
-    return {
-        "cells": cells,
-        "object": msgspec.Raw(views.as_partial(resource, stored, group_version)),
-    }
+            shown = views.as_json(resource, stored)
+        case _:
+            shown = views.as_partial(resource, stored, group_version)
+    return b'{"cells":[%b],"object":%b}' % (cells, shown)
 
 
 def table_meta(stored: Stored) -> Object:
     """Return the metadata of a table that is not a list: the version of its one object."""
-    return {"resourceVersion": str(stored.version)}
+    return {"resourceVersion": str(stored.version)} if stored.version else {}
 
 
 def definition(column: Column) -> Object:
@@ -111,13 +112,39 @@ def definition(column: Column) -> Object:
 
 
 def _cells(resource: ResourceType, stored: Stored) -> Sequence[Any]:
-    """Return what the columns say, with an :class:`Age` where that depends on the time."""
+    """Return the JSON of what the columns say, with an :class:`Age` where it depends on the time.
+
+    Beside ages there are only bytes, with the commas.
+    """
     known = stored.cells
     if known is None or known[0] is not resource.columns:
-        obj = views.as_object(resource, stored)
-        cells = tuple(_cell(column.value(obj)) for column in resource.columns)
+        obj = views.digest_of(resource, stored)
+        cells = _joined([_cell(column.value(obj)) for column in resource.columns])
         known = stored.cells = resource.columns, cells
     return known[1]
+
+
+def _joined(cells: Sequence[Any]) -> tuple[bytes | Age, ...]:
+    """Encode what lies between the ages."""
+    pieces: list[bytes | Age] = []
+    gathered: list[Any] = []
+    for cell in cells:
+        if type(cell) is not Age:
+            gathered.append(cell)
+            continue
+        before = b"," if pieces else b""
+        if gathered:
+            before += _encode(gathered)[1:-1] + b","
+        if before:
+            pieces.append(before)
+        pieces.append(cell)
+        gathered = []
+    if gathered:
+        pieces.append((b"," if pieces else b"") + _encode(gathered)[1:-1])
+    return tuple(pieces)
+
+
+_encode = msgspec.json.Encoder().encode
 
 
 def _cell(value: Any) -> Any:

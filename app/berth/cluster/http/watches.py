@@ -4,7 +4,7 @@ One line is one ``WatchEvent``. What a watcher sees is decided on the state befo
 object that leaves the selection is DELETED for it, one that enters is ADDED.
 """
 
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 from berth.clock import Clock
@@ -113,7 +113,9 @@ class Watch:
         except ExpiredError as exc:
             self._problem = str(exc)
         # Taken in the same step as the cursor, so that nothing falls between them.
-        self._initial = self._initial_state() if streams_list else []
+        self._initial: Sequence[Stored] = ()
+        if streams_list:
+            self._initial = store.list(wanted.resource.storage_key, wanted.namespace)
 
     async def lines(self, is_open: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield chunks of whole lines until the time is up or *is_open* says no.
@@ -126,11 +128,8 @@ class Watch:
             shown = self._render.other(status, builtin.meta("Status"))
             yield self._sent(self._render.frame("ERROR", shown))
             return
-        initial, self._initial = self._initial, []
-        added = (
-            self._sent(self._render.frame(ChangeType.ADDED, self._render.event(stored)))
-            for stored in initial
-        )
+        initial, self._initial = self._initial, ()
+        added = map(self._added, initial)
         async for chunk in taking_turns(chunks(added, self._clock)):
             yield chunk
         del initial, added
@@ -164,10 +163,11 @@ class Watch:
         due = now + BOOKMARK_SECONDS
         return last if now < last < due else due
 
-    def _initial_state(self) -> list[Stored]:
-        wanted = self._wanted
-        found = self._store.list(wanted.resource.storage_key, wanted.namespace)
-        return list(found) if wanted.is_all else [each for each in found if wanted.takes(each)]
+    def _added(self, stored: Stored) -> bytes:
+        """Return the event of an object that is there already; nothing if it is not wanted."""
+        if not (self._wanted.is_all or self._wanted.takes(stored)):
+            return b""
+        return self._sent(self._render.frame(ChangeType.ADDED, self._render.event(stored)))
 
     def _said(self, changes: Iterable[Change]) -> Iterable[bytes]:
         for change in changes:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from berth.cluster.kubelet.pod_status import KubeletPod
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 
 RUN_SECONDS: Final = "berth.dev/run-seconds"
 """Annotation: how long the containers run, in seconds."""
@@ -28,6 +28,8 @@ class Completion:
     seconds: float = DEFAULT_SECONDS
     exit_code: int = 0
     restarts: bool = False
+    reason: str = ""
+    """What the container status says of it; empty: what follows from the exit code."""
 
 
 def completion_of(pod: KubeletPod) -> Completion | None:

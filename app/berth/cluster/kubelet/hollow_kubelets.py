@@ -1,4 +1,4 @@
-"""The asynchronous shell of hollow kubelets: one queue, one watch, a few workers."""
+"""The asynchronous shell of hollow kubelets: one queue, two watches, a few workers."""
 
 import asyncio
 import logging
@@ -6,20 +6,24 @@ import random
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+import msgspec
+
 from berth.client.api import Api
 from berth.client.errors import ApiError
 from berth.clock import Clock
 from berth.cluster.actions import Action, perform
 from berth.cluster.delay_queue import DelayQueue
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
+from berth.cluster.hand_over import HandOver
 from berth.cluster.kubelet import node_events
-from berth.cluster.kubelet.hollow_node import HollowNode
+from berth.cluster.kubelet.hollow_node import HollowNode, Return
+from berth.cluster.kubelet.kubelet_pod import KubeletPod, decode_pod
 from berth.cluster.kubelet.node_reports import Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
-from berth.cluster.kubelet.pod_status import KubeletPod, decode_pod
 from berth.informer.reflector import Reflector
+from berth.objects.node import Node
 from berth.tasks import forever
 
 log = logging.getLogger(__name__)
@@ -29,6 +33,10 @@ WORKERS: Final = 48
 
 LEASE_SECONDS: Final = 40
 """How long a node counts as alive after a renewal, as with real kubelets."""
+
+LEASE_SLACK: Final = 0.1
+"""By how many seconds a renewal may wait for those of other nodes: to wake up for each of them
+costs as much as the renewal."""
 
 Subject = Literal["node", "lease", "pod"]
 
@@ -63,7 +71,7 @@ class HollowKubelets:
         self.registered = asyncio.Event()
         self._client = client
         self._queue: DelayQueue[Due] = DelayQueue(clock)
-        self._ready: asyncio.Queue[Due] = asyncio.Queue()
+        self._ready: HandOver[Due] = HandOver()
         self._nodes: dict[str, HollowNode] = {}
         self._node_count = 0
         """Of all nodes that ever were: the next one's index."""
@@ -81,7 +89,16 @@ class HollowKubelets:
             schedule=self._schedule_pod,
             events=PodEvents(self._recorder_of),
         )
-        self._reflector: Reflector[KubeletPod] = Reflector(
+        self._node_watch: Reflector[Node] = Reflector(
+            client,
+            "/api/v1/nodes",
+            decode=_decode_node,
+            handler=self,
+            clock=clock,
+            rng=rng,
+            on_malformed=_log_malformed,
+        )
+        self._pod_watch: Reflector[KubeletPod] = Reflector(
             client,
             "/api/v1/pods",
             decode=decode_pod,
@@ -105,6 +122,9 @@ class HollowKubelets:
         node = HollowNode(name, index=self._node_count, allocatable=template.allocatable())
         self._node_count += 1
         self._nodes[name] = node
+        known = self._node_watch.store.get(name)
+        if known is not None:
+            node.observe(known)
         self._node_reports.add(node, template)
         self._queue.add(Due("node", name))
 
@@ -126,13 +146,48 @@ class HollowKubelets:
         self._notice_registered()
         async with asyncio.TaskGroup() as group:
             tasks = {
-                "kubelets watch pods": self._reflector.run,
+                "kubelets watch nodes": self._node_watch.run,
+                "kubelets watch pods": self._watch_pods,
                 "kubelets queue": self._feed,
                 "kubelets events": self._events.run,
                 **{f"kubelets worker {number}": self._work for number in range(WORKERS)},
             }
             for name, run in tasks.items():
                 group.create_task(forever(name, run), name=name)
+
+    def on_add(self, node: Node) -> None:
+        """Take in a Node; with the two methods below, the handler of their watch."""
+        hollow = self._nodes.get(node.name)
+        if hollow is None:
+            return
+        match hollow.observe(node):
+            case Return.RESTARTED:
+                boot_id = self._node_reports.boot_id(node.name)
+                node_events.returned(node.name, self._recorder_of(node.name), boot_id=boot_id)
+                self._come_back(hollow, restarted=True)
+            case Return.RECONNECTED:
+                self._come_back(hollow, restarted=False)
+            case None if hollow.failure is None and self._node_reports.is_registered(node.name):
+                if self._node_reports.is_wrong(node):
+                    self._queue.add(Due("node", node.name))
+
+    def on_update(self, _old: Node, new: Node) -> None:
+        self.on_add(new)
+
+    def on_delete(self, node: Node) -> None:
+        """Do nothing: kubelets do not notice, and what they knew last stays true for them."""
+
+    def _come_back(self, node: HollowNode, *, restarted: bool) -> None:
+        """Have a node work again whose machine or network did not."""
+        self._node_reports.returned(node.name)
+        self._queue.add(Due("node", node.name))
+        if self._leases is not None:
+            self._queue.add(Due("lease", node.name))
+        self._pods.node_returned(node, restarted=restarted)
+
+    async def _watch_pods(self) -> None:
+        await self._node_watch.synced.wait()
+        await self._pod_watch.run()
 
     def _recorder_of(self, node: str) -> EventRecorder:
         return self._events.recorder("kubelet", host=node)
@@ -141,15 +196,15 @@ class HollowKubelets:
         self._queue.add(Due("pod", key), delay=delay)
 
     async def _feed(self) -> None:
-        """Hand what is due to the workers."""
+        """Hand what is due to the workers, once it is known how the nodes are."""
+        await self._node_watch.synced.wait()
         while True:
-            for due in await self._queue.take():
-                self._ready.put_nowait(due)
+            self._ready.put(await self._queue.take())
 
     async def _work(self) -> None:
         """Report one thing after the other."""
         while True:
-            due = await self._ready.get()
+            due = await self._ready.take()
             try:
                 await self._report(due)
             except Exception:
@@ -169,6 +224,12 @@ class HollowKubelets:
             self._finished(due, action, None)
 
     def _step(self, due: Due) -> Action | None:
+        node = None if due.subject == "pod" else self._nodes.get(due.name)
+        if node is not None and node.failure is not None:
+            if due.subject == "node" and not self._node_reports.is_registered(due.name):
+                self._node_reports.skip(due.name)
+                self._notice_registered()
+            return None
         match due.subject:
             case "pod":
                 return self._pods.step(due.name)
@@ -185,21 +246,31 @@ class HollowKubelets:
             case "pod":
                 self._pods.finished(due.name, action, error)
             case "node":
+                was_registered = self._node_reports.is_registered(due.name)
                 delay = self._node_reports.finished(due.name, error)
-                if error is None and len(self._nodes) <= node_events.LARGEST_FLEET:
-                    node_events.registered(due.name, self._recorder_of(due.name))
-                if error is None and self._leases is not None:
-                    self._queue.add(Due("lease", due.name), delay=self._leases.first_delay())
-                self._notice_registered()
+                if error is None and not was_registered:
+                    self._start(due.name)
             case "lease":
                 delay = self._leases.finished(due.name, error) if self._leases else None
         if delay is not None and (due.subject == "pod" or due.name in self._nodes):
-            self._queue.add(due, delay=delay)
+            slack = LEASE_SLACK if due.subject == "lease" else 0.0
+            self._queue.add(due, delay=delay, slack=slack)
+
+    def _start(self, name: str) -> None:
+        """Note that the API server knows a node."""
+        if len(self._nodes) <= node_events.LARGEST_FLEET:
+            node_events.registered(name, self._recorder_of(name))
+        if self._leases is not None:
+            self._queue.add(Due("lease", name), delay=self._leases.first_delay())
+        self._notice_registered()
 
     def _notice_registered(self) -> None:
         if self._node_reports.all_registered:
             self.registered.set()
 
 
+_decode_node = msgspec.json.Decoder(Node).decode
+
+
 def _log_malformed(key: str, _raw: bytes, error: Exception) -> None:
-    log.warning("pod cannot be read", extra={"pod": key, "error": str(error)})
+    log.warning("object cannot be read", extra={"object": key, "error": str(error)})

@@ -1,73 +1,141 @@
-"""What one hollow node has, and which pods it takes: the kubelet's own admission."""
+"""One hollow machine: what it has, what is used of it, and whether it works."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from enum import Enum, auto
+from itertools import chain
+from typing import Final
 
+from berth.cluster.kubelet import admission
+from berth.cluster.kubelet.admission import Rejection, shortage
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.node_template import host_ip, pod_network
-from berth.objects.quantity import NANO, milli_value, parse, value
+from berth.objects.host_ports import HostPort, host_ports
+from berth.objects.node import Node
+from berth.objects.quantity import NANO, Quantities, parse
+from berth.objects.resources import PODS, is_extended, pod_requests
 
-ADDRESSES = 250
+ADDRESSES: Final = 250
 """Of a pod network, those that pods get; more pods than that share them."""
 
+FAILURE: Final = "berth.dev/failure"
+"""Annotation of a Node: how its machine fails. Its hollow kubelet obeys; without it, all is well.
+"""
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a node does not take a pod, as a kubelet reports it."""
 
-    reason: str
-    message: str
+class Failure(Enum):
+    """How a machine fails, by the value of the annotation."""
+
+    STOPPED = "stopped"
+    """It is down, and its containers with it; they are restarted when it is back."""
+    UNREACHABLE = "unreachable"
+    """It is cut off from the network; its containers go on."""
+
+
+class Return(Enum):
+    """How a machine has come back."""
+
+    RESTARTED = auto()
+    RECONNECTED = auto()
+
+
+def failure_of(node: Node) -> Failure | None:
+    """Return how the machine of *node* fails. A value that is none of ours counts as missing."""
+    told = node.metadata.annotations.get(FAILURE)
+    return next((each for each in Failure if each.value == told), None)
 
 
 class HollowNode:
-    """The books of one node: what is used of what there is."""
+    """The books of one node. ``node`` is the Node as the API server has it; None: not known yet.
+
+    ``failure`` is how the machine fails, ``boots`` how often it was restarted.
+    """
 
     def __init__(self, name: str, *, index: int, allocatable: Mapping[str, str]) -> None:
         self.name = name
         self.index = index
         self.host_ip = host_ip(index)
+        self.node: Node | None = None
+        self.failure: Failure | None = None
+        self.boots = 0
+        self._was_stopped = False
+        self._devices: Collection[str] = [each for each in allocatable if is_extended(each)]
+        """The resources that device plugins of ours report."""
+        self._read: Quantities = {}
+        """Of which quantities ``_allocatable`` was made last."""
         self._allocatable = {each: parse(amount) for each, amount in allocatable.items()}
         self._used: dict[str, int] = {}
         self._pods: dict[str, Mapping[str, int]] = {}
+        self._ports: dict[str, tuple[HostPort, ...]] = {}
+        """By uid, of pods that have any."""
         self._addresses_given = 0
 
-    def admit(self, uid: str, requests: Mapping[str, int]) -> Rejection | None:
-        """Take the pod *uid*, or say what there is not enough of. *requests* in nano units."""
-        wanted = {"pods": NANO, **requests}
-        for name, amount in wanted.items():
-            used, capacity = self._used.get(name, 0), self._allocatable.get(name, 0)
-            if amount and used + amount > capacity:
-                return _rejection(name, requested=amount, used=used, capacity=capacity)
-        self.take(uid, requests)
-        return None
+    def observe(self, node: Node) -> Return | None:
+        """Take in what the API server has of this node; return how it is back, if it is."""
+        self.node = node
+        allocatable = node.status.allocatable
+        if allocatable and allocatable != self._read:
+            self._read = allocatable
+            self._allocatable = {each: parse(amount) for each, amount in allocatable.items()}
+        before, self.failure = self.failure, failure_of(node)
+        if self.failure is Failure.STOPPED:
+            self._was_stopped = True
+        if before is None or self.failure is not None:
+            return None
+        if not self._was_stopped:
+            return Return.RECONNECTED
+        self._was_stopped = False
+        self.boots += 1
+        return Return.RESTARTED
 
-    def resize(self, uid: str, requests: Mapping[str, int]) -> Rejection | None:
+    def admit(self, pod: KubeletPod) -> Rejection | None:
+        """Take *pod*, or say why not."""
+        requests = requests_of(pod)
+        rejection = admission.os_rejection(pod) or admission.resource_rejection(
+            requests, used=self._used, allocatable=self._allocatable, devices=self._devices
+        )
+        if rejection is None and self.node is not None:
+            used_ports = chain.from_iterable(self._ports.values())
+            rejection = admission.placement_rejection(pod, self.node, used_ports)
+        if rejection is None:
+            self.take(pod)
+        return rejection
+
+    def resize(self, pod: KubeletPod) -> Rejection | None:
         """Give a pod that runs here other resources, or say why not: for now, or ever."""
-        held = self._pods.get(uid, {})
+        requests = requests_of(pod)
+        held = self._pods.get(pod.metadata.uid, {})
         for name, amount in requests.items():
+            if name not in self._allocatable and is_extended(name):
+                continue
             capacity = self._allocatable.get(name, 0)
             used = self._used.get(name, 0) - held.get(name, 0)
             if amount > capacity:
-                message = _text(name, "capacity", requested=amount, capacity=capacity)
+                message = shortage(name, "capacity", requested=amount, capacity=capacity)
                 return Rejection("Infeasible", message)
             if amount > held.get(name, 0) and used + amount > capacity:
-                message = _text(name, "resource", requested=amount, used=used, capacity=capacity)
+                message = shortage(name, "resource", requested=amount, used=used, capacity=capacity)
                 return Rejection("Deferred", message)
-        self.release(uid)
-        self.take(uid, requests)
+        self.release(pod.metadata.uid)
+        self.take(pod)
         return None
 
-    def take(self, uid: str, requests: Mapping[str, int]) -> None:
+    def take(self, pod: KubeletPod) -> None:
         """Count a pod that runs here, whether it fits or not."""
+        uid = pod.metadata.uid
         if uid in self._pods:
             return
-        self._pods[uid] = {"pods": NANO, **requests}
+        self._pods[uid] = {**requests_of(pod), PODS: NANO}
         for name, amount in self._pods[uid].items():
             self._used[name] = self._used.get(name, 0) + amount
+        ports = host_ports(pod)
+        if ports:
+            self._ports[uid] = ports
 
     def release(self, uid: str) -> None:
         """Give back what the pod used; nothing happens if it is not here."""
         for name, amount in self._pods.pop(uid, {}).items():
             self._used[name] -= amount
+        self._ports.pop(uid, None)
 
     def has_pod_ip(self, pod_ip: str) -> None:
         """Note the address of a pod that ran here before: the next one is another."""
@@ -88,12 +156,6 @@ class HollowNode:
         assert total == self._used, self.name
 
 
-def _rejection(name: str, *, requested: int, used: int, capacity: int) -> Rejection:
-    text = _text(name, "resource", requested=requested, used=used, capacity=capacity)
-    return Rejection(f"OutOf{name}", f"Pod was rejected: {text}")
-
-
-def _text(name: str, lacking: str, **amounts: int) -> str:
-    shown = milli_value if name == "cpu" else value
-    told = ", ".join(f"{what}: {shown(amount)}" for what, amount in amounts.items())
-    return f"Node didn't have enough {lacking}: {name}, {told}"
+def requests_of(pod: KubeletPod) -> dict[str, int]:
+    """Return what *pod* takes of its node, in nano units."""
+    return pod_requests(pod, use_status=False, pod_level=True)

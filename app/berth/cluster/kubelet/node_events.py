@@ -20,5 +20,13 @@ def registered(name: str, recorder: EventRecorder) -> None:
     recorder.event(node, reason="NodeReady", message=_status(name, "NodeReady"))
 
 
+def returned(name: str, recorder: EventRecorder, *, boot_id: str) -> None:
+    """Record that a kubelet has started after its machine was restarted."""
+    node = Reference("v1", "Node", "", name, name)
+    recorder.event(node, reason="Starting", message="Starting kubelet.")
+    message = f"Node {name} has been rebooted, boot id: {boot_id}"
+    recorder.event(node, type="Warning", reason="Rebooted", message=message)
+
+
 def _status(name: str, condition: str) -> str:
     return f"Node {name} status is now: {condition}"

@@ -8,8 +8,11 @@ from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError
 from berth.clock import Clock, rfc3339_micro
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Patch
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.node_template import OWN_CONDITIONS, NodeTemplate, boot_id
 from berth.cluster.resources import Object
+from berth.objects.node import Node
+from berth.objects.quantity import Quantity
+from berth.objects.resources import is_extended
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
@@ -32,42 +35,77 @@ class Registration(Enum):
 
 
 class NodeReports:
-    """Registers nodes, each once; whoever is deleted afterwards stays away, as with kubelets."""
+    """Registers nodes, each once; whoever is deleted afterwards stays away, as with kubelets.
+
+    What the status says later is kept true: see :meth:`is_wrong`.
+    """
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._nodes: dict[str, tuple[HollowNode, NodeTemplate]] = {}
         self._states: dict[str, Registration] = {}
-        self._left = 0
+        self._unregistered: set[str] = set()
+        self._returned: set[str] = set()
 
     @property
     def all_registered(self) -> bool:
-        return self._left == 0
+        return not self._unregistered
+
+    def is_registered(self, name: str) -> bool:
+        return name not in self._unregistered
+
+    def boot_id(self, name: str) -> str:
+        """Return what tells one start of the machine from the next."""
+        node, _ = self._nodes[name]
+        return boot_id(name, node.boots)
+
+    def is_wrong(self, node: Node) -> bool:
+        """Whether the status of *node* needs a report.
+
+        A condition of ours is Unknown, because others have missed us, or allocatable does not
+        follow capacity, which others may raise and add to.
+        """
+        return _is_missed(node) or _allocatable_changes(node) != {}
+
+    def skip(self, name: str) -> None:
+        """Register nothing: the machine does not work now."""
+        self._states[name] = Registration.DONE
+        self._unregistered.discard(name)
+
+    def returned(self, name: str) -> None:
+        """Have it reported that the machine works again."""
+        self._returned.add(name)
 
     def add(self, node: HollowNode, template: NodeTemplate) -> None:
         """Have *node* registered, as *template* says that it looks."""
         self._nodes[node.name] = (node, template)
         self._states[node.name] = Registration.NEW
-        self._left += 1
+        self._unregistered.add(node.name)
 
     def remove(self, name: str) -> None:
         """Report nothing of a node any more."""
-        del self._nodes[name]
-        self._left -= self._states.pop(name) is not Registration.DONE
+        del self._nodes[name], self._states[name]
+        self._unregistered.discard(name)
+        self._returned.discard(name)
 
     def step(self, name: str) -> Action | None:
         if name not in self._nodes:
             return None
         (node, template), now = self._nodes[name], self._clock.now()
+        path = f"/api/v1/nodes/{name}/status"
         match self._states[name]:
             case Registration.NEW:
                 body = template.node(name, index=node.index, now=now)
                 return Create("/api/v1/nodes", body)
             case Registration.EXISTS:
                 status = template.status(name, index=node.index, now=now)
-                path = f"/api/v1/nodes/{name}/status"
                 return Patch(path, {"status": status}, STRATEGIC_MERGE)
-        return None
+        status = {}
+        if name in self._returned or (node.node and _is_missed(node.node)):
+            status |= template.health(name, boots=node.boots, now=now)
+        if node.node and (changes := _allocatable_changes(node.node)):
+            status["allocatable"] = changes
+        return Patch(path, {"status": status}, STRATEGIC_MERGE) if status else None
 
     def finished(self, name: str, error: ApiError | None) -> float | None:
         """Note how a report ended; return the seconds to the next one, None if there is none."""
@@ -75,14 +113,42 @@ class NodeReports:
             return None
         if error is None:
             self._states[name] = Registration.DONE
-            self._left -= 1
+            self._unregistered.discard(name)
+            self._returned.discard(name)
             return None
+        if self._states[name] is Registration.DONE:
+            return None if isinstance(error, NotFoundError) else RETRY_SECONDS
         if isinstance(error, AlreadyExistsError):
             self._states[name] = Registration.EXISTS
             return 0.0
         if isinstance(error, NotFoundError):
             self._states[name] = Registration.NEW
         return RETRY_SECONDS
+
+
+def _is_missed(node: Node) -> bool:
+    return any(
+        condition.status == "Unknown" and condition.type in OWN_CONDITIONS
+        for condition in node.status.conditions
+    )
+
+
+def _allocatable_changes(node: Node) -> dict[str, Quantity | None]:
+    """Return what has to change so that all capacity can be allocated; None: to be removed.
+
+    As in ``pkg/kubelet/nodestatus``: capacity that others add reaches pods, and an extended
+    resource without capacity is gone. A hollow machine is as large as its capacity says.
+    """
+    capacity, allocatable = node.status.capacity, node.status.allocatable
+    if capacity == allocatable:
+        return {}
+    changes: dict[str, Quantity | None] = {
+        name: amount for name, amount in capacity.items() if allocatable.get(name) != amount
+    }
+    for name in allocatable:
+        if name not in capacity and is_extended(name):
+            changes[name] = None
+    return changes
 
 
 class Leases:

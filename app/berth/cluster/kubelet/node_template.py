@@ -14,6 +14,7 @@ HEALTHY_CONDITIONS = (
     ("PIDPressure", "False", "KubeletHasSufficientPID", "has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "is posting ready status"),
 )
+OWN_CONDITIONS = frozenset(type_ for type_, *_ in HEALTHY_CONDITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,22 @@ class NodeTemplate:
 
     def status(self, name: str, *, index: int, now: float) -> Object:
         """Return the status of a node that is well."""
-        stamp = rfc3339(now)
         amounts = self.allocatable()
         return {
             "capacity": amounts,
             "allocatable": amounts,
+            **self.health(name, boots=0, now=now),
+            "addresses": [
+                {"type": "InternalIP", "address": host_ip(index)},
+                {"type": "Hostname", "address": name},
+            ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        }
+
+    def health(self, name: str, *, boots: int, now: float) -> Object:
+        """Return the part of the status that tells that a node is well after *boots* restarts."""
+        stamp = rfc3339(now)
+        return {
             "conditions": [
                 {
                     "type": type_,
@@ -78,15 +90,10 @@ class NodeTemplate:
                 }
                 for type_, status, reason, message in HEALTHY_CONDITIONS
             ],
-            "addresses": [
-                {"type": "InternalIP", "address": host_ip(index)},
-                {"type": "Hostname", "address": name},
-            ],
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
             "nodeInfo": {
                 "machineID": name,
                 "systemUUID": name,
-                "bootID": name,
+                "bootID": boot_id(name, boots),
                 "kernelVersion": "hollow",
                 "osImage": "berth hollow node",
                 "containerRuntimeVersion": "hollow://1",
@@ -107,6 +114,11 @@ class NodeTemplate:
             labels["topology.kubernetes.io/region"] = self.region
             labels["topology.kubernetes.io/zone"] = f"zone-{index % self.zones + 1}"
         return {**labels, **self.labels}
+
+
+def boot_id(name: str, boots: int) -> str:
+    """Return the boot ID of a machine that was restarted *boots* times."""
+    return f"{name}-{boots}" if boots else name
 
 
 def host_ip(index: int) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from berth.cluster.events.correlator import Reference, Type
 from berth.cluster.events.recorder import EventRecorder
-from berth.cluster.kubelet.hollow_node import Rejection
-from berth.cluster.kubelet.pod_status import KubeletPod
+from berth.cluster.kubelet.admission import Rejection
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 
 
 class PodEvents:
@@ -40,7 +40,7 @@ class PodEvents:
             "",
             type="Warning",
             reason=rejection.reason,
-            message=rejection.message.removeprefix("Pod was rejected: "),
+            message=rejection.message,
         )
 
     def _record(

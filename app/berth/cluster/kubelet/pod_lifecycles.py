@@ -15,13 +15,13 @@ from berth.client.errors import ApiError, ConflictError, InvalidError, NotFoundE
 from berth.clock import Clock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Patch
 from berth.cluster.kubelet import pod_status
-from berth.cluster.kubelet.completion import completion_of
-from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
+from berth.cluster.kubelet.admission import Rejection
+from berth.cluster.kubelet.completion import Completion, completion_of
+from berth.cluster.kubelet.hollow_node import HollowNode
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
-from berth.cluster.kubelet.pod_status import KubeletPod
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
-from berth.objects.resources import pod_requests
 
 Schedule = Callable[[str, float], None]
 """Have the pod with that key looked at in so many seconds."""
@@ -68,6 +68,10 @@ class Tracked:
     """The generation of the pod that was reported last."""
     ephemeral_since: dict[str, float] = field(default_factory=dict)
     """By name of ephemeral container: the unix time of its start."""
+    completion: Completion | None = None
+    """How its containers end, if not as the pod says."""
+    eviction: Rejection | None = None
+    """Why the node ends it, if it does."""
     stop_at: float | None = None
     """Monotonic; None: not being deleted."""
     killed: bool = False
@@ -96,10 +100,76 @@ class PodLifecycles:
         self._pods: dict[str, Tracked] = {}
         self._deferred: set[str] = set()
         """Pods that wait for room to be resized."""
+        self._unseen: dict[str, KubeletPod] = {}
+        """Pods that came or changed while their node did not work, by key."""
+
+    def pods_on(self, node: str) -> list[KubeletPod]:
+        """Return the pods that use the node *node*: taken, and not ended."""
+        return [
+            each.pod
+            for each in self._pods.values()
+            if each.node.name == node
+            and each.rejection is None
+            and each.state is not State.ENDED
+            and each.eviction is None
+        ]
+
+    def evict(self, key: str, *, reason: str, message: str, grace_seconds: float) -> None:
+        """Have the node end a pod by its own decision: it fails with *reason* and *message*.
+
+        Its containers get *grace_seconds* at most. Nothing happens to pods that do not run here.
+        """
+        tracked = self._pods.get(key)
+        if tracked is None or tracked.eviction is not None or tracked.rejection is not None:
+            return
+        if tracked.state is State.ENDED:
+            return
+        seconds = min(grace_seconds, self._timings.stop_seconds)
+        tracked.eviction = Rejection(reason, message)
+        tracked.ends_at = self._clock.monotonic() + seconds
+        self._events.stopping(tracked.pod)
+        self._schedule(key, seconds)
+
+    def kill_container(self, key: str, container: str, *, reason: str, exit_code: int) -> None:
+        """End a running container, as the kernel does that has no memory left: ``OOMKilled``, 137.
+
+        The restart policy decides what follows.
+        """
+        tracked = self._pods.get(key)
+        if tracked is None or tracked.state is not State.RUNNING or tracked.eviction is not None:
+            return
+        restarts = tracked.pod.spec.restart_policy != "Never"
+        tracked.completion = Completion(0.0, exit_code, restarts, reason)
+        tracked.ends_at = self._clock.monotonic()
+        self._schedule(key, 0.0)
+
+    def node_returned(self, node: HollowNode, *, restarted: bool) -> None:
+        """Go on with the pods of a node that works again; see to what was missed.
+
+        *restarted*: its containers have ended with the machine.
+        """
+        if restarted:
+            for key, tracked in self._pods.items():
+                if tracked.node is node:
+                    for name in (each.name for each in tracked.pod.spec.containers):
+                        self.kill_container(key, name, reason="Unknown", exit_code=255)
+        missed = [key for key, pod in self._unseen.items() if pod.spec.node_name == node.name]
+        for pod in [self._unseen.pop(key) for key in missed]:
+            known = self._pods.get(pod.key)
+            if known is None:
+                self.on_add(pod)
+            else:
+                self.on_update(known.pod, pod)
+        for key, tracked in self._pods.items():
+            if tracked.node is node:
+                self._schedule(key, 0.0)
 
     def on_add(self, obj: KubeletPod) -> None:
         node = self._nodes.get(obj.spec.node_name)
         if node is None:
+            return
+        if node.failure is not None:
+            self._unseen[obj.key] = obj
             return
         tracked = self._pods[obj.key] = self._meet(obj, node)
         if tracked.state is State.STARTING:
@@ -115,6 +185,9 @@ class PodLifecycles:
         if tracked is None:
             self.on_add(new)  # it was not on a node of ours before
             return
+        if tracked.node.failure is not None:
+            self._unseen[new.key] = new
+            return
         tracked.pod = new
         if new.is_terminated:
             tracked.state = State.ENDED
@@ -123,6 +196,7 @@ class PodLifecycles:
         self._notice_deletion(tracked)
 
     def on_delete(self, obj: KubeletPod) -> None:
+        self._unseen.pop(obj.key, None)
         tracked = self._pods.pop(obj.key, None)
         self._deferred.discard(obj.key)
         if tracked is not None:
@@ -134,6 +208,8 @@ class PodLifecycles:
         for key in gone:
             del self._pods[key]
             self._deferred.discard(key)
+        for key in [key for key, pod in self._unseen.items() if pod.spec.node_name == name]:
+            del self._unseen[key]
 
     def _release(self, tracked: Tracked) -> None:
         """Give back what a pod used; others may have waited for it."""
@@ -147,7 +223,7 @@ class PodLifecycles:
     def step(self, key: str) -> Action | None:
         """Return what is to be reported of the pod now, if anything."""
         tracked = self._pods.get(key)
-        if tracked is None:
+        if tracked is None or tracked.node.failure is not None:
             return None
         pod, now = tracked.pod, self._clock.now()
         if tracked.stop_at is not None:
@@ -193,9 +269,10 @@ class PodLifecycles:
                 tracked.state = State.REJECTED if tracked.rejection else State.STARTING
             self._notice_change(tracked)
         elif action is tracked.end_report and error is None and isinstance(action, Patch):
-            tracked.end_report = tracked.ends_at = None
+            tracked.end_report = tracked.ends_at = tracked.completion = None
             if action.body["status"].get("phase"):
                 tracked.state = State.ENDED
+                self._release(tracked)
             else:
                 tracked.restarts += 1
                 self._events.started(tracked.pod)
@@ -205,9 +282,8 @@ class PodLifecycles:
         """Return a pod that was not known, evaluated."""
         if pod.is_terminated:
             return Tracked(pod, node, State.ENDED)
-        requests = pod_requests(pod, use_status=False, pod_level=True)
         if pod.status.phase == "Running":  # from before we were started
-            node.take(pod.metadata.uid, requests)
+            node.take(pod)
             node.has_pod_ip(pod.status.pod_ip)
             since = pod.status.start_time
             return Tracked(
@@ -217,7 +293,7 @@ class PodLifecycles:
                 observed=pod.metadata.generation,
                 running_since=self._clock.now() if since is None else seconds_of(since),
             )
-        rejection = node.admit(pod.metadata.uid, requests)
+        rejection = node.admit(pod)
         state = State.REJECTED if rejection else State.STARTING
         return Tracked(pod, node, state, rejection=rejection)
 
@@ -241,19 +317,37 @@ class PodLifecycles:
 
     def _end(self, tracked: Tracked) -> Action | None:
         """Return the report that the containers have ended, if they have."""
-        pod, completion = tracked.pod, completion_of(tracked.pod)
+        pod, completion = tracked.pod, tracked.completion or completion_of(tracked.pod)
+        if tracked.ends_at is None or tracked.state is State.ENDED:
+            return None
+        if self._is_early(pod.key, tracked.ends_at):
+            return None
+        now = self._clock.now()
+        if tracked.eviction is not None:
+            status = pod_status.evicted(pod, tracked.eviction, restarts=tracked.restarts, now=now)
+            tracked.end_report = _report(pod, status)
+            return tracked.end_report
         if tracked.state is not State.RUNNING or completion is None:
             return None
-        if tracked.ends_at is None or self._is_early(pod.key, tracked.ends_at):
-            return None
-        now, exit_code = self._clock.now(), completion.exit_code
+        exit_code = completion.exit_code
         if not completion.restarts:
-            status = pod_status.ended(pod, exit_code=exit_code, restarts=tracked.restarts, now=now)
+            status = pod_status.ended(
+                pod,
+                exit_code=exit_code,
+                reason=completion.reason,
+                restarts=tracked.restarts,
+                now=now,
+            )
             tracked.end_report = _report(pod, status)
             return tracked.end_report
         since, restarts = tracked.running_since, tracked.restarts + 1
         status = pod_status.restarted(
-            pod, exit_code=exit_code, restarts=restarts, since=since, now=now
+            pod,
+            exit_code=exit_code,
+            reason=completion.reason,
+            restarts=restarts,
+            since=since,
+            now=now,
         )
         tracked.end_report = _report(pod, status)
         return tracked.end_report
@@ -269,8 +363,7 @@ class PodLifecycles:
         if tracked.state is not State.RUNNING or tracked.observed >= pod.metadata.generation:
             return None
         tracked.observed = pod.metadata.generation
-        requests = pod_requests(pod, use_status=False, pod_level=True)
-        resize = tracked.node.resize(pod.metadata.uid, requests)
+        resize = tracked.node.resize(pod)
         if resize is not None and resize.reason == "Deferred":
             self._deferred.add(pod.key)
         else:

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
 from berth.clock import rfc3339
-from berth.cluster.kubelet.hollow_node import HollowNode, Rejection
+from berth.cluster.kubelet.admission import Rejection
+from berth.cluster.kubelet.hollow_node import HollowNode
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.resources import Object
-from berth.objects.meta import ObjectMeta
-from berth.objects.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from berth.objects.pod import Pod, ResourceRequirements
 
 KILLED: Final = 137
 """The exit code of a container that was killed: 128 and the number of SIGKILL."""
@@ -17,37 +16,6 @@ KILLED: Final = 137
 
 RESIZE_PENDING: Final = "PodResizePending"
 """The condition of a pod that does not get the resources that it asks for."""
-
-
-class DeletableMeta(ObjectMeta, frozen=True, gc=False):
-    """Metadata with how long the pod may take to stop, and who waits for its end."""
-
-    deletion_grace_period_seconds: int | None = None
-    finalizers: tuple[str, ...] = ()
-
-
-class RestartableSpec(PodSpec, frozen=True, gc=False):
-    """A pod's spec with what is done about containers that end, and those that came later."""
-
-    restart_policy: str = "Always"
-    ephemeral_containers: tuple[Container, ...] = ()
-
-
-class AddressedStatus(PodStatus, frozen=True, gc=False):
-    """A pod's status with its address."""
-
-    pod_ip: str = msgspec.field(default="", name="podIP")
-
-
-class KubeletPod(Pod, frozen=True, gc=False):
-    """A pod as far as a hollow kubelet reads it."""
-
-    metadata: DeletableMeta = DeletableMeta()
-    spec: RestartableSpec = RestartableSpec()
-    status: AddressedStatus = AddressedStatus()
-
-
-decode_pod = msgspec.json.Decoder(KubeletPod).decode
 
 
 def running(pod: Pod, node: HollowNode, *, pod_ip: str, now: float) -> Object:
@@ -132,13 +100,15 @@ def changed(
     return status
 
 
-def restarted(pod: Pod, *, exit_code: int, restarts: int, since: float, now: float) -> Object:
+def restarted(
+    pod: Pod, *, exit_code: int, reason: str = "", restarts: int, since: float, now: float
+) -> Object:
     """Return what changes of the status when all containers end and start again.
 
     They ran since *since*; this is the restart number *restarts*.
     """
     stamp = rfc3339(now)
-    ended = {"terminated": _terminated(exit_code, rfc3339(since), stamp)}
+    ended = {"terminated": _terminated(exit_code, rfc3339(since), stamp, reason)}
     return {
         "containerStatuses": [
             {
@@ -151,18 +121,27 @@ def restarted(pod: Pod, *, exit_code: int, restarts: int, since: float, now: flo
     }
 
 
-def ended(pod: Pod, *, exit_code: int, restarts: int = 0, now: float) -> Object:
+def evicted(pod: Pod, eviction: Rejection, *, restarts: int, now: float) -> Object:
+    """Return what changes of the status when the node has ended *pod* by its own decision."""
+    status = ended(pod, exit_code=KILLED, restarts=restarts, now=now)
+    target = _true("DisruptionTarget", rfc3339(now), pod.metadata.generation)
+    target |= {"reason": "TerminationByKubelet", "message": eviction.message}
+    status["conditions"].append(target)
+    return {**status, "reason": eviction.reason, "message": eviction.message}
+
+
+def ended(pod: Pod, *, exit_code: int, reason: str = "", restarts: int = 0, now: float) -> Object:
     """Return what changes of the status when all containers have ended for good."""
     stamp, generation = rfc3339(now), pod.metadata.generation
-    phase, reason = ("Failed", "PodFailed") if exit_code else ("Succeeded", "PodCompleted")
+    phase, why = ("Failed", "PodFailed") if exit_code else ("Succeeded", "PodCompleted")
     conditions = [
-        {**_true(type_, stamp, generation), "status": "False", "reason": reason}
+        {**_true(type_, stamp, generation), "status": "False", "reason": why}
         for type_ in ("Ready", "ContainersReady")
     ]
     conditions.append({**_true("PodReadyToStartContainers", stamp, generation), "status": "False"})
     if not exit_code:
-        conditions.append({**_true("Initialized", stamp, generation), "reason": reason})
-    terminated = _terminated(exit_code, pod.status.start_time or stamp, stamp)
+        conditions.append({**_true("Initialized", stamp, generation), "reason": why})
+    terminated = _terminated(exit_code, pod.status.start_time or stamp, stamp, reason)
     return {
         "observedGeneration": generation,
         "phase": phase,
@@ -185,7 +164,7 @@ def rejected(rejection: Rejection, *, now: float) -> Object:
     return {
         "phase": "Failed",
         "reason": rejection.reason,
-        "message": rejection.message,
+        "message": f"Pod was rejected: {rejection.message}",
         "startTime": rfc3339(now),
     }
 
@@ -233,10 +212,10 @@ def _completed(name: str, image: str, uid: str, stamp: str) -> Object:
     return {**_container(name, image, uid), "ready": True, "started": False, "state": state}
 
 
-def _terminated(exit_code: int, since: str, until: str) -> Object:
+def _terminated(exit_code: int, since: str, until: str, reason: str = "") -> Object:
     return {
         "exitCode": exit_code,
-        "reason": "Error" if exit_code else "Completed",
+        "reason": reason or ("Error" if exit_code else "Completed"),
         "startedAt": since,
         "finishedAt": until,
     }

@@ -7,7 +7,7 @@ skipped, as in the API server.
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from struct import pack, unpack
@@ -56,18 +56,23 @@ def encode(obj: dict[str, Any], schema: Schema) -> bytes:
 
 
 def message_of(obj: dict[str, Any], schema: Schema) -> bytes:
-    """Return *obj* without the envelope: an item of a list."""
+    """Return *obj* without the envelope."""
     return _encoder(schema)(obj)
 
 
 def encode_list(
-    api_version: str, kind: str, metadata: dict[str, Any], items: Iterable[bytes]
-) -> bytes:
-    """Return a list of messages as a body; *kind* is that of the list."""
-    content = bytearray(_delimited(1, message_of(metadata, builtin.meta("ListMeta"))))
-    for each in items:
-        content += _delimited(LIST_ITEMS, each)
-    return _envelope(api_version, kind, bytes(content))
+    api_version: str, kind: str, metadata: dict[str, Any], items: Collection[bytes]
+) -> Iterator[bytes]:
+    """Yield a list in pieces; *kind* is its own, *items* are what :func:`list_item` returned."""
+    meta = _delimited(1, message_of(metadata, builtin.meta("ListMeta")))
+    yield _before_message(api_version, kind, len(meta) + sum(map(len, items))) + meta
+    yield from items
+    yield AFTER_MESSAGE
+
+
+def list_item(obj: dict[str, Any], schema: Schema) -> bytes:
+    """Return *obj* as part of a list."""
+    return _delimited(LIST_ITEMS, message_of(obj, schema))
 
 
 def watch_frame(type_: str, body: bytes) -> bytes:
@@ -77,9 +82,17 @@ def watch_frame(type_: str, body: bytes) -> bytes:
 
 
 def _envelope(api_version: str, kind: str, message: bytes) -> bytes:
+    return _before_message(api_version, kind, len(message)) + message + AFTER_MESSAGE
+
+
+def _before_message(api_version: str, kind: str, size: int) -> bytes:
+    """Return how a body begins whose message has *size* bytes."""
     type_meta = _delimited(1, api_version.encode()) + _delimited(2, kind.encode())
-    # Content encoding and type are there, and empty, in what Go writes.
-    return MAGIC + _delimited(1, type_meta) + _delimited(2, message) + b"\x1a\x00\x22\x00"
+    return MAGIC + _delimited(1, type_meta) + _length(2 << 3 | BYTES) + _length(size)
+
+
+AFTER_MESSAGE = b"\x1a\x00\x22\x00"
+"""Content encoding and type: they are there, and empty, in what Go writes."""
 
 
 # Reading

@@ -13,8 +13,10 @@ are told of durable changes only, and every answer, to a read as to a write, wai
 :meth:`Store.durable` for what it may show.
 """
 
+import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,8 +44,8 @@ takes half of that, but in protobuf, which is about half as long."""
 STORE_LIMIT = 2 * 1024 * 1024 * 1024
 """Bytes of all objects: etcd's default."""
 
-MOST_LABELS = 10_000
-"""Sets of labels that are kept to be shared: pods of a workload have the same."""
+MOST_SHARED = 10_000
+"""Maps that are kept to be shared: pods of a workload have the same labels."""
 
 RESERVED_SHARE = 8
 """One part in so many of that limit is added for changes: what is there can still be bound, marked
@@ -52,6 +54,7 @@ and deleted when there is no room for new objects."""
 Key = tuple[str, str]
 """Namespace ("" for cluster-scoped) and name: the order in which lists are sorted."""
 
+_key = attrgetter("key")
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Object] = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -84,18 +87,18 @@ class FullError(StoreError):
     """There is no room for the object."""
 
 
-def shared_labels(labels: dict[str, str]) -> dict[str, str]:
-    """Return a dict that is kept once for all objects with these labels, while they are many."""
-    key = tuple(labels.items())
-    known = _labels.get(key)
+def shared(texts: dict[str, str]) -> dict[str, str]:
+    """Return an equal dict that is kept once for all objects, while they are many."""
+    key = tuple(texts.items())
+    known = _shared.get(key)
     if known is None:
-        if len(_labels) >= MOST_LABELS:
-            _labels.clear()
-        known = _labels[key] = dict(key)
+        if len(_shared) >= MOST_SHARED:
+            _shared.clear()
+        known = _shared[key] = dict(key)
     return known
 
 
-_labels: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+_shared: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
 
 class Stored:
@@ -117,11 +120,11 @@ class Stored:
         self.key: Key = (intern(metadata.get("namespace") or ""), metadata["name"])
         self.uid: str = metadata.get("uid") or ""
         self.version = version
-        self.labels = shared_labels(metadata.get("labels") or {})
+        self.labels = shared(metadata.get("labels") or {})
         self.body = _encode({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
-        self.fields: dict[str, dict[str, str]] = {}
-        """Values of fields that selectors asked for, by group and version: kept by readers, as they
-        cannot change."""
+        self.fields: tuple[str, Mapping[str, str]] | None = None
+        """What selectors last asked for: the group and version, and the values of fields. Kept by
+        readers, as they cannot change."""
         self.cells: tuple[object, Sequence[Any]] | None = None
         """What was last shown of it in tables: the columns, and what they said."""
 
@@ -134,9 +137,9 @@ class Stored:
         stored.key = key
         stored.uid = uid
         stored.version = version
-        stored.labels = shared_labels(labels)
+        stored.labels = shared(labels)
         stored.body = body
-        stored.fields = {}
+        stored.fields = None
         stored.cells = None
         return stored
 
@@ -172,6 +175,10 @@ class _Collection:
         first = bisect_left(self.keys, start or (namespace, ""))
         return slice(first, bisect_left(self.keys, (namespace + "\0", "")) if namespace else None)
 
+    def between(self, first: int, end: int) -> Iterator[Stored]:
+        """Yield the objects in these places."""
+        return map(self.sorted.__getitem__, range(first, end))
+
     def put(self, stored: Stored) -> None:
         """Keep an object, or its successor."""
         index = bisect_left(self.keys, stored.key)
@@ -193,6 +200,9 @@ class Listing(NamedTuple):
 
     version: int
     objects: Sequence[Stored]
+    """The first of them, if no more were asked for."""
+    total: int
+    """How many there are."""
 
 
 class Store:
@@ -274,27 +284,33 @@ class Store:
         *,
         version: int | None = None,
         start: Key | None = None,
+        most: int | None = None,
     ) -> "Listing":
         """Return the objects as they were at *version* (None: now), from the key *start* on.
 
-        Raises :class:`ExpiredError` when that is forgotten, or yet to come.
+        Not more than *most*; what they cost does not depend on how many there are.
+        Raises :class:`ExpiredError` when *version* is forgotten, or yet to come.
         """
         if version is not None and version > self._version:
             raise ExpiredError(f"resource version {version} is yet to come: {self._version}")
         collection = self._collection(storage_key)
-        objects = collection.sorted[collection.span(namespace, start)]
+        span = collection.span(namespace, start)
+        first, end, _ = span.indices(len(collection.sorted))
+        last = end if most is None else min(first + most, end)
         if version is None:
-            return Listing(self._version, objects)
+            return Listing(self._version, collection.sorted[first:last], end - first)
         before: dict[Key, Stored | None] = {}
         for change in reversed(collection.log.since(version)):
             key = change.stored.key
             if (not namespace or key[0] == namespace) and (start is None or key >= start):
                 before[key] = change.old
-        if before:
-            objects = [each for each in objects if each.key not in before]
-            objects += filter(None, before.values())
-            objects.sort(key=attrgetter("key"))  # fast: nearly all are in order
-        return Listing(version, objects)
+        if not before:
+            return Listing(version, collection.sorted[first:last], end - first)
+        came = sum(key in collection.objects for key in before)
+        others = sorted(filter(None, before.values()), key=_key)
+        still = collection.between(first, end)
+        objects = heapq.merge((each for each in still if each.key not in before), others, key=_key)
+        return Listing(version, list(islice(objects, most)), end - first - came + len(others))
 
     def create(self, storage_key: str, obj: Object, *, dry_run: bool = False) -> Stored:
         """Keep a new object, or raise :class:`AlreadyExistsError`.
