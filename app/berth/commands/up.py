@@ -22,7 +22,7 @@ from berth.flags.embedded_cluster import (
     kubeconfig_out,
     node_template,
 )
-from berth.terminal import in_loop, naming_port, port, program, say
+from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
 """Modules whose lines answer a changed file or a signal; they are logged from info on."""
@@ -92,7 +92,7 @@ def main(argv: Sequence[str]) -> int:
             rng=random.Random(),
             say=say,
         )
-        return in_loop(service.run())
+        return in_loop(sparing_survivors(service.run(), RealClock()))
 
 
 def _source(text: str) -> str:
