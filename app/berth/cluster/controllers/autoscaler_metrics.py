@@ -132,10 +132,10 @@ def _resource_metric(
             raise MetricError(
                 f"unable to get pods while calculating replica count: {answers.pods_error}"
             )
-        if value is not None:
+        if utilization is None:
             proposal = replica_calculator.for_value(
                 current,
-                milli_value(parse(value)),
+                milli_value(parse(value or 0)),
                 resource=resource,
                 pods=pods,
                 samples=samples,
