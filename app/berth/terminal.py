@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -86,13 +86,17 @@ def naming_file(flag: str, path: str) -> Iterator[None]:
         raise UsageError(f"{flag} {path}: {exc.strerror}") from exc
 
 
-def in_loop(work: Coroutine[Any, Any, int]) -> int:
-    """Run *work* on a fast event loop; Ctrl-C ends it cleanly."""
+def in_loop(
+    work: Coroutine[Any, Any, int],
+    *,
+    new_event_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop,
+) -> int:
+    """Run *work* on a fast event loop, or on another; Ctrl-C ends it cleanly."""
     keep_heap()
     raise_limit()
     with (
         suppress(asyncio.CancelledError),
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        asyncio.Runner(loop_factory=new_event_loop) as runner,
     ):
         return runner.run(work)
     return INTERRUPTED
