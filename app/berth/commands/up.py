@@ -26,7 +26,7 @@ from berth.flags.embedded_cluster import (
     kubeconfig_out,
     node_template,
 )
-from berth.terminal import in_loop, naming_port, port, program, say
+from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
 from berth.virtual_time import VirtualTimeLoop
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
@@ -114,7 +114,7 @@ def main(argv: Sequence[str]) -> int:
             rng=random.Random(),
             say=say,
         )
-        return in_loop(service.run())
+        return in_loop(sparing_survivors(service.run(), RealClock()))
 
 
 def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:

@@ -166,8 +166,6 @@ class Evict(ConfigModel):
     """Of all pods with these labels, one after the other."""
     grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
     """What the pods say if it is missing."""
-    refused: str = ""
-    """The API must refuse it, and say this. Empty: it must not."""
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -177,7 +175,10 @@ class Evict(ConfigModel):
 
 
 class Action(ConfigModel):
-    """One thing that is done: exactly one field."""
+    """One thing that is done: exactly one field, and `refused` where it must not succeed."""
+
+    refused: str = ""
+    """It must fail, with an error that has this text. Empty: it must not fail."""
 
     create: Manifests | None = None
     """Create these objects, first what others need."""
@@ -222,5 +223,15 @@ class Action(ConfigModel):
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        exactly_one(self, type(self).model_fields)
+        exactly_one(self, self.kinds())
         return self
+
+    @classmethod
+    def kinds(cls) -> list[str]:
+        """The fields of which one is set."""
+        return [name for name in cls.model_fields if name != "refused"]
+
+    @property
+    def kind(self) -> str:
+        """The field that is set."""
+        return next(name for name in self.kinds() if name in self.model_fields_set)

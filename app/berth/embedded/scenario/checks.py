@@ -72,7 +72,7 @@ def _given(model: Any) -> Mapping[str, str]:
 def _shown(value: Any) -> str:
     match value:
         case Spread():
-            return f"over {value.topology_key}, skew at most {value.max_skew}"
+            return " ".join(f"{field} {each}" for field, each in _given(value).items())
         case tuple():
             return " and ".join(f"{each!r}" for each in value)
         case bool():
@@ -107,7 +107,11 @@ def _check_pods(wanted: Pods, observed: Observed) -> Finding:
     if wanted.spread is not None:
         domains = _domains(found, wanted.spread, nodes)
         skew = max(domains.values(), default=0) - min(domains.values(), default=0)
-        holds = holds and bool(domains) and skew <= wanted.spread.max_skew
+        if wanted.spread.max_skew is not None:
+            holds = holds and bool(domains) and skew <= wanted.spread.max_skew
+        if wanted.spread.domains is not None:
+            used = sum(count > 0 for count in domains.values())
+            holds = holds and _takes(wanted.spread.domains, used)
         facts.append(f"skew {skew}: {dict(sorted(domains.items()))}")
     seen = "; ".join([", ".join(facts), *map(_described, group[:MOST_SHOWN])])
     if len(group) > MOST_SHOWN:

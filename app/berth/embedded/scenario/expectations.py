@@ -40,8 +40,10 @@ class Spread(ConfigModel):
 
     topology_key: str
     """The label; nodes without it do not count."""
-    max_skew: Number = 1
+    max_skew: Number | None = None
     """By how many the fullest domain may be above the emptiest."""
+    domains: int | Count | None = None
+    """In how many domains there are any."""
 
 
 class Pods(ConfigModel):
