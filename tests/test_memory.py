@@ -1,11 +1,45 @@
-"""How much memory there is."""
+"""How much memory there is, and how long objects that nobody needs take some of it."""
 
+import gc
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
-from berth.memory import room_in_container
+from berth.clock import FakeClock
+from berth.memory import THAW_SECONDS, YOUNG, Survivors, room_in_container
+
+
+class Knot:
+    """A reference cycle."""
+
+    def __init__(self) -> None:
+        self.myself = self
+
+
+def test_survivors_are_spared_until_the_thaw() -> None:
+    clock, later, before = FakeClock(), list[Callable[[], None]](), gc.get_threshold()
+    with Survivors(clock, later.append).spared():
+        assert gc.get_threshold() == YOUNG
+        knot: Knot | None = Knot()
+        survivor = ref(knot)
+        gc.collect(1)
+        knot = None
+        gc.collect()
+        assert survivor() is not None
+        assert not later
+        young = ref(Knot())
+        gc.collect(1)
+        assert young() is None
+        clock.advance(THAW_SECONDS)
+        gc.collect(1)
+        later.pop()()
+        assert survivor() is None
+        gc.collect(1)
+        assert not later
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
 
 
 @pytest.mark.parametrize(

@@ -103,4 +103,5 @@ def _in_whole_seconds(seconds: int) -> str:
 
 def rfc3339_micro(seconds: float) -> str:
     """Format a wall-clock time as ``metav1.MicroTime`` does: six decimals, UTC, ``Z``."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    whole, micro = divmod(round(seconds * 1e6), 1_000_000)
+    return f"{_in_whole_seconds(whole)[:-1]}.{micro:06d}Z"

@@ -3,14 +3,24 @@
 import gc
 import resource
 import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from berth.clock import Clock
+
 HEAP_KEPT = 24 * 1024 * 1024
 """Bytes. glibc never trims less than twice the largest mapping that was ever freed (mallopt(3)),
 up to 32 MiB."""
+
+
+YOUNG: Final = (2_000, 5, 10)
+"""Thresholds of the garbage collector: it looks at some 10,000 objects at a time."""
+
+THAW_SECONDS: Final = 3_600.0
 
 
 def keep_heap() -> None:
@@ -32,6 +42,46 @@ def keep_objects() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+class Survivors:
+    """Spares the garbage collector what has survived it twice; for a process whose heap grows.
+
+    Pauses are a few milliseconds then, however many objects there are; they were a second and a
+    half with 50,000 pods. What is dropped is freed by its reference count. Reference cycles of
+    spared objects, such as those of closed connections, are freed once in THAW_SECONDS.
+    """
+
+    def __init__(self, clock: Clock, call_later: Callable[[Callable[[], None]], object]) -> None:
+        """*call_later* calls a function outside the garbage collector."""
+        self._clock = clock
+        self._call_later = call_later
+        self._thawed_at = clock.monotonic()
+
+    @contextmanager
+    def spared(self) -> Iterator[None]:
+        """Spare them until the end of the block."""
+        before = gc.get_threshold()
+        gc.set_threshold(*YOUNG)
+        gc.callbacks.append(self._collected)
+        try:
+            yield
+        finally:
+            gc.callbacks.remove(self._collected)
+            gc.set_threshold(*before)
+            gc.unfreeze()
+
+    def _collected(self, phase: str, info: Mapping[str, int]) -> None:
+        if phase != "stop" or info["generation"] == 0:
+            return
+        gc.freeze()
+        if self._clock.monotonic() - self._thawed_at >= THAW_SECONDS:
+            self._thawed_at = self._clock.monotonic()
+            self._call_later(self._thaw)
+
+    def _thaw(self) -> None:
+        gc.unfreeze()
+        gc.collect()
 
 
 def collect_seldom() -> None:

@@ -3,15 +3,16 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import uvloop
 
+from berth.clock import Clock
 from berth.errors import UserError
-from berth.memory import keep_heap
+from berth.memory import Survivors, keep_heap
 from berth.open_files import raise_limit
 from berth.printable import printable, printable_json, printable_lines
 
@@ -86,13 +87,24 @@ def naming_file(flag: str, path: str) -> Iterator[None]:
         raise UsageError(f"{flag} {path}: {exc.strerror}") from exc
 
 
-def in_loop(work: Coroutine[Any, Any, int]) -> int:
-    """Run *work* on a fast event loop; Ctrl-C ends it cleanly."""
+async def sparing_survivors(work: Awaitable[int], clock: Clock) -> int:
+    """Do *work*, and keep the pauses of the garbage collector short meanwhile."""
+    later = asyncio.get_running_loop().call_soon_threadsafe
+    with Survivors(clock, later).spared():
+        return await work
+
+
+def in_loop(
+    work: Coroutine[Any, Any, int],
+    *,
+    new_event_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop,
+) -> int:
+    """Run *work* on a fast event loop, or on another; Ctrl-C ends it cleanly."""
     keep_heap()
     raise_limit()
     with (
         suppress(asyncio.CancelledError),
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        asyncio.Runner(loop_factory=new_event_loop) as runner,
     ):
         return runner.run(work)
     return INTERRUPTED

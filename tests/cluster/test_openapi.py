@@ -11,6 +11,7 @@ from berth.cluster.http import openapi
 from berth.cluster.http.bodies import PATCH_TYPES
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.registry import by_path
+from berth.cluster.kinds.resource_metrics import MEASURED
 from berth.cluster.resources import Object, ResourceType
 
 WRITTEN = [each for each in RESOURCES if "patch" in each.verbs]
@@ -55,7 +56,7 @@ async def test_the_index_leads_to_a_document_per_group_and_version(
 ) -> None:
     found = await documents(client)
     assert {path.strip("/") for path in by_path(RESOURCES)} == found.keys()
-    assert len(found) == 22
+    assert len(found) == 23
     assert sorted(found)[:3] == [
         "api/v1",
         "apis/admissionregistration.k8s.io/v1",
@@ -174,7 +175,7 @@ async def test_other_documents_are_json_only(client: httpx.AsyncClient) -> None:
 
 
 def test_a_question_can_only_be_asked() -> None:
-    found = openapi.document([each for each in RESOURCES if not each.is_stored])
+    found = openapi.document([each for each in RESOURCES if "list" not in each.verbs])
     assert {path: sorted(set(item) - {"parameters"}) for path, item in found["paths"].items()} == {
         "/api/v1/namespaces/{namespace}/bindings": ["post"],
         "/apis/authentication.k8s.io/v1/selfsubjectreviews": ["post"],
@@ -184,3 +185,13 @@ def test_a_question_can_only_be_asked() -> None:
         "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": ["post"],
         "/apis/authorization.k8s.io/v1/subjectaccessreviews": ["post"],
     }
+
+
+def test_what_is_measured_can_only_be_read() -> None:
+    found = openapi.document(MEASURED)
+    item = "/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}"
+    assert {key for path in found["paths"].values() for key in path} == {"parameters", "get"}
+    assert item in found["paths"]
+    assert (
+        "io.k8s.metrics.pkg.apis.metrics.v1beta1.PodMetricsList" in found["components"]["schemas"]
+    )

@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import math
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
@@ -21,21 +22,27 @@ class DelayQueue(Generic[K]):
         self._due: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
         self._sequence = 0
-        self._earlier = asyncio.Event()
+        self._waiter: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
         return len(self._due)
 
-    def add(self, key: K, *, delay: float = 0.0) -> None:
-        """Make *key* due in *delay* seconds, unless it is due sooner already."""
+    def add(self, key: K, *, delay: float = 0.0, slack: float = 0.0) -> None:
+        """Make *key* due in *delay* seconds, unless it is due sooner already.
+
+        It may be up to *slack* seconds later: keys with the same slack become due together, so that
+        many of them cost one wake-up.
+        """
         due = self._clock.monotonic() + max(delay, 0.0)
+        if slack:
+            due = math.ceil(due / slack) * slack
         if key in self._due and self._due[key] <= due:
             return
         self._due[key] = due
         self._sequence += 1
         heapq.heappush(self._heap, (due, self._sequence, key))
         if self._heap[0][2] == key:
-            self._earlier.set()
+            _wake(self._waiter)
 
     def discard(self, key: K) -> None:
         """Forget *key*."""
@@ -55,19 +62,24 @@ class DelayQueue(Generic[K]):
     async def take(self) -> list[K]:
         """Wait until something is due and return all that is."""
         while not (keys := self.take_due()):
-            self._earlier.clear()
             await self._wait()
         return keys
 
     async def _wait(self) -> None:
         """Return when the first key may be due, or an earlier one has come."""
-        if not self._heap:
-            await self._earlier.wait()
-            return
-        seconds = self._heap[0][0] - self._clock.monotonic()
-        async with asyncio.TaskGroup() as group:
-            sleeper = group.create_task(self._clock.sleep(seconds), name="delay queue: sleep")
-            waker = group.create_task(self._earlier.wait(), name="delay queue: earlier")
-            await asyncio.wait({sleeper, waker}, return_when=asyncio.FIRST_COMPLETED)
-            sleeper.cancel()
-            waker.cancel()
+        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        sleeper = None
+        if self._heap:
+            seconds = self._heap[0][0] - self._clock.monotonic()
+            sleeper = asyncio.create_task(self._clock.sleep(seconds), name="delay queue: sleep")
+            sleeper.add_done_callback(lambda _: _wake(waiter))
+        try:
+            await waiter
+        finally:
+            if sleeper is not None:
+                sleeper.cancel()
+
+
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)

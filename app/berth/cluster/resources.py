@@ -118,6 +118,9 @@ class ResourceType:
     """The fields of its objects."""
     also_read: tuple[str, ...] = ()
     """Further values of ``apiVersion`` that a body may have, which mean the same."""
+    is_measured: bool = False
+    """Whether its objects are made when somebody asks for them, of what is true then: they are not
+    stored, and have no messages in protobuf."""
     structural: Object | None = None
     """What a custom resource has in place of a compiled schema: ``JSONSchemaProps`` as JSON. None:
     it is not a custom resource."""
@@ -188,8 +191,13 @@ class ResourceType:
 
     @property
     def is_stored(self) -> bool:
-        """If not, it is a question: a POST is answered and forgotten."""
-        return "list" in self.verbs
+        """If not, it is measured, or a question: a POST is answered and forgotten."""
+        return "list" in self.verbs and not self.is_measured
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether its objects can be written in protobuf."""
+        return self.structural is None and not self.is_measured
 
     def collection_path(self, namespace: str = "") -> str:
         """Return the URL of the objects of a namespace; of all when it is empty."""

@@ -8,9 +8,18 @@ from pathlib import Path
 
 from berth import log
 from berth.addresses import LOOPBACK
+from berth.clock import RealClock
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.flags.embedded_cluster import add_cluster_flags, embedded_cluster, kubeconfig_out
-from berth.terminal import UsageError, in_loop, naming_port, positive, program, say
+from berth.terminal import (
+    UsageError,
+    in_loop,
+    naming_port,
+    positive,
+    program,
+    say,
+    sparing_survivors,
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -63,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
 
     with naming_port(given.port, flag="--port"):
-        return in_loop(serving())
+        return in_loop(sparing_survivors(serving(), RealClock()))
 
 
 def _address(text: str) -> str:

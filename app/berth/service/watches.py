@@ -17,6 +17,7 @@ from berth.informer.reflector import Reflector
 from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node
 from berth.objects.pod import Pod
+from berth.objects.sharing import POD_PARTS, sharing
 from berth.tasks import forever
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class Watches:
         """Objects that could not be read and were skipped."""
         self._client = client
         self._clock = clock
-        decoders = {NODES: extenders.decode_node, PODS: extenders.decode_pod}
+        decoders = {NODES: extenders.decode_node, PODS: sharing(extenders.decode_pod, POD_PARTS)}
         watched: dict[Kind[Any], Reflector[Any]] = {
             kind: Reflector(
                 client,

@@ -159,6 +159,9 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     "system:node": NODE_RULES,
 }  # fmt: skip
 
+METRICS_READER: Final = "system:aggregated-metrics-reader"
+"""The role that metrics-server adds to those of users."""
+
 AGGREGATED: Final[Mapping[str, tuple[Sequence[Rule], str]]] = {
     "view": (VIEWED, "edit"),
     "edit": (EDITED, "admin"),
@@ -186,7 +189,9 @@ def cluster_roles() -> list[Object]:
         whole = _role(name, (), labels={f"{AGGREGATE}{above}": "true"} if above else {})
         whole["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": gathers}]}
         found += [part, whole]
-    return found
+    measured = (on("pods nodes", READ, groups="metrics.k8s.io"),)
+    gathered = {f"{AGGREGATE}{name}": "true" for name in AGGREGATED}
+    return [*found, _role(METRICS_READER, measured, labels=gathered)]
 
 
 def roles() -> list[Object]:

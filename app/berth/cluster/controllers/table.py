@@ -120,25 +120,27 @@ class Table(Generic[T]):
 
     def _insert(self, obj: T) -> None:
         meta = obj.metadata
-        self._objects[meta.key] = obj
-        self._keys[meta.uid] = meta.key
-        self._namespaces[meta.namespace][meta.key] = obj
+        key = meta.key
+        self._objects[key] = obj
+        self._keys[meta.uid] = key
+        self._namespaces[meta.namespace][key] = obj
         for owner in meta.owners:
-            self._dependents[owner.uid][meta.key] = obj
+            self._dependents[owner.uid][key] = obj
         if meta.controller is None:
-            self._orphans[meta.namespace][meta.key] = obj
+            self._orphans[meta.namespace][key] = obj
         for index in self._indexes.values():
             index.insert(obj)
 
     def _remove(self, obj: T) -> None:
         meta = obj.metadata
-        self._objects.pop(meta.key, None)
+        key = meta.key
+        self._objects.pop(key, None)
         self._keys.pop(meta.uid, None)
-        _discard(self._namespaces, meta.namespace, meta.key)
+        _discard(self._namespaces, meta.namespace, key)
         for owner in meta.owners:
-            _discard(self._dependents, owner.uid, meta.key)
+            _discard(self._dependents, owner.uid, key)
         if meta.controller is None:
-            _discard(self._orphans, meta.namespace, meta.key)
+            _discard(self._orphans, meta.namespace, key)
         for index in self._indexes.values():
             index.remove(obj)
 

@@ -8,6 +8,7 @@ import msgspec
 
 from berth.objects.node import Taint
 from berth.objects.pod import Affinity
+from berth.objects.sharing import sharing
 
 
 class View(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -81,6 +82,7 @@ class Condition(View, frozen=True):
     type: str
     status: str = ""
     last_transition_time: str | None = None
+    reason: str | None = None
 
 
 class PodResourceClaim(View, frozen=True):
@@ -103,6 +105,11 @@ class VolumeView(View, frozen=True):
     name: str
     ephemeral: EphemeralVolumeView | None = None
     persistent_volume_claim: ClaimSource | None = None
+
+    @property
+    def claims(self) -> bool:
+        """Whether it is that of a claim. Controllers do not need to know of others."""
+        return self.ephemeral is not None or self.persistent_volume_claim is not None
 
 
 class ContainerPortView(View, frozen=True):
@@ -137,6 +144,14 @@ class PodStatusView(View, frozen=True):
     reason: str | None = None
 
 
+SHARED: Final = {
+    "metadata": ("namespace", "labels", "creation_timestamp", "owner_references"),
+    "spec": ("node_name", "containers"),
+    "status": ("conditions",),
+}
+"""What many pods have in common."""
+
+
 class PodView(ObjectView, frozen=True):
     """A pod, of which more is read when the kind of its controller needs to know more."""
 
@@ -145,7 +160,7 @@ class PodView(ObjectView, frozen=True):
 
     @classmethod
     def decoder(cls) -> Callable[[bytes], "PodView"]:
-        decode = msgspec.json.Decoder(PodView).decode
+        decode = sharing(msgspec.json.Decoder(PodView).decode, SHARED)
         decode_of: dict[str, Callable[[bytes], PodView]] = {
             "DaemonSet": msgspec.json.Decoder(DaemonPodView).decode,
             "Job": msgspec.json.Decoder(JobPodView).decode,
@@ -153,6 +168,9 @@ class PodView(ObjectView, frozen=True):
 
         def with_more_of_some(data: bytes) -> PodView:
             pod = decode(data)
+            if pod.spec.volumes:
+                claiming = [each for each in pod.spec.volumes if each.claims]
+                msgspec.structs.force_setattr(pod.spec, "volumes", claiming or None)
             controller = pod.metadata.controller
             if controller is None or controller.kind not in decode_of:
                 return pod

@@ -85,7 +85,7 @@ class Call:
 
     def renderer(self, resource: ResourceType) -> Renderer:
         """Return what writes objects of *resource* in the form that the client accepts."""
-        form = negotiation.representation(self.request.accept, tables=resource.is_stored)
+        form = negotiation.representation(self.request.accept, tables="list" in resource.verbs)
         include = self.request.query.get("includeObject", "")
         return Renderer(resource, form, include_object=include, clock=self.services.clock)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from berth.cluster import errors
-from berth.cluster.http import actions, objects
+from berth.cluster.http import actions, objects, resource_metrics
 from berth.cluster.http.call import Handler
 from berth.cluster.http.paths import Target
 from berth.cluster.http.subresources import connections, pod_logs
@@ -25,6 +25,10 @@ OBJECT: Final[Methods] = {
 }
 QUESTION: Final[Methods] = {"POST": actions.answer}
 """Of kinds that are not stored."""
+
+MEASURED_COLLECTION: Final[Methods] = {"GET": resource_metrics.list_all}
+MEASURED_OBJECT: Final[Methods] = {"GET": resource_metrics.get}
+"""Of kinds whose objects are made when somebody asks."""
 
 PART: Final[Methods] = {"GET": objects.get, "PATCH": objects.patch, "PUT": objects.put}
 ACTION: Final[Methods] = {"POST": actions.act}
@@ -69,6 +73,8 @@ def handler_of(method: str, target: Target) -> Handler:
     resource = target.resource
     if target.subresource:
         methods, is_served = SUBRESOURCES[target.subresource], True
+    elif resource.is_measured:
+        methods, is_served = MEASURED_OBJECT if target.name else MEASURED_COLLECTION, True
     elif not resource.is_stored:
         if target.name:
             raise errors.path_not_found()

@@ -173,7 +173,7 @@ def schemas_of(resources: Sequence[ResourceType], *, v2: bool = False) -> Object
     for resource in resources:
         if resource.structural is not None:
             found |= custom_openapi.schemas_of(resource, v2=v2)
-        elif resource.is_stored:
+        elif "list" in resource.verbs:
             found |= custom_openapi.schema_of_list(resource)
     return dict(sorted(found.items()))
 
@@ -184,6 +184,17 @@ def paths_of(resource: ResourceType) -> Object:
     collection = f"{resource.path}{scope}/{resource.plural}"
     item = f"{collection}/{{name}}"
     placeholders = ["namespace"] if resource.namespaced else []
+    if resource.is_measured:
+        return {
+            collection: {
+                "parameters": [_path_parameter(each) for each in placeholders],
+                "get": _list_operation(resource),
+            },
+            item: {
+                "parameters": [_path_parameter(each) for each in (*placeholders, "name")],
+                "get": _operation(resource, "get"),
+            },
+        }
     if not resource.is_stored:
         return {
             collection: {

@@ -102,7 +102,7 @@ class Portion:
 
     objects: Sequence[Stored]
     version: int
-    """Of the whole list."""
+    """Of the whole list; 0: it has none, because it is not stored."""
     continue_token: str = ""
     remaining: int | None = None
     """How many are left after this page, where that is cheap to say."""
@@ -112,7 +112,7 @@ class Portion:
     @property
     def metadata(self) -> Object:
         """The ``metadata`` of the list."""
-        found: Object = {"resourceVersion": str(self.version)}
+        found: Object = {"resourceVersion": str(self.version)} if self.version else {}
         if self.continue_token:
             found["continue"] = self.continue_token
             if self.remaining is not None:

@@ -34,9 +34,9 @@ class Renderer:
     ) -> None:
         """*include_object* is the query parameter of tables; empty: the default. 400 if unknown.
 
-        406 for a custom resource as protobuf: it has no messages.
+        406 for a kind as protobuf that has no messages, such as a custom resource.
         """
-        if form.media_type == protobuf.MEDIA_TYPE and resource.structural is not None:
+        if form.media_type == protobuf.MEDIA_TYPE and not resource.has_messages:
             raise errors.not_acceptable((JSON, YAML))
         if form.shape is Shape.TABLE and include_object not in ("", *INCLUDE_OBJECT):
             raise errors.bad_request(

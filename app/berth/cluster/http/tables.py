@@ -97,7 +97,7 @@ def row(
 
 def table_meta(stored: Stored) -> Object:
     """Return the metadata of a table that is not a list: the version of its one object."""
-    return {"resourceVersion": str(stored.version)}
+    return {"resourceVersion": str(stored.version)} if stored.version else {}
 
 
 def definition(column: Column) -> Object:

@@ -23,6 +23,7 @@ from berth.cluster.columns.cells import COMMON, Cell, Cells
 from berth.cluster.columns.pod_digest import PodDigest
 from berth.cluster.custom.definition import CUSTOM_RESOURCE_DEFINITION
 from berth.cluster.events_view import core_cell, core_strategy, from_core, to_core
+from berth.cluster.kinds.resource_metrics import MEASURED
 from berth.cluster.resources import Column, Object, ResourceType, Strategy, Subresource
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData
@@ -88,6 +89,7 @@ GROUPS: Final = (
     "discovery.k8s.io",
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
+    "metrics.k8s.io",
 )
 """In the order of a real server's discovery, which is what an ambiguous short name goes by."""
 
@@ -331,7 +333,10 @@ def _order(data: KindData) -> tuple[int, int, str]:
     return GROUPS.index(data.group), -int(data.version.removeprefix("v")), data.plural
 
 
-RESOURCES: Final = tuple(_resource(each) for each in sorted(builtin.kinds(), key=_order))
+RESOURCES: Final = (
+    *(_resource(each) for each in sorted(builtin.kinds(), key=_order)),
+    *MEASURED,
+)
 """In the order of discovery."""
 
 STORED: Final = tuple(each for each in RESOURCES if each.is_stored)

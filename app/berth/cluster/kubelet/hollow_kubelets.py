@@ -14,6 +14,7 @@ from berth.clock import Clock
 from berth.cluster.actions import Action, perform
 from berth.cluster.delay_queue import DelayQueue
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
+from berth.cluster.hand_over import HandOver
 from berth.cluster.kubelet import node_events
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.kubelet_pod import KubeletPod, decode_pod
@@ -32,6 +33,10 @@ WORKERS: Final = 48
 
 LEASE_SECONDS: Final = 40
 """How long a node counts as alive after a renewal, as with real kubelets."""
+
+LEASE_SLACK: Final = 0.1
+"""By how many seconds a renewal may wait for those of other nodes: to wake up for each of them
+costs as much as the renewal."""
 
 Subject = Literal["node", "lease", "pod"]
 
@@ -66,7 +71,7 @@ class HollowKubelets:
         self.registered = asyncio.Event()
         self._client = client
         self._queue: DelayQueue[Due] = DelayQueue(clock)
-        self._ready: asyncio.Queue[Due] = asyncio.Queue()
+        self._ready: HandOver[Due] = HandOver()
         self._nodes: dict[str, HollowNode] = {}
         self._node_count = 0
         """Of all nodes that ever were: the next one's index."""
@@ -194,13 +199,12 @@ class HollowKubelets:
         """Hand what is due to the workers, once it is known how the nodes are."""
         await self._node_watch.synced.wait()
         while True:
-            for due in await self._queue.take():
-                self._ready.put_nowait(due)
+            self._ready.put(await self._queue.take())
 
     async def _work(self) -> None:
         """Report one thing after the other."""
         while True:
-            due = await self._ready.get()
+            due = await self._ready.take()
             try:
                 await self._report(due)
             except Exception:
@@ -249,7 +253,8 @@ class HollowKubelets:
             case "lease":
                 delay = self._leases.finished(due.name, error) if self._leases else None
         if delay is not None and (due.subject == "pod" or due.name in self._nodes):
-            self._queue.add(due, delay=delay)
+            slack = LEASE_SLACK if due.subject == "lease" else 0.0
+            self._queue.add(due, delay=delay, slack=slack)
 
     def _start(self, name: str) -> None:
         """Note that the API server knows a node."""

@@ -4,6 +4,7 @@ import msgspec
 
 from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.pod import Container, Pod, PodSpec, PodStatus
+from berth.objects.sharing import POD_PARTS, sharing
 
 
 class DeletableMeta(ObjectMeta, frozen=True, gc=False):
@@ -39,4 +40,4 @@ class KubeletPod(Pod, frozen=True, gc=False):
     status: AddressedStatus = AddressedStatus()
 
 
-decode_pod = msgspec.json.Decoder(KubeletPod).decode
+decode_pod = sharing(msgspec.json.Decoder(KubeletPod).decode, POD_PARTS)

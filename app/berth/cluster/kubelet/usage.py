@@ -35,6 +35,9 @@ USED_WITHOUT_REQUEST: Final[Mapping[str, int]] = {
 SYSTEM_SHARE: Final = 50
 """The system uses the capacity of the node divided by this."""
 
+BLOCK: Final = 1024
+"""Bytes; the system uses a multiple of it."""
+
 CAPACITIES: Final[Mapping[str, int]] = {INODES: 6_553_600, PIDS: 32_768}
 """What every node has: an inode for 16 KiB of 100 GiB, and the default of ``kernel.pid_max``."""
 
@@ -99,8 +102,12 @@ def usage_of_system(annotations: Mapping[str, str], capacity: Mapping[str, int])
     """Return what a node uses outside pods; *capacity* by resource, in the units of Usage."""
     amounts = []
     for resource in RESOURCES:
-        told = _told(resource, annotations)
-        amounts.append(capacity.get(resource, 0) // SYSTEM_SHARE if told is None else told)
+        amount = _told(resource, annotations)
+        if amount is None:
+            amount = capacity.get(resource, 0) // SYSTEM_SHARE
+            if resource in (MEMORY, EPHEMERAL_STORAGE):
+                amount -= amount % BLOCK
+        amounts.append(amount)
     return Usage(*amounts)
 
 

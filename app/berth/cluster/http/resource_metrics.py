@@ -1,0 +1,192 @@
+"""``metrics.k8s.io``: answers what nodes and pods use, as metrics-server does.
+
+It would scrape kubelets; as nothing runs on hollow nodes, usage is what
+:mod:`berth.cluster.kubelet.usage` says of the objects in the store at the moment. Nodes that are
+not hollow, and those whose machine has failed, are not measured, nor are the pods there.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from starlette.types import ASGIApp
+
+from berth.clock import rfc3339
+from berth.cluster import errors
+from berth.cluster.amounts import Amount
+from berth.cluster.http import reads
+from berth.cluster.http.call import Call
+from berth.cluster.http.subresources.kubelets import HOLLOW, NODES
+from berth.cluster.kinds.builtin import find
+from berth.cluster.kinds.resource_metrics import NODE_METRICS
+from berth.cluster.kubelet.hollow_node import failure_of
+from berth.cluster.kubelet.usage import (
+    NOTHING,
+    Usage,
+    capacity_of,
+    running_containers,
+    total,
+    usage_of_containers,
+    usage_of_system,
+)
+from berth.cluster.resources import Object
+from berth.cluster.storage.store import NotFoundError, Store, Stored
+from berth.objects.meta import KubeStruct
+from berth.objects.node import Node, NodeStatus
+from berth.objects.pod import ContainerStatus, Pod, PodStatus
+from berth.objects.quantity import NANO
+
+PODS: Final = find("", "v1", "pods")
+WINDOW: Final = "15s"
+"""Over what usage is measured: the resolution of metrics-server."""
+
+AT_ONCE: Final = 200
+"""Pods that are measured before other requests get a turn."""
+
+
+class _NodeInfo(KubeStruct, frozen=True, gc=False):
+    container_runtime_version: str = ""
+
+
+class _NodeStatus(NodeStatus, frozen=True, gc=False):
+    node_info: _NodeInfo = _NodeInfo()
+
+
+class MeasuredNode(Node, frozen=True, gc=False):
+    """A node as far as its usage depends on it."""
+
+    status: _NodeStatus = _NodeStatus()
+
+    @property
+    def is_measured(self) -> bool:
+        is_hollow = self.status.node_info.container_runtime_version.startswith(HOLLOW)
+        return is_hollow and failure_of(self) is None
+
+
+class _State(KubeStruct, frozen=True, gc=False):
+    running: Mapping[str, str] | None = None
+
+
+class _ContainerStatus(ContainerStatus, frozen=True, gc=False):
+    state: _State = _State()
+
+
+class _PodStatus(PodStatus, frozen=True, gc=False):
+    container_statuses: tuple[_ContainerStatus, ...] = ()
+    init_container_statuses: tuple[_ContainerStatus, ...] = ()
+
+
+class MeasuredPod(Pod, frozen=True, gc=False):
+    """A pod as far as its usage depends on it."""
+
+    status: _PodStatus = _PodStatus()
+
+    def usage(self) -> dict[str, Usage]:
+        """Return what its containers that run now use, by name."""
+        statuses = (*self.status.init_container_statuses, *self.status.container_statuses)
+        running = {each.name for each in statuses if each.state.running is not None}
+        if not running:
+            return {}
+        used = usage_of_containers(self.metadata.annotations, running_containers(self.spec))
+        return {name: each for name, each in used.items() if name in running}
+
+
+_decode_node = msgspec.json.Decoder(MeasuredNode).decode
+_decode_pod = msgspec.json.Decoder(MeasuredPod).decode
+
+
+async def get(call: Call) -> ASGIApp:
+    """Answer what one node or pod uses; 404 when there is none, or it is not measured."""
+    resource, namespace, name, _ = call.target
+    store, now = call.services.store, call.services.clock.now()
+    render = call.renderer(resource)
+    measured = NODES if resource is NODE_METRICS else PODS
+    try:
+        stored = store.get(measured.storage_key, namespace, name)
+    except NotFoundError:
+        raise errors.not_found(measured, name) from None
+    found: Object | None = None
+    if resource is NODE_METRICS:
+        node = _decode_node(stored.body)
+        if node.is_measured:
+            found = _node_metrics(stored, node, (await _usage_of_nodes(store, name)).get(name), now)
+    elif (pod := _decode_pod(stored.body)).spec.node_name in _measured_nodes(store):
+        found = _pod_metrics(stored, pod, now)
+    if found is None:
+        raise errors.not_found(resource, f"{namespace}/{name}" if namespace else name)
+    return call.answer(render, render.object(Stored(found, 0)))
+
+
+async def list_all(call: Call) -> ASGIApp:
+    """Answer what the nodes or pods use that selectors choose."""
+    resource, namespace, _, _ = call.target
+    store, now = call.services.store, call.services.clock.now()
+    render = call.renderer(resource)
+    wanted = reads.selection(resource, namespace, call.request.query)
+    found = []
+    if resource is NODE_METRICS:
+        usages = await _usage_of_nodes(store)
+        for stored in store.list(NODES.storage_key):
+            node = _decode_node(stored.body)
+            if wanted.takes(stored) and node.is_measured:
+                found.append(_node_metrics(stored, node, usages.get(node.name), now))
+    else:
+        nodes = _measured_nodes(store)
+        for number, stored in enumerate(store.list(PODS.storage_key, namespace), 1):
+            if wanted.takes(stored):
+                pod = _decode_pod(stored.body)
+                metrics = _pod_metrics(stored, pod, now) if pod.spec.node_name in nodes else None
+                found += [] if metrics is None else [metrics]
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+    portion = reads.Portion([Stored(each, 0) for each in found], 0)
+    return call.answer(render, b"".join(render.list(portion)))
+
+
+def _measured_nodes(store: Store) -> Mapping[str, MeasuredNode]:
+    nodes = (_decode_node(stored.body) for stored in store.list(NODES.storage_key))
+    return {each.name: each for each in nodes if each.is_measured}
+
+
+async def _usage_of_nodes(store: Store, only: str = "") -> dict[str, Usage]:
+    """Return what the pods of each node use together."""
+    found: dict[str, Usage] = {}
+    for number, stored in enumerate(store.list(PODS.storage_key), 1):
+        pod = _decode_pod(stored.body)
+        node = pod.spec.node_name
+        if node and (not only or node == only):
+            found[node] = total([found.get(node, NOTHING), *pod.usage().values()])
+        if number % AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return found
+
+
+def _node_metrics(stored: Stored, node: MeasuredNode, of_pods: Usage | None, now: float) -> Object:
+    capacity = capacity_of(node.status.capacity)
+    system = usage_of_system(node.metadata.annotations, capacity)
+    return {**_measurement(stored, now), "usage": _quantities(system.plus(of_pods or NOTHING))}
+
+
+def _pod_metrics(stored: Stored, pod: MeasuredPod, now: float) -> Object | None:
+    """Return what a pod uses; None: none of its containers runs."""
+    used = pod.usage()
+    if not used:
+        return None
+    containers = [{"name": name, "usage": _quantities(each)} for name, each in used.items()]
+    return {**_measurement(stored, now), "containers": containers}
+
+
+def _measurement(stored: Stored, now: float) -> Object:
+    namespace, name = stored.key
+    stamp = rfc3339(now)
+    metadata: Object = {"name": name, "creationTimestamp": stamp}
+    if namespace:
+        metadata["namespace"] = namespace
+    if stored.labels:
+        metadata["labels"] = dict(stored.labels)
+    return {"metadata": metadata, "timestamp": stamp, "window": WINDOW}
+
+
+def _quantities(used: Usage) -> dict[str, str]:
+    return {"cpu": str(Amount(used.cpu)), "memory": str(Amount(used.memory * NANO, binary=True))}
