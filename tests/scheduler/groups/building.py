@@ -41,7 +41,7 @@ def members(*names: str, of: str = "g", **fields: Any) -> list[Pod]:
 
 def group_harness(*gates: str, profiles: list[dict[str, Any]] | None = None) -> Harness:
     """Make a scheduler for groups; *gates* are turned on beside those of gangs."""
-    config = {
+    config: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "featureGates": dict.fromkeys((*GATES, *gates), True),
