@@ -39,6 +39,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._idle = _Selector(clock, speed=speed)
         super().__init__(self._idle)
 
+    def set_speed(self, speed: float) -> None:
+        """From now on, be at most *speed* times as fast as real time."""
+        self._idle.set_speed(speed)
+
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
     ) -> asyncio.Future[T]:
@@ -62,6 +66,10 @@ class _Selector(selectors.DefaultSelector):
         self._speed = speed
         self._virtual, self._real = clock.monotonic(), time.monotonic()
         """Two moments that are the same; what comes later is measured from them."""
+
+    def set_speed(self, speed: float) -> None:
+        self._speed = speed
+        self._restart()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for sockets for *timeout* seconds, or until the clock has been moved."""

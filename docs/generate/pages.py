@@ -11,6 +11,7 @@ from docs.generate import (
     http,
     metrics,
     plugin_api,
+    scenario,
 )
 from docs.generate.terminal import screenshots
 
@@ -22,5 +23,6 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/http.md": http.page,
     "reference/metrics.md": metrics.page,
     "reference/plugin-api.md": plugin_api.page,
+    "reference/scenario.md": scenario.page,
     **screenshots(),
 }

@@ -11,12 +11,14 @@ import yaml
 
 from berth import manifests
 from berth.config.load import load
+from berth.embedded.scenario.load import ScenarioFile
 from berth.profile.build import args_models, check_profiles
 from berth.whatif.question import Question
 from berth_plugins.registry import IN_TREE
 from tests.docs.pages import ROOT, Block, blocks, pages
 
 SCHEDULER = "KubeSchedulerConfiguration"
+SCENARIO = "Scenario"
 RELEASE = "1.36"
 KNOWN = {"console", "yaml", "python", "json", "text", "toml", "csv", "{include}", "{toctree}"}
 
@@ -32,13 +34,18 @@ def objects(block: Block) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=lambda block: block.where)
-def test_yaml(block: Block) -> None:
+def test_yaml(block: Block, tmp_path: Path) -> None:
     if "values" in block.options:
         schema = json.loads((ROOT / "helm/berth/values.schema.json").read_text("utf-8"))
         jsonschema.validate(yaml.safe_load(block.text), schema)
         return
     found = objects(block)
     assert found
+    if found[0]["kind"] == SCENARIO:
+        path = tmp_path / "scenario.yaml"
+        path.write_text(block.text, "utf-8")
+        assert ScenarioFile(path).scenario.steps
+        return
     for obj in found:
         if obj["kind"] != SCHEDULER:
             kubernetes_validate.validate(obj, RELEASE, strict=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from berth import manifests
 from berth.addresses import LOOPBACK
-from berth.clock import RealClock
+from berth.clock import Clock, RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.kubelet.node_template import NodeTemplate
@@ -65,21 +65,23 @@ def embedded_cluster(
     host: str = LOOPBACK,
     names: Sequence[str] = (),
     limits: InFlightLimits = DEFAULT,
+    clock: Clock | None = None,
+    rng: random.Random | None = None,
 ) -> EmbeddedCluster:
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
-    It listens at the address *host*, and its certificate is good for *names*, too. *limits* are for
-    requests in progress.
+    *clock* and *rng* are by default the machine's and an unpredictable one. It listens at the
+    address *host*, and its certificate is good for *names*, too. *limits* are for requests in
+    progress.
     Raises TokenFileError and DatabaseError.
     """
-    clock = RealClock()
     tokens = Tokens()
     if given.token_auth_file is not None:
         for token, user in read_token_file(given.token_auth_file).items():
             tokens.add(token, user)
     return EmbeddedCluster(
-        clock=clock,
-        rng=random.Random(),
+        clock=clock or RealClock(),
+        rng=rng or random.Random(),
         host=host,
         names=names,
         insecure=given.insecure,
