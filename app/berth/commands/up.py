@@ -12,6 +12,7 @@ from berth import log
 from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
 from berth.assembly.scheduler_service import SchedulerService
+from berth.autoscaler import node_groups
 from berth.clock import FakeClock, RealClock
 from berth.embedded.loading import DEFAULT_NAMESPACE
 from berth.embedded.scenario.load import ScenarioFile
@@ -35,7 +36,12 @@ TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_config
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=program("up"), allow_abbrev=False)
-    add_node_flags(parser, nodes=SAMPLE_NODES)
+    add_node_flags(parser, nodes=SAMPLE_NODES, besides="--node-group")
+    parser.add_argument(
+        "--node-group", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
+        help="scale the node groups in these files: nodes are added for pods that fit nowhere, and"
+        " removed when nobody needs them",
+    )  # fmt: skip
     parser.add_argument(
         "--load", type=_source, nargs="+", action="extend", default=[], metavar="FILE",
         help="create the objects in these YAML or JSON manifests: files, folders with all that is"
@@ -91,8 +97,11 @@ def main(argv: Sequence[str]) -> int:
     async def schedule(service: SchedulerService) -> None:
         await run_and_reload(service.run, service, source)
 
+    groups = node_groups.read(given.node_group)
+    default_nodes = 0 if groups else SAMPLE_NODES
     options = UpOptions(
-        nodes=given.nodes,
+        nodes=default_nodes if given.nodes is None else given.nodes,
+        node_groups=groups,
         template=node_template(given.node_template),
         load=gather(given.load),
         namespace=given.namespace,
@@ -119,7 +128,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Run the file of ``--scenario``, which says itself what the cluster is."""
-    for name in ("nodes", "node_template", "load", "sample", "config", "preset", "exit_when_idle"):
+    for name in (
+        "nodes", "node_group", "node_template", "load", "sample", "config", "preset",
+        "exit_when_idle",
+    ):  # fmt: skip
         if getattr(given, name) != parser.get_default(name):
             flag = f"--{name.replace('_', '-')}"
             parser.error(f"{flag} cannot be combined with --scenario, which describes all of it")
