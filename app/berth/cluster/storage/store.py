@@ -256,10 +256,6 @@ class Store:
         if self._journal is not None:
             await self._journal.durable()
 
-    def writes_of(self, storage_key: str) -> int:
-        """Return how many writes there were; what was made from the objects before is stale."""
-        return self._collection(storage_key).log.end
-
     def count(self, storage_key: str) -> int:
         """Return how many objects there are."""
         collection = self._collections.get(storage_key)
