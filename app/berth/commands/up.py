@@ -13,7 +13,7 @@ from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
 from berth.assembly.scheduler_service import SchedulerService
 from berth.autoscaler import node_groups
-from berth.clock import FakeClock, RealClock
+from berth.clock import RealClock
 from berth.embedded.loading import DEFAULT_NAMESPACE
 from berth.embedded.scenario.load import ScenarioFile
 from berth.embedded.scenario.up import ServeOptions, run_scenario, speed_of
@@ -28,7 +28,7 @@ from berth.flags.embedded_cluster import (
     node_template,
 )
 from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
-from berth.virtual_time import VirtualTimeLoop
+from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
 """Modules whose lines answer a changed file or a signal; they are logged from info on."""
@@ -140,7 +140,7 @@ def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) ->
     plugins = configuration.known_plugins(given)
     file = ScenarioFile(given.scenario, plugins)
     log.setup(logging.DEBUG if given.v >= 4 else logging.ERROR)
-    clock, rng = FakeClock(RealClock().now()), random.Random(file.scenario.seed)
+    clock, rng = VirtualClock(RealClock().now()), random.Random(file.scenario.seed)
     speed = speed_of(given.speed, file)
     loops: list[VirtualTimeLoop] = []
 
