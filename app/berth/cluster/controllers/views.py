@@ -82,6 +82,7 @@ class Condition(View, frozen=True):
     type: str
     status: str = ""
     last_transition_time: str | None = None
+    reason: str | None = None
 
 
 class PodResourceClaim(View, frozen=True):
