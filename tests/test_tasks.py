@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from berth.tasks import PIECE, in_turns
+from berth.tasks import PIECE, background, in_turns
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,42 @@ async def test_others_get_a_turn_between_two_pieces(count: int, turns: int) -> N
 
     assert seen == list(range(count))
     assert taken == turns
+
+
+async def test_background_tasks_end_with_their_block() -> None:
+    ended = []
+
+    async def run() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("run")
+
+    async with background() as start:
+        start("run", run)
+        await asyncio.sleep(0)
+    assert ended == ["run"]
+
+
+async def test_an_error_of_the_block_leaves_it_as_it_is() -> None:
+    async def block() -> None:
+        async with background() as start:
+            start("run", asyncio.Event().wait)  # type: ignore[arg-type]  # it never returns
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        await block()
+
+
+async def test_what_a_background_task_dies_of_ends_the_block() -> None:
+    async def run() -> None:
+        raise LookupError("its own")
+
+    async def block() -> None:
+        async with background() as start:
+            start("run", run)
+            await asyncio.Event().wait()
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await block()
+    assert raised.group_contains(LookupError, match="its own")

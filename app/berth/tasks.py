@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -12,6 +13,9 @@ T = TypeVar("T")
 
 Steps: TypeAlias = Generator[None, None, T]
 """Work that can be interrupted after each step, and what it comes to."""
+
+Start: TypeAlias = Callable[[str, Callable[[], Awaitable[None]]], asyncio.Task[None]]
+"""Begins a task of that name, which runs :func:`forever`."""
 
 PIECE: Final = 4096
 """Items that cost a microsecond each are looked at in one turn of the event loop."""
@@ -29,6 +33,33 @@ async def forever(name: str, run: Callable[[], Awaitable[None]]) -> None:
         log.exception("task failed", extra={"task": name})
         raise
     raise RuntimeError(f"task {name!r} returned")
+
+
+@asynccontextmanager
+async def background() -> AsyncIterator[Start]:
+    """Yield what begins tasks that run until the end of the block.
+
+    When one of them ends by itself, the block is cancelled, and raises what the task died of in an
+    ExceptionGroup.
+    """
+    tasks: list[asyncio.Task[None]] = []
+    failure: Exception | None = None  # the block's own, which is to leave it as it is
+    async with asyncio.TaskGroup() as group:
+
+        def start(name: str, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+            task = group.create_task(forever(name, run), name=name)
+            tasks.append(task)
+            return task
+
+        try:
+            yield start
+        except Exception as exc:  # noqa: BLE001 - raised below
+            failure = exc
+        finally:
+            for task in tasks:
+                task.cancel()
+    if failure is not None:
+        raise failure
 
 
 def awaited_frames(coroutine: Any) -> Iterator[FrameType]:

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -94,13 +94,17 @@ async def sparing_survivors(work: Awaitable[int], clock: Clock) -> int:
         return await work
 
 
-def in_loop(work: Coroutine[Any, Any, int]) -> int:
-    """Run *work* on a fast event loop; Ctrl-C ends it cleanly."""
+def in_loop(
+    work: Coroutine[Any, Any, int],
+    *,
+    new_event_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop,
+) -> int:
+    """Run *work* on a fast event loop, or on another; Ctrl-C ends it cleanly."""
     keep_heap()
     raise_limit()
     with (
         suppress(asyncio.CancelledError),
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        asyncio.Runner(loop_factory=new_event_loop) as runner,
     ):
         return runner.run(work)
     return INTERRUPTED

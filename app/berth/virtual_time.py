@@ -29,6 +29,24 @@ CATCH_UP: Final = 0.5
 fast as it can for minutes because a client kept it busy."""
 
 
+READING: Final = 2e-6
+"""Seconds between two readings of a clock that stands still; a double still tells them apart."""
+
+
+class VirtualClock(FakeClock):
+    """A clock of which no two readings are the same, as with a real one.
+
+    Events are named by the time, and sorted by it. Only :meth:`now` is about them: sleeps end by
+    :meth:`monotonic`.
+    """
+
+    _last_reading = 0.0
+
+    def now(self) -> float:
+        self._last_reading = max(super().now(), self._last_reading + READING)
+        return self._last_reading
+
+
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """Moves *clock* to its next wake-up whenever there is nothing else to do.
 
@@ -38,6 +56,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: FakeClock, *, speed: float = math.inf) -> None:
         self._idle = _Selector(clock, speed=speed)
         super().__init__(self._idle)
+
+    def set_speed(self, speed: float) -> None:
+        """From now on, be at most *speed* times as fast as real time."""
+        self._idle.set_speed(speed)
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
@@ -62,6 +84,10 @@ class _Selector(selectors.DefaultSelector):
         self._speed = speed
         self._virtual, self._real = clock.monotonic(), time.monotonic()
         """Two moments that are the same; what comes later is measured from them."""
+
+    def set_speed(self, speed: float) -> None:
+        self._speed = speed
+        self._restart()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for sockets for *timeout* seconds, or until the clock has been moved."""

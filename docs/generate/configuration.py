@@ -38,22 +38,22 @@ def page() -> str:
     return markdown.page(
         "Configuration API",
         INTRODUCTION,
-        *_models(KubeSchedulerConfiguration, seen, "##"),
+        *models(KubeSchedulerConfiguration, seen, "##"),
         "## Plugin arguments",
         ARGS,
         *(
             part
             for plugin in sorted(args)
-            for part in _models(args[plugin], seen, "###", title=f"{plugin}Args")
+            for part in models(args[plugin], seen, "###", title=f"{plugin}Args")
         ),
         source="the models of berth.config and of the in-tree plugins",
     )
 
 
-def _models(
+def models(
     model: type[BaseModel], seen: set[type], level: str, *, title: str = ""
 ) -> Iterator[str]:
-    """Yield a section for *model* and one for each model that its fields have."""
+    """Yield a section for *model* and one for each model that its fields have, unless in *seen*."""
     seen.add(model)
     yield f"{level} {title or model.__name__}"
     yield markdown.prose(_first(model), specification="../specification.md")
@@ -76,7 +76,7 @@ def _models(
     yield markdown.table(("Field", "Type", "Default", "Meaning"), rows)
     for each in inner:
         if each not in seen:
-            yield from _models(each, seen, level)
+            yield from models(each, seen, level)
 
 
 def _first(model: type[BaseModel]) -> str:

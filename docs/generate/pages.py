@@ -10,7 +10,9 @@ from docs.generate import (
     helm_values,
     http,
     metrics,
+    node_groups,
     plugin_api,
+    scenario,
 )
 from docs.generate.terminal import screenshots
 
@@ -21,6 +23,8 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/helm-values.md": helm_values.page,
     "reference/http.md": http.page,
     "reference/metrics.md": metrics.page,
+    "reference/node-groups.md": node_groups.page,
     "reference/plugin-api.md": plugin_api.page,
+    "reference/scenario.md": scenario.page,
     **screenshots(),
 }

@@ -65,9 +65,9 @@ def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
             id="a typing error",
         ),
         pytest.param(
-            {"GangScheduling": True, "GenericWorkload": True},
-            ["cannot set feature gate GangScheduling to true: berth has it false only",
-             "cannot set feature gate GenericWorkload to true: berth has it false only"],
+            {"StorageCapacityScoring": True, "VolumeLimitScaling": True},
+            ["cannot set feature gate StorageCapacityScoring to true: berth has it false only",
+             "cannot set feature gate VolumeLimitScaling to true: berth has it false only"],
             id="all of them are told",
         ),
     ],
@@ -80,10 +80,10 @@ def test_refused(given: dict[str, bool], problems: list[str]) -> None:
 
 def test_all_gates_of_a_stage_but_one_named_otherwise() -> None:
     with pytest.raises(ConfigError) as caught:
-        effective_gates({"AllAlpha": True, "GangScheduling": False})
+        effective_gates({"AllAlpha": True, "NativeHistograms": False})
     alpha = {name for name, gate in FEATURE_GATES.items() if gate.stage == "ALPHA"} - TURNABLE
     assert len(caught.value.problems) == len(alpha) - 1
-    assert not [problem for problem in caught.value.problems if "GangScheduling" in problem]
+    assert not [problem for problem in caught.value.problems if "NativeHistograms" in problem]
 
 
 def test_a_gate_of_another_component_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,13 +10,16 @@ import pytest
 import yaml
 
 from berth import manifests
+from berth.autoscaler import node_groups
 from berth.config.load import load
+from berth.embedded.scenario.load import ScenarioFile
 from berth.profile.build import args_models, check_profiles
 from berth.whatif.question import Question
 from berth_plugins.registry import IN_TREE
 from tests.docs.pages import ROOT, Block, blocks, pages
 
 SCHEDULER = "KubeSchedulerConfiguration"
+SCENARIO = "Scenario"
 RELEASE = "1.36"
 KNOWN = {"console", "yaml", "python", "json", "text", "toml", "csv", "{include}", "{toctree}"}
 
@@ -27,23 +30,36 @@ def test_every_block_is_of_a_language_that_is_checked() -> None:
     } == {}
 
 
+NODE_GROUP_KINDS = {
+    node_groups.NODE_GROUP: node_groups.node_group,
+    node_groups.CLUSTER_AUTOSCALER: node_groups.autoscaling_options,
+}
+
+
 def objects(block: Block) -> list[dict[str, Any]]:
     return list(manifests.parse(block.text, source=block.where))
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=lambda block: block.where)
-def test_yaml(block: Block) -> None:
+def test_yaml(block: Block, tmp_path: Path) -> None:
     if "values" in block.options:
         schema = json.loads((ROOT / "helm/berth/values.schema.json").read_text("utf-8"))
         jsonschema.validate(yaml.safe_load(block.text), schema)
         return
     found = objects(block)
     assert found
+    if found[0]["kind"] == SCENARIO:
+        path = tmp_path / "scenario.yaml"
+        path.write_text(block.text, "utf-8")
+        assert ScenarioFile(path).scenario.steps
+        return
     for obj in found:
-        if obj["kind"] != SCHEDULER:
+        if obj["apiVersion"] == node_groups.API_VERSION:
+            read = NODE_GROUP_KINDS[obj["kind"]]
+            assert read(obj, source=block.where)
+        elif obj["kind"] != SCHEDULER:
             kubernetes_validate.validate(obj, RELEASE, strict=True)
-            continue
-        if "foreign-plugins" not in block.options:
+        elif "foreign-plugins" not in block.options:
             check_profiles(
                 load(block.text, source=block.where, args_models=args_models(IN_TREE)), IN_TREE
             )

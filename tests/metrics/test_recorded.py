@@ -25,6 +25,10 @@ RECORDED = {
     for line in map(json.loads, RECORDING.read_text().splitlines())
 }
 
+ATTEMPT_BUCKETS = (
+    "0.001", "0.002", "0.004", "0.008", "0.016", "0.032", "0.064", "0.128", "0.256", "0.512",
+    "1.024", "2.048", "4.096", "8.192", "16.384", "+Inf",
+)  # fmt: skip
 UNSEEN = {
     "scheduler_permit_wait_duration_seconds": Shape(
         "histogram",
@@ -50,13 +54,19 @@ UNSEEN = {
     ),
     "scheduler_volume_scheduling_stage_error_total": Shape("counter", "ALPHA", ("operation",)),
     "leader_election_slowpath_total": Shape("counter", "ALPHA", ("name",)),
+    "scheduler_podgroup_schedule_attempts_total": Shape("counter", "ALPHA", ("profile", "result")),
+    "scheduler_podgroup_scheduling_attempt_duration_seconds": Shape(
+        "histogram", "ALPHA", ("profile", "result"), ATTEMPT_BUCKETS
+    ),
+    "scheduler_podgroup_scheduling_algorithm_duration_seconds": Shape(
+        "histogram", "ALPHA", (), ATTEMPT_BUCKETS
+    ),
 }  # fmt: skip
 """Families of spec §8 that had nothing to say when kube-scheduler was recorded."""
 
 NEVER_SEEN_AND_ABSENT = {
     "scheduler_async_api_call_execution_total",
     "scheduler_pending_async_api_calls",
-    "scheduler_podgroup_schedule_attempts_total",
     "scheduler_volume_binder_cache_requests_total",
 }
 """More of those, one for each reason not to have them."""

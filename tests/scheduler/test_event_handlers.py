@@ -23,6 +23,7 @@ from tests.device_builders import (
     with_claims,
 )
 from tests.harness import Harness
+from tests.scheduler.groups.building import group, group_harness
 from tests.volume_builders import (
     attachment,
     claim,
@@ -118,11 +119,12 @@ def bound(waiting: PersistentVolumeClaim, volume_name: str) -> PersistentVolumeC
             {"resource.k8s.io/DeviceClassAdd", "resource.k8s.io/DeviceClassUpdate"},
             id="classes of devices",
         ),
+        pytest.param(group("g"), {"scheduling.k8s.io/PodGroupAdd"}, id="groups of pods"),
     ],
 )
 def test_which_changes_pods_may_wait_for(obj: ApiObject, want: set[str]) -> None:
     """The queue keeps what happens while a pod is being tried."""
-    harness = Harness()
+    harness = group_harness()
     harness.put(pod("p"))
     assert harness.queue.pop() is not None
     handler = harness.handlers[type(obj)]

@@ -7,7 +7,8 @@ from berth.cache.cache import Cache
 from berth.framework.interface import Plugin
 from berth.framework.pod_info import PodInfo
 from berth.framework.verdict import Ints
-from berth.profile.profile import Profile, ScoreTable
+from berth.profile.profile import Profile
+from berth.profile.results import ScoreTable
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.schedule_pod import prioritize_nodes, select_host
 from berth_plugins.priority_sort import PrioritySort

@@ -15,7 +15,7 @@ from berth.client.events.recorder import EventRecorder
 from berth.client.events.recorders import Recorders
 from berth.client.writes.lanes import WriteLanes
 from berth.clock import Clock
-from berth.config.feature_gates import effective_gates
+from berth.config.feature_gates import GENERIC_WORKLOAD, effective_gates
 from berth.config.types import KubeSchedulerConfiguration
 from berth.connection_limit import ConnectionCounts
 from berth.core.outside import Outside, RandomSources
@@ -189,6 +189,8 @@ class SchedulerService:
             ConnectionCollector(self._connections),
         ):
             self.registry.register(collector)
+        if self.gates[GENERIC_WORKLOAD].enabled:
+            self.registry.register(self.metrics.pod_groups)
         register_process(self.registry, gates=self.gates)
 
     def begin_termination(self) -> None:

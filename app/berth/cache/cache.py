@@ -8,6 +8,7 @@ import numpy as np
 
 from berth.cache.node_tree import NodeTree
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_groups import PodGroups
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
@@ -26,8 +27,10 @@ class Cache:
     is not known (yet, or any more): such a ghost node has pods but no row (spec §4.1).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pod_groups: PodGroups | None = None) -> None:
+        """*pod_groups* are told which pods are on nodes; None: nobody asks for groups."""
         self.table = NodeTable()
+        self._pod_groups = pod_groups
         self._tree = NodeTree()
         self._order_is_stale = False
         self._pods: dict[str, PodInfo] = {}
@@ -191,6 +194,8 @@ class Cache:
         if not pod.uid:
             raise CacheError(f"pod {pod.key} has no uid")
         self._pods[pod.uid] = pod
+        if self._pod_groups is not None:
+            self._pod_groups.put(pod)
         row = self.table.row_of.get(pod.node_name)
         if row is None:
             self._ghosts.setdefault(pod.node_name, {})[pod.uid] = pod
@@ -205,11 +210,15 @@ class Cache:
             return
         self._pods[pod.uid] = pod
         self._assumed.discard(pod.uid)
+        if self._pod_groups is not None:
+            self._pod_groups.put(pod)
         self.table.update_pod(row, pod)
 
     def _take(self, known: PodInfo) -> None:
         del self._pods[known.uid]
         self._assumed.discard(known.uid)
+        if self._pod_groups is not None:
+            self._pod_groups.take(known)
         row = self.table.row_of.get(known.node_name)
         if row is not None:
             self.table.remove_pod(row, known)

@@ -65,14 +65,16 @@ def dry_run(query: Query, body: Mapping[str, Any] | None = None, *, kind: str) -
 
     422 for another value; *kind* is that of the options.
     """
-    said = [query["dryRun"]] if query.get("dryRun") else (body or {}).get("dryRun") or []
+    said = [query["dryRun"]] if query.get("dryRun") else (body or {}).get("dryRun")
+    if not said:
+        return False
     if not isinstance(said, list):
         raise errors.bad_request(f"dryRun: Invalid value: {said!r:.{ECHOED}}: must be a list")
     if any(value != "All" for value in said):
         why = f'Unsupported value: {field_errors.quoted(said):.{ECHOED}}: supported values: "All"'
         found = FieldError("dryRun", "FieldValueNotSupported", why)
         raise errors.invalid_options(kind, [found])
-    return bool(said)
+    return True
 
 
 MOST_FIELD_MANAGER = 128

@@ -1,5 +1,6 @@
 """What a URL says about resources, whether or not they are served."""
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 NAMESPACES: Final = "namespaces"
@@ -28,6 +29,7 @@ class ResourcePath(NamedTuple):
     """Whether it is below ``/watch/``, as watches were asked for before there was ``?watch=``."""
 
 
+@lru_cache(maxsize=64)  # who authorizes a request and who routes it ask the same
 def parse_path(path: str) -> ResourcePath | None:
     """Take a URL apart; None when it is not about resources."""
     segments = path.strip("/").split("/")

@@ -2,16 +2,21 @@
 
 import argparse
 import logging
+import math
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from berth import log
 from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
 from berth.assembly.scheduler_service import SchedulerService
+from berth.autoscaler import node_groups
 from berth.clock import RealClock
 from berth.embedded.loading import DEFAULT_NAMESPACE
+from berth.embedded.scenario.load import ScenarioFile
+from berth.embedded.scenario.up import ServeOptions, run_scenario, speed_of
 from berth.embedded.sources import gather, why_not
 from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
 from berth.flags import configuration
@@ -23,6 +28,7 @@ from berth.flags.embedded_cluster import (
     node_template,
 )
 from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
+from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
 """Modules whose lines answer a changed file or a signal; they are logged from info on."""
@@ -30,7 +36,12 @@ TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_config
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=program("up"), allow_abbrev=False)
-    add_node_flags(parser, nodes=SAMPLE_NODES)
+    add_node_flags(parser, nodes=SAMPLE_NODES, besides="--node-group")
+    parser.add_argument(
+        "--node-group", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
+        help="scale the node groups in these files: nodes are added for pods that fit nowhere, and"
+        " removed when nobody needs them",
+    )  # fmt: skip
     parser.add_argument(
         "--load", type=_source, nargs="+", action="extend", default=[], metavar="FILE",
         help="create the objects in these YAML or JSON manifests: files, folders with all that is"
@@ -41,6 +52,19 @@ def main(argv: Sequence[str]) -> int:
         help="namespace of loaded objects without one, created if necessary; default: %(default)s",
     )  # fmt: skip
     parser.add_argument("--sample", action="store_true", help="create a sample workload")
+    parser.add_argument(
+        "--scenario", type=Path, metavar="FILE",
+        help="run the steps of this file on its cluster, and say what came of them. The status is 1"
+        " if an expectation is not met",
+    )  # fmt: skip
+    parser.add_argument(
+        "--speed", type=_speed, metavar="N",
+        help="with --scenario: run at most N times as fast as real time; 0: as fast as possible."
+        " Default: what the file says",
+    )  # fmt: skip
+    parser.add_argument(
+        "--exit", action="store_true", help="with --scenario: end with its last step"
+    )
     add_cluster_flags(parser)
     parser.add_argument(
         "--debug-port", type=port, default=UP_PORT, metavar="PORT",
@@ -63,14 +87,21 @@ def main(argv: Sequence[str]) -> int:
         "-v", type=int, default=0, help="log level; 4 and higher log debug messages"
     )
     given = parser.parse_args(argv)
+    if given.scenario is not None:
+        return _run_scenario(parser, given)
+    if given.exit or given.speed is not None:
+        parser.error("--speed and --exit require --scenario")
     source = configuration.source(given)
     config, plugins = source.load()
 
     async def schedule(service: SchedulerService) -> None:
         await run_and_reload(service.run, service, source)
 
+    groups = node_groups.read(given.node_group)
+    default_nodes = 0 if groups else SAMPLE_NODES
     options = UpOptions(
-        nodes=given.nodes,
+        nodes=default_nodes if given.nodes is None else given.nodes,
+        node_groups=groups,
         template=node_template(given.node_template),
         load=gather(given.load),
         namespace=given.namespace,
@@ -93,6 +124,58 @@ def main(argv: Sequence[str]) -> int:
             say=say,
         )
         return in_loop(sparing_survivors(service.run(), RealClock()))
+
+
+def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    """Run the file of ``--scenario``, which says itself what the cluster is."""
+    for name in (
+        "nodes", "node_group", "node_template", "load", "sample", "config", "preset",
+        "exit_when_idle",
+    ):  # fmt: skip
+        if getattr(given, name) != parser.get_default(name):
+            flag = f"--{name.replace('_', '-')}"
+            parser.error(f"{flag} cannot be combined with --scenario, which describes all of it")
+    if given.data_dir is not None:
+        parser.error("--data-dir cannot be combined with --scenario, which begins anew")
+    plugins = configuration.known_plugins(given)
+    file = ScenarioFile(given.scenario, plugins)
+    log.setup(logging.DEBUG if given.v >= 4 else logging.ERROR)
+    clock, rng = VirtualClock(RealClock().now()), random.Random(file.scenario.seed)
+    speed = speed_of(given.speed, file)
+    loops: list[VirtualTimeLoop] = []
+
+    def new_event_loop() -> VirtualTimeLoop:
+        loops.append(VirtualTimeLoop(clock, speed=speed))
+        return loops[-1]
+
+    async def run() -> int:
+        result = await run_scenario(
+            file,
+            embedded_cluster(given, clock=clock, rng=rng),
+            plugins=plugins,
+            clock=clock,
+            rng=rng,
+            say=say,
+            served=ServeOptions(
+                port=given.port,
+                debug_port=given.debug_port,
+                kubeconfig=kubeconfig_out(given),
+                exits=given.exit,
+            ),
+            set_speed=lambda speed: loops[-1].set_speed(speed),
+        )
+        return 1 if result.failure else 0
+
+    with naming_port(given.port, flag="--port"):
+        return in_loop(run(), new_event_loop=new_event_loop)
+
+
+def _speed(text: str) -> float:
+    """Read an argument that is a number and not negative."""
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} must be a number from 0 on")
+    return number
 
 
 def _source(text: str) -> str:

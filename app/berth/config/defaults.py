@@ -9,7 +9,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from berth.config.feature_gates import NODE_DECLARED_FEATURES, enabled_features
+from berth.config.feature_gates import (
+    GANG_SCHEDULING,
+    NODE_DECLARED_FEATURES,
+    enabled_features,
+)
 from berth.config.plugin_sets import merge_profile
 from berth.config.types import (
     API_VERSION,
@@ -65,6 +69,8 @@ def default_plugins(features: Collection[str]) -> Plugins:
     enabled = DEFAULT_PLUGINS.multi_point.enabled
     if NODE_DECLARED_FEATURES not in features:
         enabled = tuple(entry for entry in enabled if entry.name != NODE_DECLARED_FEATURES)
+    if GANG_SCHEDULING in features:
+        enabled = (*enabled, PluginEntry(name=GANG_SCHEDULING))
     return Plugins(multi_point=PluginSet(enabled=enabled))
 
 

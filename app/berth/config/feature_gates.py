@@ -84,6 +84,8 @@ FEATURE_GATES: Final[Mapping[str, Gate]] = {
 
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
+GANG_SCHEDULING: Final = "GangScheduling"
+GENERIC_WORKLOAD: Final = "GenericWorkload"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 
@@ -91,6 +93,8 @@ TURNABLE: Final = frozenset(
     {
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
+        GANG_SCHEDULING,
+        GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
         TAINT_TOLERATION_COMPARISON_OPERATORS,
     }

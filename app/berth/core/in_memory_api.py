@@ -24,6 +24,7 @@ from berth.objects.devices import ResourceClaim
 from berth.objects.meta import Condition
 from berth.objects.node import Node
 from berth.objects.pod import Pod, PodStatus
+from berth.objects.pod_group import PodGroup, PodGroupCondition
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.selectors import compile_selector
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -169,6 +170,11 @@ class InMemoryApi:
         if nominated_node_name not in (None, current.status.nominated_node_name):
             status = _replace(current.status, nominated_node_name=nominated_node_name)
             self.put(_replace(current, status=status))
+
+    def pod_group_condition(self, group: PodGroup, condition: PodGroupCondition) -> None:
+        others = [each for each in group.status.conditions if each.type != condition.type]
+        status = _replace(group.status, conditions=(*others, condition))
+        self.put(_replace(group, status=status))
 
     async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         current = self.pods[pod.key]

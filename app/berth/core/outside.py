@@ -13,10 +13,10 @@ from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
 from berth.scheduler.background import Background
 from berth.scheduler.preemption import Evictor
-from berth.scheduler.reporter import BindingReporter, UrgentReporter
+from berth.scheduler.reporter import BindingReporter, PodGroupReporter, UrgentReporter
 
 
-class ApiWrites(PluginWrites, UrgentReporter, BindingReporter, Evictor, Protocol):
+class ApiWrites(PluginWrites, UrgentReporter, BindingReporter, PodGroupReporter, Evictor, Protocol):
     """All that a scheduler and its plugins write."""
 
     background: Background

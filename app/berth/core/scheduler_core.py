@@ -23,11 +23,13 @@ from functools import partial
 from typing import Final
 
 from berth.cache.cache import Cache
+from berth.config.feature_gates import GENERIC_WORKLOAD, enabled_features
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.live_configuration import LiveConfiguration, backoff_of
 from berth.core.outside import Outside
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_groups import NO_GROUPS, PodGroups
 from berth.profile.build import Registry
 from berth.profile.profile import Profile
 from berth.queue.flushers import run_flushers
@@ -39,6 +41,7 @@ from berth.scheduler.decisions import Decisions
 from berth.scheduler.event_handlers import EventTimer, all_event_handlers
 from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
+from berth.scheduler.pod_group_reports import GroupParts, PodGroupReports
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_one import Scheduler
@@ -90,7 +93,20 @@ class SchedulerCore:
         self.outside = outside
         self.schedules = options.schedules
         api, clock, metrics, pods = outside.api, outside.clock, outside.metrics, outside.pods
-        self.cache = Cache()
+        features = enabled_features(config.feature_gates)
+        groups = None
+        if GENERIC_WORKLOAD in features:
+            groups = GroupParts(
+                PodGroups(),
+                PodGroupReports(
+                    outside.listers.pod_groups,
+                    reporter=api,
+                    metrics=metrics.pod_groups,
+                    clock=clock,
+                ),
+            )
+        pod_groups = groups.pod_groups if groups is not None else None
+        self.cache = Cache(pod_groups)
         bindings = Bindings()
         self.preemptions = Preemptions(
             pods=pods, bindings=bindings, reporter=api, evictor=api, metrics=metrics, clock=clock
@@ -103,6 +119,8 @@ class SchedulerCore:
             pod=pods.get,
             is_preempting=self.preemptions.is_preempting,
             nominated_node=self._nominated_node,
+            pod_groups=pod_groups if pod_groups is not None else NO_GROUPS,
+            allow_waiting=bindings.allow_waiting,
             outcomes=metrics,
             writes=api,
         )
@@ -133,6 +151,7 @@ class SchedulerCore:
             observe_hint=metrics.ran_hint,
             observers=self.live.observers,
             signature_profiles=signature_profiles(profiles) if options.uses_signatures else (),
+            schedules_groups=groups is not None,
         )
         self.handlers = all_event_handlers(
             outside.listers,
@@ -141,6 +160,8 @@ class SchedulerCore:
             bindings=bindings,
             scheduler_names=profiles if options.schedules else (),
             timer=EventTimer(clock.monotonic, metrics.handled_event),
+            features=features,
+            pod_groups=pod_groups,
         )
         """The handlers of changes, by kind."""
         self.failure_reporter = FailureReporter(
@@ -190,6 +211,7 @@ class SchedulerCore:
             failure_reporter=self.failure_reporter,
             metrics=metrics,
             clock=clock,
+            groups=groups,
         )
 
     def _nominated_node(self, uid: str) -> str:

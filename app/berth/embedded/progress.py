@@ -1,7 +1,8 @@
 """What ``berth up`` shows while it runs: who fits nowhere, how full the nodes are."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,8 @@ REASON_LIMIT: Final = 500
 """Characters of a reason that are shown: who makes a pod chooses how long names in it are."""
 REASONS_TOLD: Final = 5
 """In one go, where there is no terminal."""
+COUNTED_AT_ONCE: Final = 2_000
+"""Pods that are counted in a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,14 @@ class Progress:
     """The fullest ones."""
     node_count: int = 0
     pending: Sequence[Pending] = ()
+    node_groups: Sequence[object] = ()
+    """How large those are that are scaled; each tells it as ``str``."""
+
+    @property
+    def groups_line(self) -> str:
+        """The sizes of node groups, empty without any."""
+        told = ", ".join(map(str, self.node_groups))
+        return f"node groups: {told}" if told else ""
 
     def line(self) -> str:
         """Return it as one line of text, for logs and pipes."""
@@ -90,7 +101,7 @@ class Observer:
 
     def look(
         self,
-        pods: dict[str, Pod],
+        states: Counter[str],
         *,
         scheduled: int,
         reasons: Mapping[str, str],
@@ -99,14 +110,14 @@ class Observer:
     ) -> Progress:
         """Sum up the moment *now* (seconds, monotonic); *reasons* says why pods wait, by key.
 
-        Of nodes the *most_nodes* fullest are looked at.
+        *states* is what :func:`count_states` returned. Of nodes the *most_nodes* fullest are looked
+        at.
         """
         rate = 0.0
         if self._last is not None and now > self._last[0]:
             rate = (scheduled - self._last[1]) / (now - self._last[0])
         self._last = (now, scheduled)
         counts = self._queue.sub_queues.pending_counts()
-        states: Counter[str] = Counter(_state(pod) for pod in pods.values())
         states["waiting"] = counts["active"] + counts["backoff"]
         states["gated"] = counts["gated"]
         states["unschedulable"] = counts["unschedulable"]
@@ -126,19 +137,31 @@ class Told:
     """The lines for a pipe or a file: what is new since the last ones."""
 
     def __init__(self) -> None:
-        self._line = ""
+        self._line = self._groups_line = ""
         self._reasons: dict[str, str] = {}
 
     def lines(self, progress: Progress) -> list[str]:
         """Return a line about *progress* and one for each reason that is new; none if none is."""
         lines = [progress.line()] if progress.line() != self._line else []
-        self._line = progress.line()
+        if progress.groups_line != self._groups_line:
+            lines.append(progress.groups_line)
+        self._line, self._groups_line = progress.line(), progress.groups_line
         new = [each for each in progress.pending if self._reasons.get(each.first) != each.why]
         self._reasons = {each.first: each.why for each in progress.pending}
         lines += [f"fits nowhere: {each.who}: {each.words}" for each in new[:REASONS_TOLD]]
         if len(new) > REASONS_TOLD:
             lines.append(f"fits nowhere: {len(new) - REASONS_TOLD} more, for other reasons")
         return lines
+
+
+async def count_states(pods: Iterable[Pod]) -> Counter[str]:
+    """Count pods by what the scheduler's store says of them, in turns with everybody else."""
+    states: Counter[str] = Counter()
+    counted = list(pods)
+    for start in range(0, len(counted), COUNTED_AT_ONCE):
+        states.update(map(_state, counted[start : start + COUNTED_AT_ONCE]))
+        await asyncio.sleep(0)
+    return states
 
 
 def by_reason(reasons: Mapping[str, str]) -> list[Pending]:

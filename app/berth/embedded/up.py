@@ -3,14 +3,17 @@
 import asyncio
 import random
 import resource
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from berth.assembly.applications import scheduler_application
 from berth.assembly.scheduler_service import SchedulerService
+from berth.autoscaler.autoscaler import ClusterAutoscaler
+from berth.autoscaler.node_groups import NodeGroups
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
@@ -18,12 +21,13 @@ from berth.cluster.bootstrap import default_storage_class
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.config.types import KubeSchedulerConfiguration
+from berth.embedded.autoscaling import access_rights, cluster_autoscaler
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.display import display
 from berth.embedded.idleness import Idleness
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.loading import DEFAULT_NAMESPACE, Loader, Refused
-from berth.embedded.progress import Observer, Progress
+from berth.embedded.progress import Observer, Progress, count_states
 from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
 from berth.embedded.sources import Gathered
@@ -37,6 +41,8 @@ LOOK_INTERVAL: Final = 0.25
 """Seconds between two looks at the progress, at least."""
 LOOK_SHARE: Final = 0.02
 """Of the time, what looking may take: with 50,000 pods one look takes 20 ms."""
+LONGEST_LOOK_INTERVAL: Final = 2.0
+"""Seconds between two looks, at most, where others take longer than looking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,8 @@ class UpOptions:
 
     nodes: int
     template: NodeTemplate = field(default_factory=NodeTemplate)
+    node_groups: NodeGroups = field(default_factory=NodeGroups)
+    """Further nodes, which come and go as pods need them."""
     load: Gathered = field(default_factory=Gathered)
     namespace: str = DEFAULT_NAMESPACE
     """Of the objects to load that do not say theirs."""
@@ -104,7 +112,9 @@ class Up:
                 cleanup.push_async_callback(client.close)
                 return client
 
-            await cluster.start(self._options.port, objects=[default_storage_class()])
+            groups = self._options.node_groups
+            rights = access_rights() if groups else []
+            await cluster.start(self._options.port, objects=[default_storage_class(), *rights])
             cleanup.push_async_callback(cluster.stop)
             client = await connect("berth-up")
             service = SchedulerService(
@@ -136,6 +146,12 @@ class Up:
                 clock=clock,
                 rng=rng,
             )
+            autoscaler = None
+            if groups:
+                autoscaler = cluster_autoscaler(
+                    cluster, service, groups, kubelets, clock=clock, rng=rng
+                )
+                await autoscaler.restore()
             loader = Loader(
                 client,
                 clock=clock,
@@ -157,7 +173,11 @@ class Up:
                     self._load(loader, client, kubelets), name="load manifests"
                 )
                 background.append(loading)
-                await self._watch(service, client, loading, flags)
+                if autoscaler is not None:
+                    name = "autoscaler"
+                    run = partial(self._autoscale, service, autoscaler)
+                    background.append(tasks.create_task(forever(name, run), name=name))
+                await self._watch(service, client, loading, flags, autoscaler)
                 verification = await verify(client)
                 self._summary(service, loader.refused, verification)
                 for task in background:
@@ -171,12 +191,19 @@ class Up:
             await load_sample(loader, client, nodes=names)
         await loader.load(self._options.load)
 
+    async def _autoscale(self, service: SchedulerService, autoscaler: ClusterAutoscaler) -> None:
+        """Begin when the scheduler knows the cluster, which it is asked about."""
+        while not service.is_synced:
+            await self._clock.sleep(LOOK_INTERVAL)
+        await autoscaler.run()
+
     async def _watch(
         self,
         service: SchedulerService,
         client: ApiClient,
         loading: asyncio.Task[None],
         flags: str,
+        autoscaler: ClusterAutoscaler | None,
     ) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
         observer = Observer(cache=service.cache, queue=service.queue)
@@ -187,18 +214,27 @@ class Up:
             while not idleness.is_reached:
                 await self._clock.sleep(pause)
                 started = self._clock.monotonic()
-                progress = self._look(observer, service, nodes=shown.rows)
+                states = await count_states(service.pods.store.values())
+                progress = self._look(observer, service, states, nodes=shown.rows)
+                waiting = service.queue.sub_queues.pods(SubQueue.UNSCHEDULABLE)
+                if autoscaler is not None:
+                    progress = replace(progress, node_groups=autoscaler.sizes())
                 shown.show(progress)
                 took = self._clock.monotonic() - started
-                pause = max(LOOK_INTERVAL, took / LOOK_SHARE)
-                if self._options.exit_when_idle and loading.done():
+                pause = min(max(LOOK_INTERVAL, took / LOOK_SHARE), LONGEST_LOOK_INTERVAL)
+                settled = autoscaler is None or autoscaler.settled_for(
+                    [queued.key for queued in waiting]
+                )
+                if self._options.exit_when_idle and loading.done() and settled:
                     await idleness.look(progress)
 
     def _say_all(self, lines: Iterable[str]) -> None:
         for line in lines:
             self._say(line)
 
-    def _look(self, observer: Observer, service: SchedulerService, *, nodes: int) -> Progress:
+    def _look(
+        self, observer: Observer, service: SchedulerService, states: Counter[str], *, nodes: int
+    ) -> Progress:
         """Look at the scheduler, and at the *nodes* that are fullest."""
         reasons: dict[str, str] = {}
         for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF):
@@ -208,7 +244,7 @@ class Up:
                     if condition.type == "PodScheduled" and condition.message:
                         reasons[queued.key] = condition.message
         return observer.look(
-            service.pods.store,
+            states,
             scheduled=service.scheduler.binding_cycle.scheduled,
             reasons=reasons,
             most_nodes=nodes,

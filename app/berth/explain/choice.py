@@ -5,7 +5,7 @@ from typing import Final
 
 from berth.explain.explanation import Choice, NodeScore, PluginScore
 from berth.framework.node_table import NodeTable
-from berth.profile.profile import ScoreTable
+from berth.profile.results import ScoreTable
 from berth.scheduler.decisions import RankedNode
 
 EXTENDERS: Final = "extenders"

@@ -7,20 +7,30 @@ from pathlib import Path
 
 from berth import manifests
 from berth.addresses import LOOPBACK
-from berth.clock import RealClock
+from berth.clock import Clock, RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.template_manifest import template_from
 from berth.cluster.storage.database import Database
-from berth.embedded.cluster import EmbeddedCluster, template_from
+from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
 
-def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:
-    """Add ``--nodes``, *nodes* by default, and ``--node-template``."""
-    parser.add_argument("--nodes", type=positive, default=nodes, help="number of hollow nodes")
+def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int, besides: str = "") -> None:
+    """Add ``--nodes``, *nodes* by default, and ``--node-template``.
+
+    With *besides*, the flag that brings other nodes, there are none by default if it is given.
+    """
+    unless = f"; default: {nodes}, or none with {besides}" if besides else ""
+    parser.add_argument(
+        "--nodes",
+        type=positive,
+        default=None if besides else nodes,
+        help=f"number of hollow nodes{unless}",
+    )
     parser.add_argument(
         "--node-template",
         type=Path,
@@ -65,21 +75,23 @@ def embedded_cluster(
     host: str = LOOPBACK,
     names: Sequence[str] = (),
     limits: InFlightLimits = DEFAULT,
+    clock: Clock | None = None,
+    rng: random.Random | None = None,
 ) -> EmbeddedCluster:
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
-    It listens at the address *host*, and its certificate is good for *names*, too. *limits* are for
-    requests in progress.
+    *clock* and *rng* are by default the machine's and an unpredictable one. It listens at the
+    address *host*, and its certificate is good for *names*, too. *limits* are for requests in
+    progress.
     Raises TokenFileError and DatabaseError.
     """
-    clock = RealClock()
     tokens = Tokens()
     if given.token_auth_file is not None:
         for token, user in read_token_file(given.token_auth_file).items():
             tokens.add(token, user)
     return EmbeddedCluster(
-        clock=clock,
-        rng=random.Random(),
+        clock=clock or RealClock(),
+        rng=rng or random.Random(),
         host=host,
         names=names,
         insecure=given.insecure,

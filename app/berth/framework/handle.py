@@ -9,6 +9,7 @@ from berth.config.feature_gates import enabled_features
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
+from berth.framework.pod_groups import NO_GROUPS, PodGroups
 from berth.framework.writes import NO_WRITES, PluginWrites
 from berth.objects.pod import Pod
 
@@ -23,6 +24,10 @@ def _not_preempting(_uid: str) -> bool:
 
 def _not_nominated(_uid: str) -> str:
     return ""
+
+
+def _nobody_waits(_uid: str, _plugin: str) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,10 @@ class Handle:
 
     The status of the pod may not say so yet.
     """
+    pod_groups: PodGroups = NO_GROUPS
+    """Which pods of a group there are, and which have nodes."""
+    allow_waiting: Callable[[str, str], None] = _nobody_waits
+    """Let the pod of a UID go that waits on Permit, as far as the plugin of a name is concerned."""
     outcomes: Outcomes = NOBODY
     """Where a plugin reports what is counted in metrics."""
     writes: PluginWrites = NO_WRITES

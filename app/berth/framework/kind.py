@@ -33,6 +33,8 @@ class Kind(Generic[T]):
     """What of an object counts that does not decode as a whole."""
     params: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     """Selects what is listed and watched, such as ``fieldSelector``."""
+    feature: str = field(default="", kw_only=True)
+    """The feature gate that must be on for the kind to be watched; empty: none."""
     decoder: Callable[[bytes], T] | None = field(default=None, kw_only=True)
     """Decodes the JSON of one object; None: as its type says."""
 

@@ -12,6 +12,7 @@ from types import MethodType
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 from weakref import WeakMethod
 
+from berth.config.feature_gates import GENERIC_WORKLOAD
 from berth.framework.events import ActionType, EventResource
 from berth.framework.kind import NODES, PODS, Kind
 from berth.objects.cluster import (
@@ -24,6 +25,7 @@ from berth.objects.cluster import (
 from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice, decode_claim
 from berth.objects.meta import ObjectMeta
 from berth.objects.partial_objects import any_part, part_of_claim
+from berth.objects.pod_group import PodGroup
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.storage import (
     CSIDriver,
@@ -267,6 +269,16 @@ class Listers:
             namespaced=False,
             event=EventResource.DEVICE_CLASS,
             wakes=ADD | UPDATE,
+        )
+    )
+
+    pod_groups: Lister[PodGroup] = listed(
+        Kind(
+            "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+            PodGroup,
+            event=EventResource.POD_GROUP,
+            wakes=ADD,
+            feature=GENERIC_WORKLOAD,
         )
     )
 

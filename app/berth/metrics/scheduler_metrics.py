@@ -53,6 +53,8 @@ class SchedulerMetrics(Collector):
         self._plugin_errors = Counters(berth.PLUGIN_ERRORS)
         self._plugin_seconds = Counters(berth.PLUGIN_SECONDS)
         self._loop_lag = Histograms(berth.LOOP_LAG)
+        self.pod_groups = PodGroupMetrics()
+        """To be registered where groups are scheduled."""
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
@@ -64,7 +66,7 @@ class SchedulerMetrics(Collector):
     def reset(self) -> None:
         """Forget what was measured so far, for all families with labels."""
         for instrument in vars(self).values():
-            if isinstance(instrument, Counters | Histograms | RequestMetrics):
+            if isinstance(instrument, Counters | Histograms | RequestMetrics | PodGroupMetrics):
                 instrument.reset()
 
     # Attempts.
@@ -180,3 +182,31 @@ class SchedulerMetrics(Collector):
     def requests(self) -> RequestMetrics:
         """The recorder of requests to the API server."""
         return self._requests
+
+
+class PodGroupMetrics(Collector):
+    """The instruments of group cycles (spec G7.2)."""
+
+    def __init__(self) -> None:
+        self._attempts = Counters(kube.POD_GROUP_ATTEMPTS)
+        self._attempt_duration = Histograms(kube.POD_GROUP_ATTEMPT_DURATION)
+        self._algorithm_duration = Histograms(kube.POD_GROUP_ALGORITHM_DURATION)
+
+    def collect(self) -> Iterator[Metric]:
+        yield self._attempts.collect()
+        yield self._attempt_duration.collect()
+        yield self._algorithm_duration.collect()
+
+    def reset(self) -> None:
+        """Forget what was measured so far."""
+        for instrument in (self._attempts, self._attempt_duration, self._algorithm_duration):
+            instrument.reset()
+
+    def algorithm_took(self, seconds: float) -> None:
+        """All pods of a group have been tried."""
+        self._algorithm_duration.observe(seconds)
+
+    def attempted(self, result: str, profile: str, *, seconds: float) -> None:
+        """A cycle ended: scheduled, unschedulable, waiting_on_preemption or error."""
+        self._attempts.add(result, profile)
+        self._attempt_duration.observe(seconds, result, profile)

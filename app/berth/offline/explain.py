@@ -18,7 +18,8 @@ from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
 from berth.offline.scenario import Scenario, ScenarioError, read
 from berth.profile.build import Registry, args_models, build_profiles
-from berth.profile.profile import Profile, ScoreTable
+from berth.profile.profile import Profile
+from berth.profile.results import ScoreTable
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable

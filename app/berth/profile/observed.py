@@ -16,7 +16,8 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Verdict
 from berth.metrics.plugin_observer import PluginObserver
-from berth.profile.profile import PreFilterOutcome, Profile, ScoreTable
+from berth.profile.profile import Profile
+from berth.profile.results import PermitWait, PreFilterOutcome, ScoreTable
 from berth.profile.statuses import bug_in
 
 log = logging.getLogger(__name__)
@@ -87,10 +88,10 @@ class ObservedProfile(Profile):
 
     def run_permit(
         self, state: CycleState, pod: PodInfo, node_name: str
-    ) -> Status | dict[str, float] | None:
+    ) -> Status | PermitWait | None:
         started = self._observer.now()
         answer = super().run_permit(state, pod, node_name)
-        status = Code.WAIT.label if isinstance(answer, dict) else label_of(answer)
+        status = Code.WAIT.label if isinstance(answer, PermitWait) else label_of(answer)
         self._observer.ran_point("Permit", status, started)
         return answer
 

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar, cast
@@ -43,6 +42,7 @@ from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict, everywhere, is_everywhere
 from berth.profile.failures import first_failure
 from berth.profile.guard import is_in_tree
+from berth.profile.results import PermitWait, PreFilterOutcome, ScoreTable
 from berth.profile.statuses import (
     bug_in,
     failed,
@@ -58,33 +58,6 @@ log = logging.getLogger(__name__)
 
 P = TypeVar("P", bound=Plugin)
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class PreFilterOutcome:
-    """What all PreFilter plugins together said (spec §2.3)."""
-
-    status: Status | None = None
-    """None: go on. Its plugin is empty when the sets of several plugins have nothing in common."""
-    node_names: frozenset[str] | None = None
-    """The nodes left in question; None: all."""
-    plugins_with_nodes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreTable:
-    """Scores of the nodes that passed, one column per plugin that scored."""
-
-    rows: NDArray[np.intp]
-    raw: Mapping[str, Ints]
-    """As the plugin gave them."""
-    weighted: Mapping[str, Ints]
-    """Normalised to 0..100 and times the plugin's weight."""
-    total: Ints
-    weights: Mapping[str, int]
-    """By plugin, those that applied."""
-    extenders: Ints | None = None
-    """What of the totals comes from extenders; None if none has scored."""
 
 
 class Profile:
@@ -385,19 +358,19 @@ class Profile:
 
     def run_permit(
         self, state: CycleState, pod: PodInfo, node_name: str
-    ) -> Status | dict[str, float] | None:
-        """Return a refusal, the plugins to wait for with their time-outs in seconds, or None."""
-        waits: dict[str, float] = {}
+    ) -> Status | PermitWait | None:
+        """Return a refusal, what to wait for, or None."""
+        waits, message = {}, ""
         for plugin in self.permits:
             answer = self._ask("Permit", plugin, plugin.permit, state, pod, node_name)
             status, timeout = (answer, 0.0) if isinstance(answer, Status) else answer
             if status is None:
                 continue
             if status.code is Code.WAIT:
-                waits[plugin.NAME] = timeout
+                waits[plugin.NAME], message = timeout, status.message
             else:
                 return refused(status, "Permit", plugin)
-        return waits or None
+        return PermitWait(waits, message) if waits else None
 
     # Binding.
 

@@ -65,9 +65,10 @@ class BackoffQueue:
         """Whether the backoff of *queued* is not over; the second of its end is part of it."""
         return self._backoff.expiration(queued) >= floor(self._clock.now())
 
-    def add(self, queued: QueuedPodInfo) -> None:
+    def add(self, queued: QueuedPodInfo, *, may_pop_early: bool = True) -> None:
+        """Add a pod; :meth:`pop_early` returns it only if it was rejected, and may be."""
         rejected = queued.unschedulable_plugins or queued.pending_plugins
-        (self._rejected if rejected else self._failed).add(queued)
+        (self._rejected if rejected and may_pop_early else self._failed).add(queued)
 
     def update(self, queued: QueuedPodInfo) -> None:
         """Restore the order after the pod in *queued*, which is here, has changed."""
@@ -116,6 +117,4 @@ class BackoffQueue:
         for queued in self._rejected:
             assert queued.unschedulable_plugins or queued.pending_plugins, queued.key
         for queued in self._failed:
-            assert not queued.unschedulable_plugins, queued.key
-            assert not queued.pending_plugins, queued.key
             assert self._rejected.get(queued.key) is None, queued.key

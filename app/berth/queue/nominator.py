@@ -51,6 +51,22 @@ class Nominator:
         if not pods:
             del self._by_node[node]
 
+    def suspend(self, uid: str) -> Callable[[], None]:
+        """Have a pod be nominated to no node; return what restores it as it was.
+
+        Nothing may be awaited before that is called, and several are restored in reverse order.
+        """
+        node = self._node_of.get(uid)
+        if node is None:
+            return lambda: None
+        in_order = dict(self._by_node[node])
+        self.delete_nominated_pod_if_exists(uid)
+
+        def restore() -> None:
+            self._node_of[uid], self._by_node[node] = node, in_order
+
+        return restore
+
     def nominated_node(self, uid: str) -> str | None:
         """Return the node that the pod is nominated to."""
         return self._node_of.get(uid)

@@ -19,6 +19,7 @@ from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.metrics.plugin_observer import PluginObserver
 from berth.objects.pod import Pod
+from berth.objects.pod_group import group_of
 from berth.queue.backoff import DEFAULT_BACKOFF, Backoff, BackoffQueue
 from berth.queue.events_from_update import pod_scheduling_properties_change
 from berth.queue.gating import Gates
@@ -61,6 +62,7 @@ class SchedulingQueue:
         observe_hint: ObserveHint = lambda _plugin, _event, _outcome, _seconds: None,
         observers: Mapping[str, PluginObserver] | None = None,
         signature_profiles: Container[str] = (),
+        schedules_groups: bool = False,
     ) -> None:
         """*pre_enqueue* and *hints* are by profile name; *max_in_unschedulable* is in seconds.
 
@@ -68,7 +70,10 @@ class SchedulingQueue:
         *observers*, by profile name, time the PreEnqueue plugins.
         *signature_profiles* are those whose plugins decide by signature
         (:mod:`berth.framework.pod_signature`).
+        *schedules_groups*: pods of a PodGroup are tried together, whichever of them is popped. So
+        they always back off after a failure, and none comes back early: it would bring all others.
         """
+        self._schedules_groups = schedules_groups
         self._clock = clock
         self._max_in_unschedulable = max_in_unschedulable
         self._active = PodHeap(sort_key)
@@ -198,7 +203,7 @@ class SchedulingQueue:
             case SubQueue.ACTIVE:
                 self._push_active(queued, _POD_ADD)
             case SubQueue.BACKOFF:
-                self._backoff.add(queued)
+                self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
             case SubQueue.UNSCHEDULABLE | SubQueue.GATED:
                 self._unschedulable.add(queued)
         self.nominator.add_nominated_pod(queued.pod_info)
@@ -412,7 +417,7 @@ class SchedulingQueue:
             self._incoming[UNSCHEDULABLE, label] += 1
             return False
         if strategy is QueueingStrategy.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
-            self._backoff.add(queued)
+            self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
             self._incoming[BACKOFF, label] += 1
             self._wake.set()
         else:
@@ -462,7 +467,7 @@ class SchedulingQueue:
 
     def _strategy_after_attempt(self, queued: QueuedPodInfo) -> QueueingStrategy:
         events = self._in_flight.events_since_pop(queued.uid)
-        if events is None:
+        if events is None or self._is_of_group(queued):
             # What it missed is unknown.
             return QueueingStrategy.AFTER_BACKOFF
         if not queued.unschedulable_plugins and not queued.pending_plugins:
@@ -476,6 +481,10 @@ class SchedulingQueue:
             if strategy is QueueingStrategy.IMMEDIATELY:
                 break
         return strategy
+
+    def _is_of_group(self, queued: QueuedPodInfo) -> bool:
+        """Whether the pod is tried together with others."""
+        return self._schedules_groups and group_of(queued.pod) is not None
 
     def _replace_pod(self, queued: QueuedPodInfo, old: Pod, new: Pod) -> None:
         queued.pod_info = PodInfo(new)

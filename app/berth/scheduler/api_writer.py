@@ -18,7 +18,7 @@ from berth.client.errors import (
     UnavailableError,
 )
 from berth.client.events.recorder import EventRecorder
-from berth.client.writes import pods, volumes
+from berth.client.writes import pod_groups, pods, volumes
 from berth.client.writes.lanes import Write, WriteLanes
 from berth.client.writes.pod_status import PodStatusWriter
 from berth.client.writes.resource_claims import ResourceClaimApi
@@ -26,6 +26,7 @@ from berth.clock import Clock
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
+from berth.objects.pod_group import PodGroup, PodGroupCondition
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.scheduler.background import Background
 
@@ -206,6 +207,14 @@ class ApiWriter:
         """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
         recorder = self._recorders[profile or pod.spec.scheduler_name]
         recorder.event(pod, type=type, reason=reason, action=action, note=note)
+
+    def pod_group_condition(self, group: PodGroup, condition: PodGroupCondition) -> None:
+        path = pod_groups.path_of(group)
+        body = pod_groups.condition_patch(condition)
+        self._lanes.submit_status(
+            group.metadata.uid,
+            lambda: pods.patch_status(self._client, path, body, clock=self._clock, rng=self._rng),
+        )
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         self.background.start(name, work)

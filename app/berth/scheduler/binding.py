@@ -92,6 +92,12 @@ class Bindings:
     def __len__(self) -> int:
         return len(self._by_uid)
 
+    def allow_waiting(self, uid: str, plugin: str) -> None:
+        """Let a pod go that waits on Permit, as far as *plugin* is concerned."""
+        binding = self._by_uid.get(uid)
+        if binding is not None and binding.waiting is not None:
+            binding.waiting.allow(plugin)
+
     def reject_waiting(self, uid: str, message: str) -> bool:
         """Turn away a pod that waits on Permit; False: it does not."""
         binding = self._by_uid.get(uid)

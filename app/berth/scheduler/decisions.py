@@ -14,7 +14,7 @@ from berth.framework.diagnosis import Diagnosis
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
 from berth.framework.verdict import Ints
-from berth.profile.profile import ScoreTable
+from berth.profile.results import ScoreTable
 from berth.queue.known_signatures import KnownFailure
 from berth.scheduler.outcome import Failed, Outcome, Placed, Unschedulable
 

@@ -19,11 +19,13 @@ from berth.framework.events import (
 )
 from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.listers import ApiObject, Lister, Listers
+from berth.framework.pod_groups import PodGroups
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import ResourceEventHandler
 from berth.objects.devices import ResourceClaim
 from berth.objects.node import Node
 from berth.objects.pod import Pod
+from berth.objects.pod_group import group_of
 from berth.queue.events_from_update import (
     node_scheduling_properties_change,
     pod_scheduling_properties_change,
@@ -57,10 +59,13 @@ def all_event_handlers(
     bindings: Bindings,
     scheduler_names: Container[str],
     timer: EventTimer,
+    features: Container[str] = (),
+    pod_groups: PodGroups | None = None,
 ) -> dict[Kind[Any], ResourceEventHandler[Any]]:
     """Return the handler of every kind, nodes and pods first.
 
-    Pods of *scheduler_names* are ours. A kind that no pod waits for has its lister only.
+    Pods of *scheduler_names* are ours. A kind that no pod waits for has its lister only; one whose
+    feature gate is not among *features*, no handler. *pod_groups* are told of the pods that wait.
     """
     handlers: dict[Kind[Any], ResourceEventHandler[Any]] = {
         NODES: NodeHandler(queue=queue, cache=cache, timer=timer),
@@ -70,9 +75,12 @@ def all_event_handlers(
             bindings=bindings,
             scheduler_names=scheduler_names,
             timer=timer,
+            waiting_groups=WaitingGroups(pod_groups, listers) if pod_groups is not None else None,
         ),
     }
     for kind, lister in listers.by_kind().items():
+        if kind.feature and kind.feature not in features:
+            continue
         if kind.event is None:
             handlers[kind] = lister
         else:
@@ -147,6 +155,35 @@ _WAITING_POD_DELETE = UNSCHEDULABLE_POD_DELETE.label
 _NODE_ADD, _NODE_DELETE = NODE_ADD.label, NODE_DELETE.label
 
 
+class WaitingGroups:
+    """Tells the groups of the pods that wait, and the queue when a gang has all that it needs."""
+
+    def __init__(self, pod_groups: PodGroups, listers: Listers) -> None:
+        self._pod_groups = pod_groups
+        self._listers = listers
+
+    def see(self, pod: Pod) -> None:
+        self._pod_groups.see(pod)
+
+    def forget(self, pod: Pod) -> None:
+        self._pod_groups.forget(pod)
+
+    def is_complete(self, pod: Pod) -> bool:
+        """Whether *pod* is of a gang that is large enough to be tried.
+
+        kube-scheduler has every new pod of a group looked at by all others of it. Before there are
+        enough, none of them could leave, so that a gang of n pods costs n looks and not n squared.
+        """
+        key = group_of(pod)
+        if key is None:
+            return False
+        group = self._listers.pod_groups.get(key.namespace, key.name)
+        state = self._pod_groups.get(key)
+        if group is None or group.min_count is None or state is None:
+            return False
+        return state.all_pods_count >= group.min_count
+
+
 class PodHandler:
     """Puts bound pods into the cache, and waiting pods of our profiles into the queue."""
 
@@ -158,7 +195,9 @@ class PodHandler:
         bindings: Bindings,
         scheduler_names: Container[str],
         timer: EventTimer,
+        waiting_groups: WaitingGroups | None = None,
     ) -> None:
+        self._groups = waiting_groups
         self._queue = queue
         self._cache = cache
         self._bindings = bindings
@@ -172,7 +211,7 @@ class PodHandler:
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=pod)
             self._timer.took(_ASSIGNED_POD_ADD, started)
         elif self._is_ours(pod):
-            self._queue.add(pod)
+            self._add_waiting(pod)
             self._timer.took(_WAITING_POD_ADD, started)
 
     def on_update(self, old: Pod, new: Pod) -> None:
@@ -190,13 +229,24 @@ class PodHandler:
             self._cache.add_pod(PodInfo(new))
             if self._is_ours(old):
                 self._queue.delete(old)
+                if self._groups is not None:
+                    self._groups.forget(old)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, new=new)
             self._timer.took(_ASSIGNED_POD_ADD, started)
         elif self._is_ours(old):
             self._update_waiting(old, new)
             self._timer.took(_WAITING_POD_UPDATE, started)
 
+    def _add_waiting(self, pod: Pod) -> None:
+        if self._groups is not None:
+            self._groups.see(pod)
+        self._queue.add(pod)
+        if self._groups is not None and self._groups.is_complete(pod):
+            self._queue.move_all_to_active_or_backoff_queue(UNSCHEDULABLE_POD_ADD, new=pod)
+
     def _update_waiting(self, old: Pod, new: Pod) -> None:
+        if self._groups is not None:
+            self._groups.see(new)
         if self._cache.is_assumed(new.metadata.uid):
             if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
                 self._give_up_assumed(new)
@@ -216,6 +266,8 @@ class PodHandler:
             self._timer.took(_ASSIGNED_POD_DELETE, started)
         elif self._is_ours(pod):
             self._queue.delete(pod)
+            if self._groups is not None:
+                self._groups.forget(pod)
             if self._cache.is_assumed(pod.metadata.uid):
                 self._give_up_assumed(pod)
             elif pod.status.nominated_node_name:

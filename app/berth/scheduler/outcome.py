@@ -11,7 +11,7 @@ from berth.framework.diagnosis import Diagnosis
 from berth.framework.interface import PostFilterResult
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
-from berth.profile.profile import ScoreTable
+from berth.profile.results import ScoreTable
 from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
 
 

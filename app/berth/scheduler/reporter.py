@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
+from berth.objects.pod_group import PodGroup, PodGroupCondition
 
 
 class Reporter(Protocol):
@@ -26,6 +27,13 @@ class Reporter(Protocol):
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None
     ) -> None:
         """Write to the status of *pod*; None leaves that part alone."""
+
+
+class PodGroupReporter(Protocol):
+    """Takes conditions of PodGroups, which are written later."""
+
+    def pod_group_condition(self, group: PodGroup, condition: PodGroupCondition) -> None:
+        """Set a condition of *group*."""
 
 
 class UrgentReporter(Reporter, Protocol):

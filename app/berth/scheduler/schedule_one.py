@@ -27,6 +27,7 @@ from berth.framework.diagnosis import Diagnosis
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.status import Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
+from berth.objects.pod_group import group_of
 from berth.profile.profile import Profile
 from berth.profile.waiting_pod import WaitingPod
 from berth.queue.scheduling_queue import SchedulingQueue
@@ -39,6 +40,8 @@ from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
 from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused_placement
+from berth.scheduler.pod_group_cycle import PodGroupCycle
+from berth.scheduler.pod_group_reports import GroupParts
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.reservation import Reservation, assume, reserve
@@ -77,7 +80,9 @@ class Scheduler:
         failure_reporter: FailureReporter,
         metrics: SchedulerMetrics,
         clock: Clock,
+        groups: GroupParts | None = None,
     ) -> None:
+        """With *groups*, pods of a PodGroup are scheduled together."""
         self.profiles = profiles
         self.queue = queue
         self.cache = cache
@@ -88,10 +93,15 @@ class Scheduler:
         self._sampling = sampling
         self._extender_round = extender_round
         self._preemptions = preemptions
-        self._failures = failures
-        self._failure_reporter = failure_reporter
+        self.failures = failures
+        self.failure_reporter = failure_reporter
         self._metrics = metrics
-        self._clock = clock
+        self.clock = clock
+        self._pod_group_cycle = (
+            PodGroupCycle(self, pod_groups=groups.pod_groups, reports=groups.reports)
+            if groups is not None
+            else None
+        )
         self._binding_tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -137,11 +147,11 @@ class Scheduler:
             return False
         if failure.num_nodes != len(self.cache.table):
             return False  # what it says of N nodes would not be true of the nodes there are
-        profile = self._profile_for_pod(queued)
+        profile = self.profile_for_pod(queued)
         if profile is None:
             return True
-        started = self._clock.monotonic()
-        if not self._failures.apply_known_failure(queued, profile, failure, started=started):
+        started = self.clock.monotonic()
+        if not self.failures.apply_known_failure(queued, profile, failure, started=started):
             return False
         attempt = queued.attempts
         self.decisions.add_known_failure(queued.pod_info, failure, attempt=attempt, at=started)
@@ -152,18 +162,22 @@ class Scheduler:
 
         That is one pod, none if it has to wait, or all of a gang.
         """
+        if self._pod_group_cycle is not None:
+            key = group_of(queued.pod)
+            if key is not None:
+                return self._pod_group_cycle.run(queued, key)
         if not self._extender_round.is_due(queued.pod_info):
             return self.scheduling_cycle(queued)
         return await self.scheduling_cycle_with_extenders(queued)
 
     def scheduling_cycle(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
         """Decide where a popped pod goes, and reserve it; without asking extenders."""
-        profile = self._profile_for_pod(queued)
+        profile = self.profile_for_pod(queued)
         if profile is None:
             return ()
-        started = self._clock.monotonic()
-        cycle = self._begin_cycle(profile, queued)
-        outcome = schedule_pod(cycle, select=self._select, sampling=self._sampling)
+        started = self.clock.monotonic()
+        cycle = self.begin_cycle(profile, queued)
+        outcome = self.decide(cycle)
         if cycle.state.gang is not None:
             return self._schedule_gang(Member(queued, cycle, outcome), cycle.state.gang, started)
         if isinstance(outcome, Unschedulable):
@@ -172,10 +186,10 @@ class Scheduler:
 
     async def scheduling_cycle_with_extenders(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
         """Do the same with extenders; the pod may be gone before they have answered."""
-        profile = self._profile_for_pod(queued)
+        profile = self.profile_for_pod(queued)
         if profile is None:
             return ()
-        started = self._clock.monotonic()
+        started = self.clock.monotonic()
         attempt = await self._extender_round.schedule_pod(profile, queued)
         if attempt is None:
             self.queue.done(queued.uid)
@@ -186,12 +200,16 @@ class Scheduler:
             outcome = replace(refused_placement(outcome, status), nomination=KEEP)
         return self._finish(queued, cycle, outcome, started)
 
-    def _begin_cycle(self, profile: Profile, queued: QueuedPodInfo) -> Cycle:
+    def decide(self, cycle: Cycle) -> Outcome:
+        """Find a node for the pod of *cycle*, without PostFilter."""
+        return schedule_pod(cycle, select=self._select, sampling=self._sampling)
+
+    def begin_cycle(self, profile: Profile, queued: QueuedPodInfo) -> Cycle:
         return Cycle.begin(
             profile, queued.pod_info, cache=self.cache, nominator=self.queue.nominator
         )
 
-    def _profile_for_pod(self, queued: QueuedPodInfo) -> Profile | None:
+    def profile_for_pod(self, queued: QueuedPodInfo) -> Profile | None:
         """Return whose plugins decide; None if the pod is skipped, and the queue done with it."""
         name = queued.pod.spec.scheduler_name
         profile = self.profiles.get(name)
@@ -207,7 +225,7 @@ class Scheduler:
         pod = queued.pod
         if pod.metadata.deletion_timestamp is not None:
             note = f"skip schedule deleting pod: {pod.metadata.namespace}/{pod.metadata.name}"
-            self._failure_reporter.record_event(pod, profile, note)
+            self.failure_reporter.record_event(pod, profile, note)
             return True
         return self.cache.is_assumed(queued.uid)
 
@@ -215,23 +233,23 @@ class Scheduler:
         self, queued: QueuedPodInfo, cycle: Cycle, outcome: Outcome, started: float
     ) -> tuple[Binding, ...]:
         """Reserve the node; if there is none, have victims evicted and requeue the pod."""
-        self._failure_reporter.drop(queued.uid)
-        self._measure(outcome, started)
+        self.failure_reporter.drop(queued.uid)
+        self.measure(outcome, started)
         if isinstance(outcome, Placed):
             reserved = self._prepare_for_binding_cycle(queued, cycle, outcome, started)
             if isinstance(reserved, Reservation):
-                self._record(outcome, queued, started)
-                return (self._hand_over(reserved),)
+                self.record(outcome, queued, started)
+                return (self.hand_over(reserved),)
             outcome = reserved
         elif isinstance(outcome, Unschedulable):
-            self._preempt(outcome)
-        record = self._record(outcome, queued, started)
+            self.preempt(outcome)
+        record = self.record(outcome, queued, started)
         known_failure = None
         if isinstance(outcome, Unschedulable):
             known_failure = known_failure_of(
                 outcome, record, cycle.profile, has_nominations=len(self.queue.nominator) > 0
             )
-        self._failures.handle_scheduling_failure(
+        self.failures.handle_scheduling_failure(
             queued, cycle.profile, outcome, started=started, known_failure=known_failure
         )
         return ()
@@ -254,18 +272,18 @@ class Scheduler:
             if status is None:
                 permit = profile.run_permit(state, assumed, placed.node_name)
                 if not isinstance(permit, Status):
-                    waiting = WaitingPod(assumed, permit) if permit else None
+                    waiting = WaitingPod(assumed, permit.timeouts) if permit else None
                     kept = undo.pop_all()
                     return Reservation(queued, profile, state, assumed, started, kept, waiting)
                 status = permit
         return refused_placement(placed, status)
 
-    def _hand_over(self, reservation: Reservation) -> Binding:
+    def hand_over(self, reservation: Reservation) -> Binding:
         """Leave a reservation to the binding cycle; try the pods again that plugins want tried."""
         self.queue.activate_all(reservation.state.pods_to_activate)
         return self.bindings.add(reservation)
 
-    def _preempt(self, outcome: Unschedulable) -> None:
+    def preempt(self, outcome: Unschedulable) -> None:
         """Have the pods evicted that PostFilter chose, if it did."""
         result = outcome.post_filter
         if result is None or result.status is not None or result.preemption is None:
@@ -276,12 +294,12 @@ class Scheduler:
                 outcome.pod, profile=outcome.profile, chosen=chosen
             )
 
-    def _measure(self, outcome: Outcome, started: float) -> None:
+    def measure(self, outcome: Outcome, started: float) -> None:
         """Record what finding a node took, and which plugins ruled nodes out."""
         profile, placed = outcome.profile, outcome if isinstance(outcome, Placed) else None
         self._metrics.decided(
             profile,
-            seconds=self._clock.monotonic() - started,
+            seconds=self.clock.monotonic() - started,
             found=placed is not None,
             scored=placed is not None and placed.scores is not None,
         )
@@ -290,7 +308,7 @@ class Scheduler:
             if rejected is not None:
                 self._metrics.rejected_nodes(profile, plugin, int(np.count_nonzero(rejected)))
 
-    def _record(self, outcome: Outcome, queued: QueuedPodInfo, started: float) -> DecisionRecord:
+    def record(self, outcome: Outcome, queued: QueuedPodInfo, started: float) -> DecisionRecord:
         return self.decisions.add(
             outcome, nodes=self.cache.table, attempt=queued.attempts, at=started
         )
@@ -301,8 +319,8 @@ class Scheduler:
         """Give all of *gang* nodes, or none of them."""
 
         def reserve_for(member: Member) -> Member:
-            self._failure_reporter.drop(member.queued.uid)
-            self._measure(member.outcome, started)
+            self.failure_reporter.drop(member.queued.uid)
+            self.measure(member.outcome, started)
             if not isinstance(member.outcome, Placed):
                 return member
             reserved = self._prepare_for_binding_cycle(
@@ -316,27 +334,27 @@ class Scheduler:
         if attempt.is_complete:
             bindings = []
             for member in attempt.members:
-                self._record(member.outcome, member.queued, started)
+                self.record(member.outcome, member.queued, started)
                 assert member.reservation is not None
-                bindings.append(self._hand_over(member.reservation))
+                bindings.append(self.hand_over(member.reservation))
             return tuple(bindings)
         for queued, profile, outcome in attempt.undo():
-            self._record(outcome, queued, started)
-            self._failures.handle_scheduling_failure(queued, profile, outcome, started=started)
+            self.record(outcome, queued, started)
+            self.failures.handle_scheduling_failure(queued, profile, outcome, started=started)
         return ()
 
     def _try_member(self, key: str) -> Member | None:
         """Find a node for one of a gang that is not the first; None if it is missing."""
         queued = self.queue.pop_specific_pod(key)
-        profile = self._profile_for_pod(queued) if queued is not None else None
+        profile = self.profile_for_pod(queued) if queued is not None else None
         if queued is None or profile is None:
             return None
-        cycle = self._begin_cycle(profile, queued)
+        cycle = self.begin_cycle(profile, queued)
         if self._extender_round.is_due(queued.pod_info):
             found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
             outcome: Outcome = Failed(
                 queued.pod_info, profile.name, found, Status.error(NO_EXTENDERS)
             )
         else:
-            outcome = schedule_pod(cycle, select=self._select, sampling=self._sampling)
+            outcome = self.decide(cycle)
         return Member(queued, cycle, outcome)

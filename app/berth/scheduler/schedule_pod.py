@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from berth.framework.node_table import NodeTable
 from berth.framework.status import Status
 from berth.framework.verdict import Ints
-from berth.profile.profile import ScoreTable
+from berth.profile.results import ScoreTable
 from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import (
     FeasibleNodes,

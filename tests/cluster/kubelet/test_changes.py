@@ -74,7 +74,7 @@ def test_a_resize_is_done_at_once_where_there_is_room(world: World) -> None:
     status = running.take(report)
     assert cpu_of(status) == ("3", "3")
     assert status["observedGeneration"] == 2
-    assert status["conditions"] == [{"$patch": "delete", "type": "PodResizePending"}]
+    assert "PodResizePending" not in {each["type"] for each in status.get("conditions", ())}
     assert world.after(100) == []
     world.nodes["node-0"].check_invariants()
 
@@ -102,7 +102,7 @@ def test_a_resize_that_waits(world: World, cpu: str, reason: str, message: str) 
     (report,) = running.resize(cpu)
     status = running.take(report)
     assert cpu_of(status) == ("1", "1")
-    (condition,) = status["conditions"]
+    (condition,) = [each for each in status["conditions"] if each["type"] != "PodScheduled"]
     assert (condition["type"], condition["status"]) == ("PodResizePending", "True")
     assert (condition["reason"], condition["message"]) == (reason, message)
 

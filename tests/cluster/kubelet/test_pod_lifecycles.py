@@ -10,7 +10,8 @@ from berth.clock import FakeClock
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Delete, Patch
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
-from berth.cluster.kubelet.completion import Completion, completion_of
+from berth.cluster.kubelet.annotations import plan_of
+from berth.cluster.kubelet.container_plan import RUNS, ContainerPlan
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.node_template import NodeTemplate
@@ -261,29 +262,38 @@ def of_job(*, policy: str = "Never", controlled: bool = True, **annotations: str
 @pytest.mark.parametrize(
     ("view", "want"),
     [
-        pytest.param(of_job(), Completion(1.0), id="of a Job: succeeds after a second"),
-        pytest.param(of_job(controlled=False), None, id="of nobody: runs on"),
-        pytest.param(of_job(policy="Always", run_seconds="1"), None, id="always restarted"),
+        pytest.param(of_job(), ContainerPlan(run_seconds=1.0), id="of a Job: ends after a second"),
+        pytest.param(of_job(controlled=False), RUNS, id="of nobody: runs on"),
         pytest.param(
             of_job(controlled=False, exit_code="3"),
-            Completion(1.0, 3),
+            ContainerPlan(run_seconds=1.0, exit_code=3),
             id="of nobody, but it is said how it ends",
         ),
-        pytest.param(of_job(run_seconds="0.25"), Completion(0.25), id="sooner"),
+        pytest.param(of_job(run_seconds="0.25"), ContainerPlan(run_seconds=0.25), id="sooner"),
         pytest.param(
-            of_job(policy="OnFailure", exit_code="1"),
-            Completion(1.0, 1, restarts=True),
-            id="restarted when it fails",
+            of_job(run_seconds="nan", exit_code="256"),
+            ContainerPlan(run_seconds=1.0),
+            id="no such numbers",
         ),
-        pytest.param(of_job(policy="OnFailure"), Completion(1.0), id="not when it succeeds"),
         pytest.param(
-            of_job(run_seconds="nan", exit_code="256"), Completion(1.0), id="no such numbers"
+            of_job(run_seconds="soon", exit_code="-1"),
+            ContainerPlan(run_seconds=1.0),
+            id="no numbers",
         ),
-        pytest.param(of_job(run_seconds="soon", exit_code="-1"), Completion(1.0), id="no numbers"),
+        pytest.param(
+            of_job(controlled=False, ready_seconds="never", stop_seconds="never"),
+            ContainerPlan(ready_seconds=None, ignores_sigterm=True),
+            id="never ready, never stopped",
+        ),
+        pytest.param(
+            of_job(controlled=False, ready_seconds="5", stop_seconds="7"),
+            ContainerPlan(ready_seconds=5.0, stop_seconds=7.0),
+            id="ready later, stopped later",
+        ),
     ],
 )
-def test_how_a_pod_ends(view: KubeletPod, want: Completion | None) -> None:
-    assert completion_of(view) == want
+def test_how_a_pod_lives(view: KubeletPod, want: ContainerPlan) -> None:
+    assert plan_of(view).main == want
 
 
 @pytest.mark.parametrize(
@@ -335,7 +345,7 @@ def test_a_pod_of_a_job_ends(
         "terminated": {
             "exitCode": exit_code,
             "reason": reason,
-            "startedAt": "2026-01-01T00:00:07Z",  # this test shows no start time
+            "startedAt": "2026-01-01T00:00:02Z",
             "finishedAt": "2026-01-01T00:00:07Z",
         }
     }
@@ -345,14 +355,14 @@ def test_containers_that_fail_are_restarted(world: World) -> None:
     world.pods.on_add(of_job(policy="OnFailure", exit_code="1"))
 
     world.after(2)
-    actions = [*world.after(1), *world.after(1)]
+    actions = [*world.after(1), *world.after(1), *world.after(10)]
 
     counts = [
         each.body["status"]["containerStatuses"][0]["restartCount"]
         for each in actions
         if isinstance(each, Patch)
     ]
-    assert counts == [1, 2]
+    assert counts == [1, 1, 2]
 
 
 def test_the_end_of_a_pod_is_reported_again_when_that_failed(world: World) -> None:

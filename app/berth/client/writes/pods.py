@@ -122,19 +122,29 @@ async def patch_pod_status(
     )
     if body is None:
         return False
+    await patch_status(client, path_of(pod), body, clock=clock, rng=rng)
+    return True
+
+
+async def patch_status(
+    client: Api, path: str, body: bytes, *, clock: Clock, rng: random.Random
+) -> None:
+    """Apply a strategic merge patch to the status of the object at *path*.
+
+    Tried up to four times, as :func:`patch_pod_status` says.
+    """
     delay = STATUS_RETRY_DELAY
     for tries_left in reversed(range(STATUS_TRIES)):
         try:
             await client.request(
-                "PATCH", path_of(pod) + "/status", body=body, content_type=STRATEGIC_MERGE_PATCH
+                "PATCH", path + "/status", body=body, content_type=STRATEGIC_MERGE_PATCH
             )
-            break
+            return
         except ApiError as exc:
             if tries_left == 0 or not may_pass(exc):
                 raise
         await clock.sleep(delay * (1.0 + rng.random() * STATUS_RETRY_JITTER))
         delay *= STATUS_RETRY_FACTOR
-    return True
 
 
 def may_pass(error: ApiError) -> bool:

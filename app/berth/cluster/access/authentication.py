@@ -23,8 +23,10 @@ class TokenAuthenticator:
 
         Without *audiences* it must be good for the API server. Raises InvalidTokenError.
         """
-        wanted = tuple(audiences) or (API_AUDIENCE,)
         known = self._tokens.find(token)
+        if known is not None and not audiences:
+            return Authenticated(known)
+        wanted = tuple(audiences) or (API_AUDIENCE,)
         found = self._accounts.authenticate(token) if known is None else Authenticated(known)
         shared = tuple(each for each in wanted if each in found.audiences)
         if not shared:

@@ -12,6 +12,7 @@ import msgspec
 from berth.cluster.access.attributes import Attributes
 from berth.cluster.access.rules import ALL, Rule
 from berth.cluster.access.users import User, service_account_user
+from berth.cluster.storage.log import Change
 from berth.cluster.storage.store import Store
 from berth.cluster.strategies.rbac import GROUP
 from berth.cluster.strategies.selectors import LabelSelector, matches
@@ -62,7 +63,7 @@ class Authorizer:
     def __init__(self, store: Store, *, observer: Observer | None = None) -> None:
         self._store = store
         self.observer = observer
-        self._seen: list[int] = []
+        self._is_stale = True
         self._grants: dict[tuple[str, str], list[Grant]] = {}
         """By kind (``User`` or ``Group``) and name of subject."""
         self._roles: dict[tuple[str, str, str], tuple[Rule, ...]] = {}
@@ -70,6 +71,8 @@ class Authorizer:
         self._named: set[str] = set()
         """Resources of which some rule names objects: with others, names do not matter."""
         self._decisions: dict[tuple[str, tuple[str, ...], Attributes], Decision] = {}
+        for kind in KINDS:
+            store.follow(kind, self._forget)
 
     def authorize(self, user: User, wanted: Attributes) -> Decision:
         """Decide, and tell the observer."""
@@ -85,7 +88,10 @@ class Authorizer:
         self._refresh()
         if wanted.resource:
             matters = wanted.full_resource in self._named or ALL in self._named
-            wanted = wanted._replace(path="", name=wanted.name if matters else "")
+            verb, group, resource, subresource, namespace, name, _ = wanted
+            wanted = Attributes(
+                verb, group, resource, subresource, namespace, name if matters else ""
+            )
         key = (user.name, user.groups, wanted)
         known = self._decisions.get(key)
         if known is None:
@@ -118,12 +124,14 @@ class Authorizer:
                 if grant.namespace in ("", namespace):
                     yield grant
 
+    def _forget(self, _change: Change) -> None:
+        self._is_stale = True
+
     def _refresh(self) -> None:
         """Read everything again, if anything changed."""
-        seen = [self._store.writes_of(kind) for kind in KINDS]
-        if seen == self._seen:
+        if not self._is_stale:
             return
-        self._seen = seen
+        self._is_stale = False
         self._decisions.clear()
         roles = self._roles = _rules_by_role(self._store)
         self._grants = {}

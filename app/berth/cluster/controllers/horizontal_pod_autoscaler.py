@@ -1,63 +1,65 @@
-"""HorizontalPodAutoscalers: targets are kept within their bounds.
+"""HorizontalPodAutoscalers: targets are as large as their metrics call for.
 
-There are no metrics here: no metrics server and no adapter. So all that the real controller decides
-without them is decided, and of the rest it is said, in its words, what is missing.
+After ``pkg/controller/podautoscaler/horizontal.go`` of Kubernetes 1.36.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
 from berth.client.errors import ApiError
 from berth.clock import Clock, rfc3339
 from berth.cluster.actions import Action, Get, Patch
+from berth.cluster.controllers import replica_calculator, scaling_behavior
+from berth.cluster.controllers.autoscaler_metrics import (
+    MEASURED,
+    NO_STATUS,
+    Answers,
+    Failure,
+    Metric,
+    evaluate,
+)
 from berth.cluster.controllers.claims import reference_to
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.scaling_behavior import At, History, Normalized, Target
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import ResourceView
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.registry import Registry
+from berth.cluster.kinds.resource_metrics import POD_METRICS
 from berth.cluster.resources import Object
 
 AUTOSCALERS: Final = find("autoscaling", "v2", "horizontalpodautoscalers")
+PODS: Final = find("", "v1", "pods")
 INTERVAL: Final = 15.0
 """Seconds between two looks at a target, as upstream."""
 
-NO_RESOURCE_METRICS: Final = (
-    "unable to fetch metrics from resource metrics API: "
-    "the server could not find the requested resource (get pods.metrics.k8s.io)"
+GOT_SCALE: Final = (
+    "SucceededGetScale",
+    "the HPA controller was able to get the target's current scale",
 )
-NO_CUSTOM_METRICS: Final = (
-    "unable to fetch metrics from custom metrics API: "
-    "no custom metrics API (custom.metrics.k8s.io) registered"
-)
-NO_EXTERNAL_METRICS: Final = (
-    "unable to fetch metrics from external metrics API: "
-    "no external metrics API (external.metrics.k8s.io) registered"
+DISABLED: Final = (
+    "ScalingDisabled",
+    "scaling is disabled since the replica count of the target is zero",
 )
 
 
-class Scale(NamedTuple):
-    """What was asked of the target, and answered."""
+@dataclass(slots=True)
+class _Memory:
+    """What is known of an autoscaler."""
 
-    replicas: int = 0
-    error: str = ""
-
-
-class Failure(NamedTuple):
-    """Why a metric has no value."""
-
-    reason: str
-    message: str
-    kind: str
-    """How the metric is called in the summary of all that failed."""
+    answers: Answers = field(default_factory=Answers)
+    history: History = field(default_factory=History)
+    rescaling: tuple[int, int] | None = None
+    """The numbers of replicas before and after a change that is under way."""
 
 
 class HorizontalPodAutoscalerController:
-    """Decides the size of targets. Reads a table, and asks for the scale of targets."""
+    """Decides the size of targets. Reads a table; asks for scales, pods and their metrics."""
 
     name = "horizontalpodautoscaler"
 
@@ -73,46 +75,87 @@ class HorizontalPodAutoscalerController:
         self._registry = registry
         self._clock = clock
         self._recorder = recorder
-        self._scales: dict[str, Scale] = {}
-        """By key: the answer about the target, until it is used."""
+        self._memories: dict[str, _Memory] = {}
 
     def subscribe(self, enqueue: Callable[[str], None]) -> None:
         def autoscaler_changed(old: ResourceView | None, new: ResourceView | None) -> None:
+            if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+                self._memories.pop(old.metadata.key, None)
             if new is not None and (old is None or old.spec != new.spec):
                 enqueue(new.metadata.key)
 
         self._autoscalers.listen(autoscaler_changed)
 
     def plan(self, key: str) -> Plan:
-        """Ask for the scale of the target, or use the answer."""
+        """Ask what is to be known of the target, or use the answers."""
         autoscaler = self._autoscalers.get(key)
-        scale = self._scales.pop(key, None)
         if autoscaler is None or autoscaler.metadata.deletion_timestamp is not None:
             return NOTHING
+        memory = self._memories.setdefault(key, _Memory())
+        answers = memory.answers
         path = self._scale_path(autoscaler)
         if not path:
             target = autoscaler.spec.get("scaleTargetRef") or {}
             group = (target.get("apiVersion") or "").rpartition("/")[0]
             missing = f'no matches for kind "{target.get("kind")}" in group "{group}"'
-            scale = Scale(
-                error=f"unable to determine resource for scale target reference: {missing}"
+            return self._without_scale(
+                autoscaler, f"unable to determine resource for scale target reference: {missing}"
             )
-        if scale is None:
+        if answers.scale_error:
+            memory.answers = Answers()
+            return self._without_scale(autoscaler, answers.scale_error)
+        if answers.replicas is None:
             return Plan([Get(path)], again=0.0)
-        if scale.error:
-            return self._without_scale(autoscaler, scale.error)
-        return self._scaled(autoscaler, path, scale.replicas)
+        questions = self._questions(autoscaler, answers)
+        if questions:
+            return Plan(questions, again=0.0, is_independent=True)
+        memory.answers = Answers()
+        return self._scaled(autoscaler, path, answers, memory)
 
     def finished(self, key: str, outcome: Outcome) -> None:
-        """Keep the answer for the next plan, which follows at once; tell of new sizes."""
+        """Keep the answers for the next plan, which follows at once; tell of new sizes."""
+        memory = self._memories.setdefault(key, _Memory())
+        answers, error = memory.answers, outcome.error
         match outcome.action:
-            case Get() if outcome.error is None:
-                scale = msgspec.json.decode(outcome.answer)
-                self._scales[key] = Scale(int((scale.get("spec") or {}).get("replicas") or 0))
+            case Get(path) if path.endswith("/scale"):
+                answers.scale_error = "" if error is None else str(error)
+                if error is None:
+                    scale = msgspec.json.decode(outcome.answer)
+                    answers.replicas = int((scale.get("spec") or {}).get("replicas") or 0)
+                    answers.selector = (scale.get("status") or {}).get("selector") or ""
+            case Get(path) if path.startswith(POD_METRICS.path):
+                answers.metrics_error = "" if error is None else str(error)
+                answers.metrics = []
+                if error is None:
+                    answers.metrics = replica_calculator.decode_metrics(outcome.answer).items
             case Get():
-                self._scales[key] = Scale(error=str(outcome.error))
-            case Patch(path) if path.endswith("/scale"):
-                self._tell_of_size(key, outcome.action, outcome.error)
+                answers.pods_error = "" if error is None else str(error)
+                answers.pods = []
+                if error is None:
+                    answers.pods = replica_calculator.decode_pods(outcome.answer).items
+            case Patch(path) if path.endswith("/scale") and not outcome.skipped:
+                self._tell_of_size(key, outcome.action, error)
+                if error is None and memory.rescaling is not None:
+                    before, after = memory.rescaling
+                    change = At(self._clock.monotonic(), after - before)
+                    memory.history.changes.append(change)
+                memory.rescaling = None
+
+    def _questions(self, autoscaler: ResourceView, answers: Answers) -> list[Action]:
+        """Return what else is to be known: pods and what they use, if any metric is about that."""
+        measures = any(
+            each.get("type") in MEASURED for each in autoscaler.spec.get("metrics") or ()
+        )
+        if not measures or not answers.selector or _rescale_reason(autoscaler, answers) is not None:
+            return []
+        namespace = autoscaler.metadata.namespace
+        params = {"labelSelector": answers.selector}
+        questions: list[Action] = []
+        if answers.pods is None:
+            questions.append(Get(PODS.collection_path(namespace), params))
+        if answers.metrics is None:
+            questions.append(Get(POD_METRICS.collection_path(namespace), params))
+        return questions
 
     def _scale_path(self, autoscaler: ResourceView) -> str:
         """Return the URL of the target's scale; empty: no such kind has one."""
@@ -131,46 +174,106 @@ class HorizontalPodAutoscalerController:
         condition = _condition("AbleToScale", "False", "FailedGetScale", message)
         return Plan(self._report(autoscaler, [condition], {}), again=INTERVAL)
 
-    def _scaled(self, autoscaler: ResourceView, path: str, current: int) -> Plan:
-        """Return what is done about a target of *current* replicas."""
-        spec = autoscaler.spec
-        least, most = spec.get("minReplicas"), int(spec.get("maxReplicas") or 1)
-        least = 1 if least is None else int(least)
-        able = _condition(
-            "AbleToScale",
-            "True",
-            "SucceededGetScale",
-            "the HPA controller was able to get the target's current scale",
-        )
-        if current == 0 and least != 0:
-            message = "scaling is disabled since the replica count of the target is zero"
-            off = _condition("ScalingActive", "False", "ScalingDisabled", message)
-            counts = {"currentReplicas": 0, "desiredReplicas": 0}
+    def _scaled(
+        self, autoscaler: ResourceView, path: str, answers: Answers, memory: _Memory
+    ) -> Plan:
+        """Return what is done about a target whose scale is known."""
+        current = answers.replicas or 0
+        target = _target(autoscaler, current)
+        able = _condition("AbleToScale", "True", *GOT_SCALE)
+        if current == 0 and target.minimum != 0:
+            off = _condition("ScalingActive", "False", *DISABLED)
+            counts = {"currentReplicas": 0, "desiredReplicas": 0, "currentMetrics": None}
             return Plan(self._report(autoscaler, [able, off], counts), again=INTERVAL)
-        desired = max(min(current, most), least)
-        if desired != current:
-            bound = "above Spec.MaxReplicas" if desired < current else "below Spec.MinReplicas"
-            message = f"the HPA controller was able to update the target scale to {desired}"
-            done = _condition("AbleToScale", "True", "SucceededRescale", message)
-            note = f"Current number of replicas {bound}"
-            resized: Object = {
-                "currentReplicas": current,
-                "desiredReplicas": desired,
-                "lastScaleTime": rfc3339(self._clock.now()),
-            }
-            rescale = Patch(path, {"spec": {"replicas": desired}}, note=note)
-            return Plan([rescale, *self._report(autoscaler, [done], resized)], again=INTERVAL)
-        failures = list(_failures(autoscaler))
-        if not failures:
-            return Plan(self._report(autoscaler, [able], {"currentReplicas": current}), INTERVAL)
+        reason = _rescale_reason(autoscaler, answers)
+        if reason:
+            desired = max(min(current, target.maximum), target.minimum)
+            return self._rescale(autoscaler, path, memory, current, desired, reason, [], None)
+        if not autoscaler.spec.get("metrics"):
+            counts = {"currentReplicas": current}
+            return Plan(self._report(autoscaler, [able], counts), again=INTERVAL)
+        if not answers.selector:
+            return self._without_selector(autoscaler, able, current)
+        return self._measured(autoscaler, path, answers, memory, target)
+
+    def _measured(
+        self,
+        autoscaler: ResourceView,
+        path: str,
+        answers: Answers,
+        memory: _Memory,
+        target: Target,
+    ) -> Plan:
+        """Return what is done about a target that metrics decide about."""
+        able = _condition("AbleToScale", "True", *GOT_SCALE)
+        now, behavior = self._clock.now(), autoscaler.spec.get("behavior")
+        tolerances = scaling_behavior.tolerances_of(behavior)
+        found = [
+            evaluate(each, autoscaler.metadata.namespace, answers, tolerances, now=now)
+            for each in autoscaler.spec["metrics"]
+        ]
+        failures = [each for each in found if isinstance(each, Failure)]
+        metrics = [each for each in found if isinstance(each, Metric)]
+        statuses = [each.status if isinstance(each, Metric) else NO_STATUS for each in found]
         for failure in failures:
             self._warn(autoscaler, failure.reason, failure.message)
-        first = failures[0]
-        count = f"{len(failures)} invalid out of {len(failures)}"
-        summary = f"invalid metrics ({count}), first error is: failed to get {first.kind}"
-        self._warn(autoscaler, "FailedComputeMetricsReplicas", f"{summary}: {first.message}")
-        message = f"the HPA was unable to compute the replica count: {first.message}"
-        off = _condition("ScalingActive", "False", first.reason, message)
+        best = max(metrics, key=lambda each: each.replicas, default=None)
+        if best is None or (failures and best.replicas < target.current):
+            first = failures[0]
+            count = f"{len(failures)} invalid out of {len(found)}"
+            summary = f"invalid metrics ({count}), first error is: {first.summary}"
+            self._warn(autoscaler, "FailedComputeMetricsReplicas", summary)
+            message = f"the HPA was unable to compute the replica count: {first.message}"
+            off = _condition("ScalingActive", "False", first.reason, message)
+            counts: Object = {"currentReplicas": target.current, "currentMetrics": statuses}
+            return Plan(self._report(autoscaler, [able, off], counts), again=INTERVAL)
+        normalized = scaling_behavior.normalize(
+            best.replicas, target, behavior, memory.history, now=self._clock.monotonic()
+        )
+        conditions = _conditions(best, normalized)
+        desired = normalized.replicas
+        if desired != target.current:
+            above = best.replicas > target.current
+            reason = f"{best.name} above target" if above else "All metrics below target"
+            return self._rescale(
+                autoscaler, path, memory, target.current, desired, reason, conditions, statuses
+            )
+        counts = {
+            "currentReplicas": target.current,
+            "desiredReplicas": target.current,
+            "currentMetrics": statuses,
+        }
+        return Plan(self._report(autoscaler, conditions, counts), again=INTERVAL)
+
+    def _rescale(
+        self,
+        autoscaler: ResourceView,
+        path: str,
+        memory: _Memory,
+        current: int,
+        desired: int,
+        reason: str,
+        conditions: Sequence[Object],
+        statuses: Sequence[Object] | None,
+    ) -> Plan:
+        memory.rescaling = (current, desired)
+        message = f"the HPA controller was able to update the target scale to {desired}"
+        done = _condition("AbleToScale", "True", "SucceededRescale", message)
+        others = [each for each in conditions if each["type"] != "AbleToScale"]
+        counts: Object = {
+            "currentReplicas": current,
+            "desiredReplicas": desired,
+            "currentMetrics": statuses,
+            "lastScaleTime": rfc3339(self._clock.now()),
+        }
+        rescale = Patch(path, {"spec": {"replicas": desired}}, note=reason)
+        return Plan([rescale, *self._report(autoscaler, [done, *others], counts)], again=INTERVAL)
+
+    def _without_selector(self, autoscaler: ResourceView, able: Object, current: int) -> Plan:
+        self._warn(autoscaler, "SelectorRequired", "selector is required")
+        message = "the HPA target's scale is missing a selector"
+        off = _condition("ScalingActive", "False", "InvalidSelector", message)
+        self._warn(autoscaler, "FailedComputeMetricsReplicas", "selector is required")
         counts = {"currentReplicas": current}
         return Plan(self._report(autoscaler, [able, off], counts), again=INTERVAL)
 
@@ -229,30 +332,28 @@ def _condition(type_: str, status: str, reason: str, message: str) -> Object:
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
-def _failures(autoscaler: ResourceView) -> Iterator[Failure]:
-    """Yield why each metric has no value."""
-    for metric in autoscaler.spec.get("metrics") or ():
-        source = metric.get("type") or ""
-        about: Object = metric.get(source[:1].lower() + source[1:]) or {}
-        match source:
-            case "Resource" | "ContainerResource":
-                name, target = about.get("name"), about.get("target") or {}
-                what = "usage" if target.get("type") == "AverageValue" else "utilization"
-                message = (
-                    f"failed to get {name} {what}: unable to get metrics for resource {name}: "
-                    f"{NO_RESOURCE_METRICS}"
-                )
-                word = "container resource" if source == "ContainerResource" else "resource"
-                kind = f"{name} {word} metric value"
-            case "External":
-                name = (about.get("metric") or {}).get("name")
-                place = f"{autoscaler.metadata.namespace}/{name}/nil"
-                message = f"unable to get external metric {place}: {NO_EXTERNAL_METRICS}"
-                kind = f"{name} external metric value"
-            case "Pods" | "Object":
-                name = (about.get("metric") or {}).get("name")
-                message = f"unable to get metric {name}: {NO_CUSTOM_METRICS}"
-                kind = f"{source.lower()} metric value"
-            case _:
-                continue
-        yield Failure(f"FailedGet{source}Metric", message, kind)
+def _conditions(best: Metric, normalized: Normalized) -> list[Object]:
+    message = f"the HPA was able to successfully calculate a replica count from {best.name}"
+    return [
+        _condition("AbleToScale", "True", *normalized.able),
+        _condition("ScalingActive", "True", "ValidMetricFound", message),
+        _condition("ScalingLimited", str(normalized.is_limited), *normalized.limited),
+    ]
+
+
+def _target(autoscaler: ResourceView, current: int) -> Target:
+    spec = autoscaler.spec
+    least = spec.get("minReplicas")
+    return Target(current, 1 if least is None else int(least), int(spec.get("maxReplicas") or 1))
+
+
+def _rescale_reason(autoscaler: ResourceView, answers: Answers) -> str | None:
+    """Return why the size is decided without metrics, "" if it stays; None: metrics decide."""
+    target = _target(autoscaler, answers.replicas or 0)
+    if target.current == 0 and target.minimum != 0:
+        return ""
+    if target.current > target.maximum:
+        return "Current number of replicas above Spec.MaxReplicas"
+    if target.current < target.minimum:
+        return "Current number of replicas below Spec.MinReplicas"
+    return None

@@ -128,9 +128,23 @@ _remembered = lru_cache(_representation)
 
 def media_type(content_type: str) -> str:
     """Return a ``Content-Type`` without its parameters; nothing said means JSON."""
-    if content_type == JSON:
-        return JSON
+    if content_type in _PLAIN:
+        return content_type
     return content_type.split(";")[0].strip().lower() or JSON
+
+
+_PLAIN = frozenset(
+    {
+        JSON,
+        YAML,
+        APPLY_PATCH,
+        protobuf.MEDIA_TYPE,
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+    }
+)
+"""Media types as nearly everybody writes them: there is nothing to take apart."""
 
 
 def as_json(content: bytes, content_type: str) -> bytes:

@@ -22,6 +22,7 @@ MIRROR: Final = "kubernetes.io/config.mirror"
 """Annotation of the mirror pod of a static pod, which taints do not keep away."""
 
 _FIRST: Final = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
+"""What the kubelet names first when it lacks several resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,24 @@ def resource_rejection(
                 f"Requested: {value(amount)}, Available: {value(max(available, 0))}, "
                 "which is unexpected",
             )
-    for name, amount in _in_order({**requests, PODS: NANO}):
-        if not amount or (name not in allocatable and is_extended(name)):
-            continue
-        use, capacity = used.get(name, 0), allocatable.get(name, 0)
-        if use + amount > capacity:
-            text = shortage(name, "resource", requested=amount, used=use, capacity=capacity)
-            return Rejection(f"OutOf{name}", text)
-    return None
+    wanted = {**requests, PODS: NANO}
+    lacking = [
+        name
+        for name, amount in wanted.items()
+        if amount and used.get(name, 0) + amount > allocatable.get(name, 0)
+        if name in allocatable or not is_extended(name)
+    ]
+    if not lacking:
+        return None
+    name = next((each for each in _FIRST if each in lacking), lacking[0])
+    text = shortage(
+        name,
+        "resource",
+        requested=wanted[name],
+        used=used.get(name, 0),
+        capacity=allocatable.get(name, 0),
+    )
+    return Rejection(f"OutOf{name}", text)
 
 
 def shortage(name: str, lacking: str, **amounts: int) -> str:
@@ -108,13 +119,3 @@ def placement_rejection(
 
 def _failed(predicate: str, why: str) -> Rejection:
     return Rejection(predicate, f"Predicate {predicate} failed: {why}")
-
-
-def _in_order(requests: Mapping[str, int]) -> Iterable[tuple[str, int]]:
-    """Yield *requests* in the order in which the kubelet compares them."""
-    for name in _FIRST:
-        if name in requests:
-            yield name, requests[name]
-    for name, amount in requests.items():
-        if name not in _FIRST:
-            yield name, amount

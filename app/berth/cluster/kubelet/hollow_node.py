@@ -57,6 +57,10 @@ class HollowNode:
         self.node: Node | None = None
         self.failure: Failure | None = None
         self.boots = 0
+        self.images: dict[str, int] = {}
+        """Bytes of the images that were pulled, by name."""
+        self._pulls: dict[str, float] = {}
+        """By image that is being pulled: the unix time at which it is there."""
         self._was_stopped = False
         self._devices: Collection[str] = [each for each in allocatable if is_extended(each)]
         """The resources that device plugins of ours report."""
@@ -97,7 +101,7 @@ class HollowNode:
             used_ports = chain.from_iterable(self._ports.values())
             rejection = admission.placement_rejection(pod, self.node, used_ports)
         if rejection is None:
-            self.take(pod)
+            self._take(pod, requests)
         return rejection
 
     def resize(self, pod: KubeletPod) -> Rejection | None:
@@ -116,16 +120,18 @@ class HollowNode:
                 message = shortage(name, "resource", requested=amount, used=used, capacity=capacity)
                 return Rejection("Deferred", message)
         self.release(pod.metadata.uid)
-        self.take(pod)
+        self._take(pod, requests)
         return None
 
     def take(self, pod: KubeletPod) -> None:
         """Count a pod that runs here, whether it fits or not."""
+        if pod.metadata.uid not in self._pods:
+            self._take(pod, requests_of(pod))
+
+    def _take(self, pod: KubeletPod, requests: Mapping[str, int]) -> None:
         uid = pod.metadata.uid
-        if uid in self._pods:
-            return
-        self._pods[uid] = {**requests_of(pod), PODS: NANO}
-        for name, amount in self._pods[uid].items():
+        self._pods[uid] = held = {**requests, PODS: NANO}
+        for name, amount in held.items():
             self._used[name] = self._used.get(name, 0) + amount
         ports = host_ports(pod)
         if ports:
@@ -136,6 +142,18 @@ class HollowNode:
         for name, amount in self._pods.pop(uid, {}).items():
             self._used[name] -= amount
         self._ports.pop(uid, None)
+
+    def pull(self, image: str, now: float, seconds: float) -> float:
+        """Pull *image*, which takes *seconds*, after those before it; return when it is there."""
+        if image not in self._pulls:
+            self._pulls[image] = max([now, *self._pulls.values()]) + seconds
+        return self._pulls[image]
+
+    def pulled(self, image: str, size_bytes: int | None) -> None:
+        """Note that a pull has ended; *size_bytes* is None if the image did not come."""
+        self._pulls.pop(image, None)
+        if size_bytes is not None:
+            self.images[image] = size_bytes
 
     def has_pod_ip(self, pod_ip: str) -> None:
         """Note the address of a pod that ran here before: the next one is another."""

@@ -3,7 +3,7 @@
 import msgspec
 
 from berth.objects.meta import KubeStruct, ObjectMeta
-from berth.objects.pod import Container, Pod, PodSpec, PodStatus
+from berth.objects.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus
 from berth.objects.sharing import POD_PARTS, sharing
 
 
@@ -14,30 +14,106 @@ class DeletableMeta(ObjectMeta, frozen=True, gc=False):
     finalizers: tuple[str, ...] = ()
 
 
+class Probe(KubeStruct, frozen=True, gc=False):
+    initial_delay_seconds: int = 0
+    period_seconds: int = 10
+    success_threshold: int = 1
+    failure_threshold: int = 3
+
+
+class SleepAction(KubeStruct, frozen=True, gc=False):
+    seconds: int = 0
+
+
+class LifecycleHandler(KubeStruct, frozen=True, gc=False):
+    sleep: SleepAction | None = None
+
+
+class Lifecycle(KubeStruct, frozen=True, gc=False):
+    pre_stop: LifecycleHandler | None = None
+
+
+class ExitCodes(KubeStruct, frozen=True, gc=False):
+    operator: str = ""
+    values: tuple[int, ...] = ()
+
+
+class ContainerRestartRule(KubeStruct, frozen=True, gc=False):
+    action: str = ""
+    exit_codes: ExitCodes | None = None
+
+
+class KubeletContainer(Container, frozen=True, gc=False):
+    """A container with what decides when it is ready, how it stops, and whether it is restarted."""
+
+    image_pull_policy: str = ""
+    startup_probe: Probe | None = None
+    readiness_probe: Probe | None = None
+    liveness_probe: Probe | None = None
+    lifecycle: Lifecycle | None = None
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()  # type: ignore[assignment]
+
+
 class PodOS(KubeStruct, frozen=True, gc=False):
     name: str = ""
 
 
-class RestartableSpec(PodSpec, frozen=True, gc=False):
+class ReadinessGate(KubeStruct, frozen=True, gc=False):
+    condition_type: str = ""
+
+
+class KubeletPodSpec(PodSpec, frozen=True, gc=False):
     """A pod's spec with what is done about containers that end, and those that came later."""
 
     restart_policy: str = "Always"
-    ephemeral_containers: tuple[Container, ...] = ()
+    termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
+    readiness_gates: tuple[ReadinessGate, ...] = ()
+    containers: tuple[KubeletContainer, ...] = ()
+    init_containers: tuple[KubeletContainer, ...] = ()
+    ephemeral_containers: tuple[KubeletContainer, ...] = ()
     os: PodOS | None = None
 
 
-class AddressedStatus(PodStatus, frozen=True, gc=False):
-    """A pod's status with its address."""
+class StateRunning(KubeStruct, frozen=True, gc=False):
+    started_at: str | None = None
+
+
+class StateTerminated(KubeStruct, frozen=True, gc=False):
+    exit_code: int = 0
+    reason: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class ContainerState(KubeStruct, frozen=True, gc=False):
+    running: StateRunning | None = None
+    terminated: StateTerminated | None = None
+
+
+class KubeletContainerStatus(ContainerStatus, frozen=True, gc=False):
+    """What an earlier kubelet process has reported of a container."""
+
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class KubeletPodStatus(PodStatus, frozen=True, gc=False):
+    """A pod's status with its address and the states of its containers."""
 
     pod_ip: str = msgspec.field(default="", name="podIP")
+    container_statuses: tuple[KubeletContainerStatus, ...] = ()
+    init_container_statuses: tuple[KubeletContainerStatus, ...] = ()
+    ephemeral_container_statuses: tuple[KubeletContainerStatus, ...] = ()
 
 
 class KubeletPod(Pod, frozen=True, gc=False):
     """A pod as far as a hollow kubelet reads it."""
 
     metadata: DeletableMeta = DeletableMeta()
-    spec: RestartableSpec = RestartableSpec()
-    status: AddressedStatus = AddressedStatus()
+    spec: KubeletPodSpec = KubeletPodSpec()
+    status: KubeletPodStatus = KubeletPodStatus()
 
 
 decode_pod = sharing(msgspec.json.Decoder(KubeletPod).decode, POD_PARTS)

@@ -1,161 +1,146 @@
-"""What kubelets report of pods."""
+"""What kubelets report of pods: phase, conditions, and the states of containers.
 
-from collections.abc import Mapping
-from typing import Final
+The rules are those of ``getPhase`` in ``pkg/kubelet/kubelet_pods.go`` and of
+``pkg/kubelet/status/generate.go``.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 from berth.clock import rfc3339
 from berth.cluster.kubelet.admission import Rejection
+from berth.cluster.kubelet.container_life import ContainerLife
+from berth.cluster.kubelet.container_plan import Role
+from berth.cluster.kubelet.container_status import container_status
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
+from berth.cluster.kubelet.pod_life import DEADLINE_EXCEEDED, PodLife
 from berth.cluster.resources import Object
-from berth.objects.pod import Pod, ResourceRequirements
-
-KILLED: Final = 137
-"""The exit code of a container that was killed: 128 and the number of SIGKILL."""
-
 
 RESIZE_PENDING: Final = "PodResizePending"
 """The condition of a pod that does not get the resources that it asks for."""
 
 
-def running(pod: Pod, node: HollowNode, *, pod_ip: str, now: float) -> Object:
-    """Return the status of a pod whose containers have all started and are ready."""
-    stamp = rfc3339(now)
-    generation = pod.metadata.generation
-    types = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"]
-    if not any(c.type == "PodScheduled" and c.status == "True" for c in pod.status.conditions):
-        types.append("PodScheduled")  # bound by hand, with spec.nodeName
+class Condition(NamedTuple):
+    """A condition of a pod, without its type and times."""
+
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+Conditions = Mapping[str, Condition]
+"""By type."""
+
+TRUE: Final = Condition("True")
+FALSE: Final = Condition("False")
+
+
+def status_of(
+    life: PodLife,
+    node: HollowNode,
+    *,
+    pod_ip: str,
+    conditions: Conditions,
+    sent: Conditions,
+    given: Mapping[str, Object],
+    now: float,
+) -> Object:
+    """Return the status of a pod, with those of *conditions* that are not as *sent*.
+
+    *given* is what its containers have been given, by name.
+    """
+    pod = life.pod
+    uid, generation = pod.metadata.uid, pod.metadata.generation
     ip = node.host_ip if pod.spec.host_network else pod_ip
     status: Object = {
         "observedGeneration": generation,
-        "phase": "Running",
-        "conditions": [_true(type_, stamp, generation) for type_ in types],
+        "phase": phase_of(life),
         "hostIP": node.host_ip,
         "hostIPs": [{"ip": node.host_ip}],
         "podIP": ip,
         "podIPs": [{"ip": ip}],
-        "startTime": stamp,
-        "containerStatuses": [
-            {
-                **_started(each.name, each.image, pod.metadata.uid, stamp),
-                **_allocated(each.resources),
-            }
-            for each in pod.spec.containers
-        ],
     }
-    if pod.spec.init_containers:
-        status["initContainerStatuses"] = [
-            _started(each.name, each.image, pod.metadata.uid, stamp)
-            if each.restart_policy == "Always"
-            else _completed(each.name, each.image, pod.metadata.uid, stamp)
-            for each in pod.spec.init_containers
-        ]
+    if life.start_time is not None:
+        status["startTime"] = rfc3339(life.start_time)
+    if conditions != sent:
+        status["conditions"] = _changes(conditions, sent, rfc3339(now), generation)
+    if life.failure is not None and life.is_over:
+        status["reason"], status["message"] = life.failure.reason, life.failure.message
+    inits: list[Object] = []
+    mains: list[Object] = []
+    waits_for = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
+    for each in life.containers:
+        known = given.get(each.container.name, _NOTHING) if each.role is Role.MAIN else _NOTHING
+        shown = container_status(each, uid, waits_for=waits_for, resources=known)
+        (mains if each.role is Role.MAIN else inits).append(shown)
+    status["containerStatuses"] = mains
+    if inits:
+        status["initContainerStatuses"] = inits
     return status
 
 
-def changed(
-    pod: KubeletPod,
-    *,
-    restarts: int,
-    since: float,
-    ephemeral_since: Mapping[str, float],
-    resize: Rejection | None,
-    now: float,
-) -> Object:
-    """Return what changes of the status when the spec of a pod that runs has changed.
+def phase_of(life: PodLife) -> str:
+    """Return the phase of a pod. Once it is Succeeded or Failed it stays so."""
+    if life.is_over:
+        ends = [each.end for each in life.containers if each.role is not Role.SIDECAR]
+        well = all(end is not None and end.exit_code == 0 for end in ends)
+        return "Succeeded" if well and life.failure is None else "Failed"
+    if not life.is_initialized:
+        return "Pending"
+    return "Running" if all(each.has_run for each in life.containers) else "Pending"
 
-    *since* is when its containers started last, *ephemeral_since* the same of ephemeral ones.
-    *resize* is why it does not get the resources that it asks for; then it keeps those it has.
-    """
-    stamp, generation, uid = rfc3339(since), pod.metadata.generation, pod.metadata.uid
-    had = {each.name: each for each in pod.status.container_statuses}
-    statuses = []
-    for each in pod.spec.containers:
-        before = had.get(each.name)
-        if resize is None or before is None:
-            resources = _allocated(each.resources)
-        else:
-            kept = before.resources or ResourceRequirements()
-            resources = {**_allocated(kept), "allocatedResources": dict(before.allocated_resources)}
-        started = _started(each.name, each.image, uid, stamp)
-        statuses.append({**started, "restartCount": restarts, **resources})
-    pending = {"$patch": "delete", "type": RESIZE_PENDING}
+
+def conditions_of(life: PodLife, *, resize: Rejection | None = None) -> Conditions:
+    """Return the conditions that the kubelet owns; *resize* is why a resize is not done."""
+    pod = life.pod
+    if life.is_over:
+        failed = phase_of(life) == "Failed"
+        done = Condition("False", "PodFailed" if failed else "PodCompleted")
+        conditions = {"PodReadyToStartContainers": FALSE, "Ready": done, "ContainersReady": done}
+        if not failed:
+            conditions["Initialized"] = Condition("True", "PodCompleted")
+        elif life.failure is not None and life.failure is not DEADLINE_EXCEEDED:
+            why = Condition("True", "TerminationByKubelet", life.failure.message)
+            conditions["DisruptionTarget"] = why
+        return conditions
+    if (
+        resize is None
+        and not pod.spec.init_containers
+        and not pod.spec.readiness_gates
+        and all(each.ready for each in life.containers)
+    ):
+        return _READY if _is_scheduled(pod) else _READY_BOUND_BY_HAND
+    ready = _all(
+        (each.container.name for each in life.containers if not _is_ready(each)),
+        "ContainersNotReady",
+        "unready",
+    )
+    conditions = {
+        "PodReadyToStartContainers": TRUE,
+        "Initialized": TRUE,
+        "Ready": ready if ready.status == "False" else _gates(pod),
+        "ContainersReady": ready,
+    }
+    if not life.is_initialized:
+        incomplete = (
+            each.container.name
+            for each in life.containers
+            if each.role is not Role.MAIN and not each.is_passed
+        )
+        conditions["Initialized"] = _all(incomplete, "ContainersNotInitialized", "incomplete")
     if resize is not None:
-        told = {"reason": resize.reason, "message": resize.message}
-        pending = {**_true(RESIZE_PENDING, rfc3339(now), generation), **told}
-    status: Object = {
-        "observedGeneration": generation,
-        "containerStatuses": statuses,
-        "conditions": [pending],
-    }
-    if pod.spec.ephemeral_containers:
-        status["ephemeralContainerStatuses"] = [
-            {
-                **_container(each.name, each.image, uid),
-                "ready": False,
-                "state": {"running": {"startedAt": rfc3339(ephemeral_since[each.name])}},
-            }
-            for each in pod.spec.ephemeral_containers
-        ]
-    return status
+        conditions[RESIZE_PENDING] = Condition("True", resize.reason, resize.message)
+    if not _is_scheduled(pod):
+        conditions["PodScheduled"] = TRUE
+    return conditions
 
 
-def restarted(
-    pod: Pod, *, exit_code: int, reason: str = "", restarts: int, since: float, now: float
-) -> Object:
-    """Return what changes of the status when all containers end and start again.
-
-    They ran since *since*; this is the restart number *restarts*.
-    """
-    stamp = rfc3339(now)
-    ended = {"terminated": _terminated(exit_code, rfc3339(since), stamp, reason)}
+def known_conditions(pod: KubeletPod) -> Conditions:
+    """Return the conditions that an earlier kubelet process has reported."""
     return {
-        "containerStatuses": [
-            {
-                **_started(each.name, each.image, pod.metadata.uid, stamp),
-                "restartCount": restarts,
-                "lastState": ended,
-            }
-            for each in pod.spec.containers
-        ]
-    }
-
-
-def evicted(pod: Pod, eviction: Rejection, *, restarts: int, now: float) -> Object:
-    """Return what changes of the status when the node has ended *pod* by its own decision."""
-    status = ended(pod, exit_code=KILLED, restarts=restarts, now=now)
-    target = _true("DisruptionTarget", rfc3339(now), pod.metadata.generation)
-    target |= {"reason": "TerminationByKubelet", "message": eviction.message}
-    status["conditions"].append(target)
-    return {**status, "reason": eviction.reason, "message": eviction.message}
-
-
-def ended(pod: Pod, *, exit_code: int, reason: str = "", restarts: int = 0, now: float) -> Object:
-    """Return what changes of the status when all containers have ended for good."""
-    stamp, generation = rfc3339(now), pod.metadata.generation
-    phase, why = ("Failed", "PodFailed") if exit_code else ("Succeeded", "PodCompleted")
-    conditions = [
-        {**_true(type_, stamp, generation), "status": "False", "reason": why}
-        for type_ in ("Ready", "ContainersReady")
-    ]
-    conditions.append({**_true("PodReadyToStartContainers", stamp, generation), "status": "False"})
-    if not exit_code:
-        conditions.append({**_true("Initialized", stamp, generation), "reason": why})
-    terminated = _terminated(exit_code, pod.status.start_time or stamp, stamp, reason)
-    return {
-        "observedGeneration": generation,
-        "phase": phase,
-        "conditions": conditions,
-        "containerStatuses": [
-            {
-                **_container(each.name, each.image, pod.metadata.uid),
-                "restartCount": restarts,
-                "ready": False,
-                "started": False,
-                "state": {"terminated": terminated},
-            }
-            for each in pod.spec.containers
-        ],
+        each.type: Condition(each.status, each.reason, each.message)
+        for each in pod.status.conditions
     }
 
 
@@ -169,53 +154,86 @@ def rejected(rejection: Rejection, *, now: float) -> Object:
     }
 
 
-def _allocated(resources: ResourceRequirements) -> Object:
-    """Return what a container has: all that it asks for."""
-    given = {
-        kind: dict(amounts)
-        for kind, amounts in (("limits", resources.limits), ("requests", resources.requests))
-        if amounts
-    }
-    if not resources.requests:
-        return {"resources": given}
-    return {"resources": given, "allocatedResources": dict(resources.requests)}
+def ephemeral_statuses(pod: KubeletPod, since: Mapping[str, float]) -> list[Object]:
+    """Return the statuses of ephemeral containers, which run *since* some time, by name."""
+    return [
+        {
+            "name": each.name,
+            "image": each.image,
+            "imageID": f"hollow://{each.image}",
+            "containerID": f"hollow://{pod.metadata.uid}/{each.name}",
+            "restartCount": 0,
+            "lastState": {},
+            "ready": False,
+            "state": {"running": {"startedAt": rfc3339(since[each.name])}},
+        }
+        for each in pod.spec.ephemeral_containers
+    ]
 
 
-def _true(type_: str, stamp: str, generation: int) -> Object:
-    return {
-        "type": type_,
-        "status": "True",
-        "observedGeneration": generation,
-        "lastProbeTime": None,
-        "lastTransitionTime": stamp,
-    }
+_NOTHING: Final[Object] = {}
+_READY: Final[Conditions] = dict.fromkeys(
+    ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"), TRUE
+)
+_READY_BOUND_BY_HAND: Final[Conditions] = {**_READY, "PodScheduled": TRUE}
+"""With ``spec.nodeName``: no scheduler has said so."""
 
 
-def _container(name: str, image: str, uid: str) -> Object:
-    return {
-        "name": name,
-        "image": image,
-        "imageID": f"hollow://{image}",
-        "containerID": f"hollow://{uid}/{name}",
-        "restartCount": 0,
-        "lastState": {},
-    }
+def _is_ready(each: ContainerLife) -> bool:
+    return each.ready or each.role is Role.INIT
 
 
-def _started(name: str, image: str, uid: str, stamp: str) -> Object:
-    state = {"running": {"startedAt": stamp}}
-    return {**_container(name, image, uid), "ready": True, "started": True, "state": state}
+def _all(lacking: Iterable[str], reason: str, what: str) -> Condition:
+    """Return a condition that holds if nothing is *lacking*."""
+    names = " ".join(lacking)
+    return (
+        Condition("False", reason, f"containers with {what} status: [{names}]") if names else TRUE
+    )
 
 
-def _completed(name: str, image: str, uid: str, stamp: str) -> Object:
-    state = {"terminated": _terminated(0, stamp, stamp)}
-    return {**_container(name, image, uid), "ready": True, "started": False, "state": state}
+def _gates(pod: KubeletPod) -> Condition:
+    """Return whether a pod whose containers are ready is so, by its readiness gates."""
+    if not pod.spec.readiness_gates:
+        return TRUE
+    held = {each.type: each.status for each in pod.status.conditions}
+    lacking = []
+    for gate in pod.spec.readiness_gates:
+        name = f'pod readiness gate "{gate.condition_type}"'
+        status = held.get(gate.condition_type)
+        if status is None:
+            lacking.append(f"corresponding condition of {name} does not exist.")
+        elif status != "True":
+            lacking.append(f'the status of {name} is not "True", but {status}')
+    return Condition("False", "ReadinessGatesNotReady", ", ".join(lacking)) if lacking else TRUE
 
 
-def _terminated(exit_code: int, since: str, until: str, reason: str = "") -> Object:
-    return {
-        "exitCode": exit_code,
-        "reason": reason or ("Error" if exit_code else "Completed"),
-        "startedAt": since,
-        "finishedAt": until,
-    }
+def _is_scheduled(pod: KubeletPod) -> bool:
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled":
+            return condition.status == "True"
+    return False
+
+
+def _changes(conditions: Conditions, sent: Conditions, stamp: str, generation: int) -> list[Object]:
+    """Return the patch of the list of conditions."""
+    changes: list[Object] = []
+    for type_, condition in conditions.items():
+        before = sent.get(type_)
+        if condition == before:
+            continue
+        change: Object = {
+            "type": type_,
+            "status": condition.status,
+            "observedGeneration": generation,
+            "lastProbeTime": None,
+        }
+        if before is None or before.status != condition.status:
+            change["lastTransitionTime"] = stamp
+        if condition.reason or (before is not None and before.reason):
+            change["reason"] = condition.reason or None
+        if condition.message or (before is not None and before.message):
+            change["message"] = condition.message or None
+        changes.append(change)
+    if RESIZE_PENDING in sent and RESIZE_PENDING not in conditions:
+        changes.append({"$patch": "delete", "type": RESIZE_PENDING})
+    return changes

@@ -256,10 +256,6 @@ class Store:
         if self._journal is not None:
             await self._journal.durable()
 
-    def writes_of(self, storage_key: str) -> int:
-        """Return how many writes there were; what was made from the objects before is stale."""
-        return self._collection(storage_key).log.end
-
     def count(self, storage_key: str) -> int:
         """Return how many objects there are."""
         collection = self._collections.get(storage_key)
@@ -379,9 +375,14 @@ class Store:
         self._collection(storage_key).followers.append(follow)
 
     def wake(self) -> None:
-        """Let all watchers look at the time."""
+        """Let all watchers look whether they are to go on."""
         for collection in self._collections.values():
             collection.log.wake()
+
+    def wake_due(self, now: float) -> None:
+        """Let the watchers look at the clock whose time has come by *now*."""
+        for collection in self._collections.values():
+            collection.log.wake_due(now)
 
     def check_invariants(self) -> None:
         """Raise if the views of a collection disagree. For tests; linear in objects and changes."""

@@ -3,6 +3,7 @@
 Both APIs are views of one object. What v1 has no field for is in an annotation there.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,12 +19,28 @@ CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 CPU_UTILIZATION = 80
 """Percent, where nothing is said."""
 
+DEFAULT_POLICIES: Mapping[str, Sequence[Object]] = {
+    "scaleUp": (
+        {"type": "Pods", "value": 4, "periodSeconds": 15},
+        {"type": "Percent", "value": 100, "periodSeconds": 15},
+    ),
+    "scaleDown": ({"type": "Percent", "value": 100, "periodSeconds": 15},),
+}
+"""Where there is a behavior that says nothing of it."""
+
 
 def default(obj: Object) -> None:
     spec = section(obj, "spec")
     spec.setdefault("minReplicas", 1)
     if not spec.get("metrics"):
         spec["metrics"] = [_cpu(CPU_UTILIZATION)]
+    if (behavior := spec.get("behavior")) is not None:
+        for direction, policies in DEFAULT_POLICIES.items():
+            rules = behavior.setdefault(direction, {})
+            rules.setdefault("selectPolicy", "Max")
+            if not rules.get("policies"):
+                rules["policies"] = [dict(each) for each in policies]
+        behavior["scaleUp"].setdefault("stabilizationWindowSeconds", 0)
 
 
 def default_v1(obj: Object) -> None:

@@ -52,6 +52,8 @@ def validate(
 ) -> list[FieldError]:
     """Evaluate ``metadata`` on a create (*old* is None) or an update; *name* evaluates the name."""
     new = new or NO_METADATA
+    if new == old:  # which was valid
+        return []
     errors = _validate_name(new, name)
     if namespaced and not new.namespace:
         errors.append(field_errors.required("metadata.namespace"))

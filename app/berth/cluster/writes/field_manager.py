@@ -133,7 +133,7 @@ def _updated(known: list[Entry], changes: Changes, me: Manager, now: str) -> lis
     if fields:
         time = now if changed else (mine or {}).get("time", "")
         kept.append(entries.entry(me, me.api_version, fields, time))
-    return entries.in_order(entries.capped(kept))
+    return entries.in_order(entries.capped(kept)) if len(kept) > 1 else kept
 
 
 def _known(live: Object | None, new: Object, subresource: str) -> list[Entry]:

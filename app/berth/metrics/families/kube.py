@@ -31,6 +31,25 @@ ALGORITHM_DURATION: Final = histogram(
     text="Duration of the scheduling algorithm in seconds.",
     buckets=_ATTEMPT,
 )
+POD_GROUP_ATTEMPTS: Final = counter(
+    name="scheduler_podgroup_schedule_attempts_total",
+    stability=ALPHA,
+    text="Number of attempts to schedule pod groups, by result.",
+    labels=("result", "profile"),
+)
+POD_GROUP_ATTEMPT_DURATION: Final = histogram(
+    name="scheduler_podgroup_scheduling_attempt_duration_seconds",
+    stability=ALPHA,
+    text="Duration of an attempt to schedule a pod group in seconds, without the bindings.",
+    labels=("result", "profile"),
+    buckets=_ATTEMPT,
+)
+POD_GROUP_ALGORITHM_DURATION: Final = histogram(
+    name="scheduler_podgroup_scheduling_algorithm_duration_seconds",
+    stability=ALPHA,
+    text="Duration of trying all pods of a group in seconds.",
+    buckets=_ATTEMPT,
+)
 PREEMPTION_VICTIMS: Final = histogram(
     name="scheduler_preemption_victims",
     stability=STABLE,

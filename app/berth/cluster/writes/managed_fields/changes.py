@@ -179,6 +179,8 @@ class Changes:
 
     def _managed(self, fields: FieldSet) -> FieldSet:
         """Return of *fields* those that somebody manages, and this write may change."""
+        if not fields:
+            return fields
         return difference(without(fields, self._ignored), UNMANAGED)
 
 

@@ -59,10 +59,13 @@ MAIN = Part()
 
 def kept(new: Object, old: Object) -> Object:
     """Return the metadata *new*, with what no update changes as it was in *old*."""
-    metadata = {key: value for key, value in new.items() if key not in DROPPED_METADATA}
-    for key in ("name", *KEPT_METADATA):
-        put_back(metadata, old, key)
+    metadata = {key: value for key, value in new.items() if key not in _NOT_TAKEN}
+    metadata |= {key: old[key] for key in _PUT_BACK if key in old}
     return metadata
+
+
+_PUT_BACK = ("name", *KEPT_METADATA)
+_NOT_TAKEN = frozenset((*_PUT_BACK, *DROPPED_METADATA))
 
 
 def put_back(new: Object, old: Object, key: str) -> None:

@@ -1,0 +1,384 @@
+"""The containers of one pod, from the first start to the last end. Synchronous; no I/O.
+
+::
+
+    begin ──▶ init containers, in order ──▶ all others, at once ──▶ over
+                (sidecars stay)                │                      ▲
+    stop (deleted, evicted, too late) ─────────┴─ sidecars last, ─────┘
+                                                  in reverse order
+
+What a container does next is due at some time; :meth:`PodLife.advance` does all that is due, in
+order, also when nobody has looked for a while. The rules are those of ``computePodActions`` and
+``killContainersWithSyncResult`` in ``pkg/kubelet/kuberuntime``.
+"""
+
+from dataclasses import replace
+from math import inf
+from typing import Final
+
+from berth.cluster.kubelet.admission import Rejection
+from berth.cluster.kubelet.container_life import KILLED, SIGTERM_EXIT, ContainerLife, Doing
+from berth.cluster.kubelet.container_plan import PodPlan, Role
+from berth.cluster.kubelet.hollow_node import HollowNode
+from berth.cluster.kubelet.kubelet_pod import KubeletContainerStatus, KubeletPod
+from berth.cluster.kubelet.pod_events import PodEvents
+from berth.cluster.kubelet.restarts import is_restarted
+from berth.cluster.times import seconds_of
+from berth.duration import Duration
+
+MINIMUM_GRACE_SECONDS: Final = 2.0
+"""What a container gets after SIGTERM when its preStop hook has used up the grace period."""
+
+DEFAULT_GRACE_SECONDS: Final = 30.0
+
+MOST_STEPS: Final = 1_000
+"""Done at once of what is due; the rest of it another time."""
+
+DEADLINE_EXCEEDED: Final = Rejection(
+    "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+)
+
+
+class PodLife:
+    """Times are unix times. ``version`` grows with all that its status shows.
+
+    ``failure`` is why the node ends the pod, if it does. ``is_over``: nothing of it runs, nor will.
+    """
+
+    def __init__(
+        self,
+        pod: KubeletPod,
+        node: HollowNode,
+        plan: PodPlan,
+        *,
+        begins_at: float,
+        stop_seconds: float,
+        events: PodEvents,
+    ) -> None:
+        self.pod = pod
+        self.version = 0
+        self.start_time: float | None = None
+        self.failure: Rejection | None = None
+        self.is_stopping = False
+        self.is_over = False
+        self.containers = [
+            ContainerLife(each, Role.SIDECAR if each.restart_policy == "Always" else Role.INIT)
+            for each in pod.spec.init_containers
+        ]
+        self.containers += [ContainerLife(each, Role.MAIN) for each in pod.spec.containers]
+        self._node = node
+        self._plan = plan
+        self._stop_seconds = stop_seconds
+        self._events = events
+        self._begins_at = begins_at
+        self._deadline = inf
+        self._kill_at = inf
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether the init containers are done, and the sidecars started; it stays so."""
+        for each in self.containers:
+            if each.role is Role.MAIN and each.has_run:
+                return True
+        return all(each.is_passed for each in self.containers if each.role is not Role.MAIN)
+
+    def next_due(self) -> float:
+        """Return when something happens next; infinity: never by itself."""
+        due = min(self._begins_at, self._deadline)
+        for each in self.containers:
+            due = min(due, each.due)
+        return due
+
+    def advance(self, now: float) -> None:
+        """Do what is due until *now*."""
+        for _ in range(MOST_STEPS):
+            due = self.next_due()
+            if due > now:
+                return
+            self._do(due)
+
+    def resume(self, now: float) -> None:
+        """Take over what an earlier kubelet process has reported of the pod."""
+        status = self.pod.status
+        reported = {
+            each.name: each
+            for each in (*status.init_container_statuses, *status.container_statuses)
+        }
+        for each in self.containers:
+            known = reported.get(each.container.name, KubeletContainerStatus())
+            each.plan = self._plan.container(
+                each.container, each.role, restarts=known.restart_count
+            )
+            each.resumes(known, now)
+            if each.end is not None and self._is_restarted(each, each.end.exit_code):
+                self._pause(each, now)
+        self.start_time = now if status.start_time is None else seconds_of(status.start_time)
+        self._begin(now)
+
+    def stop(self, now: float, grace_seconds: float) -> None:
+        """End all containers, within *grace_seconds* unless one hangs; a repeat can shorten it."""
+        if self.is_over:
+            return
+        kill_at = now + grace_seconds
+        if self.is_stopping and kill_at >= self._kill_at:
+            return
+        first, self.is_stopping = not self.is_stopping, True
+        self._begins_at = self._deadline = inf
+        self._kill_at = kill_at
+        for each in self.containers:
+            if each.doing is not Doing.RUNNING:
+                each.doing, each.due = Doing.ENDED, inf
+                continue
+            if first:
+                self._events.stopping(self.pod, each)
+                each.quiet_until = now + _pre_stop_seconds(each)
+            if each.role is not Role.SIDECAR or each.is_told:
+                self._tell(each, now)
+        self._stop_sidecars(now)
+        self._check_over()
+
+    def fail(self, failure: Rejection, now: float, grace_seconds: float) -> None:
+        """End the pod by the node's own decision; it fails."""
+        if self.failure is None and not self.is_over:
+            self.failure = failure
+            self.stop(now, grace_seconds)
+
+    def follow(self, pod: KubeletPod, now: float) -> None:
+        """Take in another spec; a container whose image has changed is started anew."""
+        self.pod = pod
+        containers = {each.name: each for each in (*pod.spec.init_containers, *pod.spec.containers)}
+        for each in self.containers:
+            before, each.container = each.container, containers[each.container.name]
+            changed = before.image != each.container.image
+            if changed and each.doing is Doing.RUNNING and not self.is_stopping:
+                self._events.redefined(pod, each)
+                each.terminates(now, exit_code=SIGTERM_EXIT, reason="")
+                self._restart(each, now)
+        self.version += 1
+
+    def kill(self, name: str, now: float, *, exit_code: int, reason: str) -> None:
+        """End the container *name* if it runs; the restart policy decides what follows."""
+        for each in self.containers:
+            if each.container.name == name and each.doing is Doing.RUNNING:
+                self._end(each, now, exit_code=exit_code, reason=reason)
+
+    def lose_machine(self, now: float) -> None:
+        """End all that runs: the machine was down."""
+        running = [each for each in self.containers if each.doing is Doing.RUNNING]
+        if running and not self.is_stopping:
+            self._events.sandbox_changed(self.pod)
+        for each in running:
+            self._end(each, now, exit_code=255, reason="Unknown")
+
+    def abandon(self) -> None:
+        """Forget all that was to come: somebody else says that the pod has finished."""
+        self._begins_at = self._deadline = inf
+        for each in self.containers:
+            each.due = inf
+        self.is_over = True
+
+    def _do(self, now: float) -> None:
+        """Do the first thing that is due at *now*."""
+        if self._begins_at <= now:
+            self._begin(now)
+            return
+        for each in self.containers:
+            if each.due <= now:
+                self._go_on(each, now)
+                return
+        self._deadline = inf
+        self._events.deadline_exceeded(self.pod)
+        grace = self.pod.spec.termination_grace_period_seconds
+        self.fail(DEADLINE_EXCEEDED, now, DEFAULT_GRACE_SECONDS if grace is None else grace)
+
+    def _begin(self, now: float) -> None:
+        self._begins_at = inf
+        if self.start_time is None:
+            self.start_time = now
+        if self.pod.spec.active_deadline_seconds is not None:
+            self._deadline = self.start_time + self.pod.spec.active_deadline_seconds
+        self.version += 1
+        self._start_next(now)
+        if self.containers[-1].doing is Doing.ENDED:  # from before we were started
+            self._check_mains(now)
+
+    def _start_next(self, now: float) -> None:
+        """Start whose turn it is: the next init container, or after them all others."""
+        for each in self.containers:
+            if each.doing is Doing.WAITING:
+                self._start(each, now)
+            if each.role is not Role.MAIN and not each.is_passed:
+                return
+
+    def _go_on(self, each: ContainerLife, now: float) -> None:
+        match each.doing:
+            case Doing.PULLING:
+                self._pulled(each, now)
+            case Doing.PULL_BACK_OFF:
+                self._pull(each, now)
+            case Doing.CREATING:
+                self._run(each, now)
+            case Doing.BACK_OFF:
+                self._restart(each, now)
+            case Doing.RUNNING if each.ends_at <= now:
+                if each.plan.fails_liveness and not each.is_told:
+                    self._events.unhealthy(self.pod, each, "Liveness")
+                self._end(each, now, exit_code=each.plan.exit_code, reason=each.plan.reason)
+            case Doing.RUNNING:
+                each.passes_probes(now)
+                self.version += 1
+                if each.role is Role.SIDECAR and not self.is_stopping:
+                    self._start_next(now)
+            case _:
+                each.due = inf
+
+    def _start(self, each: ContainerLife, now: float) -> None:
+        each.plan = self._plan.container(each.container, each.role, restarts=each.restarts)
+        self.version += 1
+        if each.plan.pull is None:
+            self._create(each, now)
+        else:
+            self._pull(each, now)
+
+    def _pull(self, each: ContainerLife, now: float) -> None:
+        """Get the image of a container, as its ``imagePullPolicy`` says."""
+        image, policy, pull = each.container.image, each.container.image_pull_policy, each.plan.pull
+        assert pull is not None
+        is_there = image in self._node.images
+        if is_there and policy != "Always":
+            self._create(each, now)
+        elif policy == "Never":
+            message = f'Container image "{image}" is not present with pull policy of Never'
+            self._wait(each, "ErrImageNeverPull", message)
+            each.doing, each.due = Doing.PULL_BACK_OFF, now + each.backs_off_pulling(now)
+            self._events.never_pulled(self.pod, each, message)
+        else:
+            self._events.pulling(self.pod, each)
+            each.doing, each.due = Doing.PULLING, now
+            if pull.error or not is_there:
+                each.due = self._node.pull(image, now, pull.seconds)
+
+    def _pulled(self, each: ContainerLife, now: float) -> None:
+        pull, image = each.plan.pull, each.container.image
+        assert pull is not None
+        self._node.pulled(image, None if pull.error else pull.size_bytes)
+        if not pull.error:
+            self._events.pulled(self.pod, each, pull)
+            each.is_pulled = True
+            self._create(each, now)
+            return
+        self._events.pull_failed(self.pod, each, pull.error)
+        pause = each.backs_off_pulling(now)
+        message = f'Back-off pulling image "{image}": ErrImagePull: {pull.error}'
+        self._wait(each, "ImagePullBackOff", message)
+        each.doing, each.due = Doing.PULL_BACK_OFF, now + pause
+
+    def _create(self, each: ContainerLife, now: float) -> None:
+        if each.plan.create_seconds <= 0:
+            self._run(each, now)
+            return
+        self._wait(each, "", "")
+        each.doing, each.due = Doing.CREATING, now + each.plan.create_seconds
+
+    def _run(self, each: ContainerLife, now: float) -> None:
+        each.waits = ("", "")
+        each.runs(now)
+        self.version += 1
+        self._events.started(self.pod, each, is_pulled=each.is_pulled)
+        each.is_pulled = False
+        if each.plan.ready_seconds is None and each.container.readiness_probe is not None:
+            self._events.unhealthy(self.pod, each, "Readiness")
+        if each.role is Role.SIDECAR and each.started:
+            self._start_next(now)
+
+    def _end(self, each: ContainerLife, now: float, *, exit_code: int, reason: str) -> None:
+        each.terminates(now, exit_code=exit_code, reason=reason)
+        self.version += 1
+        if self.is_stopping:
+            self._stop_sidecars(now)
+            self._check_over()
+        elif self._is_restarted(each, exit_code):
+            self._pause(each, now)
+        elif each.role is Role.INIT and exit_code == 0:
+            self._start_next(now)
+        elif each.role is Role.INIT:
+            self._stop_rest(now)
+        else:
+            self._check_mains(now)
+
+    def _is_restarted(self, each: ContainerLife, exit_code: int) -> bool:
+        policy = self.pod.spec.restart_policy
+        return is_restarted(each.container, each.role, pod_policy=policy, exit_code=exit_code)
+
+    def _pause(self, each: ContainerLife, now: float) -> None:
+        """Restart a container that has ended, now or after its back-off."""
+        pause = each.backs_off(now)
+        if not pause:
+            self._restart(each, now)
+            return
+        each.last, each.end = each.end, None
+        meta = self.pod.metadata
+        message = (
+            f"back-off {Duration.of(pause)} restarting failed container={each.container.name} "
+            f"pod={meta.name}_{meta.namespace}({meta.uid})"
+        )
+        self._wait(each, "CrashLoopBackOff", message)
+        self._events.backing_off(self.pod, each)
+        each.doing, each.due = Doing.BACK_OFF, now + pause
+
+    def _restart(self, each: ContainerLife, now: float) -> None:
+        each.restarts += 1
+        self._start(each, now)
+
+    def _check_mains(self, now: float) -> None:
+        """See to the end of the pod when all of its main containers have ended for good."""
+        if all(each.doing is Doing.ENDED for each in self.containers if each.role is Role.MAIN):
+            self._stop_rest(now)
+
+    def _stop_rest(self, now: float) -> None:
+        """Stop what still runs when there is nothing left to run for: sidecars."""
+        grace = self.pod.spec.termination_grace_period_seconds
+        self.stop(now, DEFAULT_GRACE_SECONDS if grace is None else grace)
+
+    def _tell(self, each: ContainerLife, now: float) -> None:
+        """Send SIGTERM to a container, after its preStop hook; it is killed when time is up."""
+        each.is_told = True
+        plan, limit = each.plan, self._kill_at
+        quiet = max(now, each.quiet_until)
+        if limit > now and quiet >= limit:
+            quiet, limit = limit, limit + MINIMUM_GRACE_SECONDS
+        ends = quiet + (self._stop_seconds if plan.stop_seconds is None else plan.stop_seconds)
+        code = SIGTERM_EXIT
+        if plan.ignores_sigterm or ends > limit:
+            ends, code = limit, KILLED
+        if plan.hangs:
+            ends = inf
+        if ends <= each.ends_at:
+            each.ends_at = ends
+            each.plan = replace(plan, exit_code=code, reason="")
+        each.due = max(min(each.ends_at, each.starts_at, each.readies_at), now)
+
+    def _stop_sidecars(self, now: float) -> None:
+        """Tell the last sidecar that runs to end when all others have ended."""
+        for each in reversed(self.containers):
+            if each.doing is Doing.RUNNING:
+                if not each.is_told and each.role is Role.SIDECAR:
+                    self._tell(each, now)
+                if each.role is not Role.SIDECAR or each.is_told:
+                    return
+
+    def _check_over(self) -> None:
+        if not any(each.doing is Doing.RUNNING for each in self.containers):
+            self.is_over = True
+            self.version += 1
+
+    def _wait(self, each: ContainerLife, reason: str, message: str) -> None:
+        each.waits = (reason, message)
+        self.version += 1
+
+
+def _pre_stop_seconds(each: ContainerLife) -> float:
+    lifecycle = each.container.lifecycle
+    if lifecycle is None or lifecycle.pre_stop is None or lifecycle.pre_stop.sleep is None:
+        return 0.0
+    return float(lifecycle.pre_stop.sleep.seconds)

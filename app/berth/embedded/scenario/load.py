@@ -1,0 +1,198 @@
+"""Reading a scenario file; what is wrong with it is said with file, line, field and value."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic import ValidationError
+
+from berth import documents, field_errors, manifests
+from berth.config import decode, errors
+from berth.config.errors import ConfigError
+from berth.config.load import from_object
+from berth.config.types import API_VERSION as CONFIGURATION_VERSION
+from berth.config.types import KIND as CONFIGURATION_KIND
+from berth.config.types import KubeSchedulerConfiguration
+from berth.embedded.scenario.actions import Manifests
+from berth.embedded.scenario.types import API_VERSION, KIND, Scenario
+from berth.field_errors import join
+from berth.manifests import Manifest, ManifestError
+from berth.plugin_sources import KnownPlugins
+from berth.profile.build import check_profiles
+
+MOST_SHOWN: Final = 120
+"""Characters of a value that a message repeats."""
+
+Step = str | int
+
+
+class ScenarioError(ConfigError):
+    """A scenario file that cannot be used; ``str()`` has one line per problem."""
+
+
+class ScenarioFile:
+    """A scenario that was read, and the files beside it. Raises ScenarioError."""
+
+    def __init__(self, path: Path, plugins: KnownPlugins | None = None) -> None:
+        """*plugins* are those that scheduler configurations may enable; in-tree ones by default."""
+        self._path = path
+        self._plugins = plugins or KnownPlugins()
+        try:
+            text = path.read_bytes()
+        except OSError as exc:
+            raise ScenarioError(str(path), [exc.strerror or str(exc)]) from exc
+        document = decode.document(text, source=str(path))
+        self._lines = _Lines(text)
+        if document.duplicates:
+            raise ScenarioError(str(path), document.duplicates)
+        self.scenario = self._decoded(document.value)
+        self._check_beside()
+
+    @property
+    def name(self) -> str:
+        return self.scenario.metadata.name or self._path.stem
+
+    def objects(self, given: Manifests) -> list[tuple[str, Manifest]]:
+        """Return manifests with where they come from."""
+        found: list[tuple[str, Manifest]] = []
+        for each in given:
+            if isinstance(each, str):
+                path = self._path.parent / each
+                found += [(str(path), obj) for obj in manifests.read(path)]
+            else:
+                text = json.dumps(each)
+                found += [(str(self._path), o) for o in manifests.parse(text, source="manifest")]
+        return found
+
+    def configuration(self, given: Mapping[str, Any]) -> KubeSchedulerConfiguration:
+        """Return the scheduler's configuration that *given* stands for."""
+        fields, source = dict(given), str(self._path)
+        if name := fields.pop("file", ""):
+            path = self._path.parent / str(name)
+            source = str(path)
+            try:
+                fields = decode.document(path.read_bytes(), source=source).value
+            except OSError as exc:
+                raise ScenarioError(source, [exc.strerror or str(exc)]) from exc
+        head = {"apiVersion": CONFIGURATION_VERSION, "kind": CONFIGURATION_KIND}
+        config = from_object(
+            {**head, **fields},
+            source=source,
+            args_models=self._plugins.args_models,
+            known_plugins=self._plugins.registry,
+        )
+        check_profiles(config, self._plugins.registry, source=source)
+        return config
+
+    def _decoded(self, value: object) -> Scenario:
+        fields = value if isinstance(value, dict) else {}
+        given = fields.get("apiVersion"), fields.get("kind")
+        if given != (API_VERSION, KIND):
+            shown = f"apiVersion {given[0]!r} and kind {given[1]!r}"
+            raise self._error(
+                [((), f"apiVersion {API_VERSION} and kind {KIND} are needed, got {shown}")]
+            )
+        try:
+            return Scenario.model_validate_json(json.dumps(fields), by_alias=True, by_name=False)
+        except ValidationError as exc:
+            raise self._error(_problems(exc)) from exc
+
+    def _check_beside(self) -> None:
+        """Read what the scenario embeds or names, so that it does not end in the middle."""
+        scenario = self.scenario
+        problems: list[tuple[tuple[Step, ...], str]] = []
+
+        def check_objects(place: tuple[Step, ...], given: Manifests) -> None:
+            for index, each in enumerate(given):
+                try:
+                    self.objects((each,))
+                except ManifestError as exc:
+                    problems.append(((*place, index), f"{join('', *place, index)}: {exc}"))
+
+        def check_configuration(place: tuple[Step, ...], given: Mapping[str, Any]) -> None:
+            try:
+                self.configuration(given)
+            except ConfigError as exc:
+                where = join("", *place)
+                problems.extend((place, f"{where}: {problem}") for problem in exc.problems)
+
+        cluster = ("cluster", "schedulerConfiguration")
+        check_configuration(cluster, scenario.cluster.scheduler_configuration)
+        check_objects(("cluster", "objects"), scenario.cluster.objects)
+        for number, step in enumerate(scenario.steps):
+            for index, action in enumerate(step.do):
+                place = ("steps", number, "do", index)
+                for name, given in (("create", action.create), ("apply", action.apply)):
+                    if given is not None:
+                        check_objects((*place, name), given)
+                if action.configure_scheduler is not None:
+                    check_configuration((*place, "configureScheduler"), action.configure_scheduler)
+        if problems:
+            raise self._error(problems)
+
+    def _error(self, problems: Iterable[tuple[tuple[Step, ...], str]]) -> ScenarioError:
+        located = [f"line {self._lines.of(place)}: {problem}" for place, problem in problems]
+        return ScenarioError(str(self._path), located)
+
+
+def _problems(error: ValidationError) -> Iterator[tuple[tuple[Step, ...], str]]:
+    for detail in error.errors(include_url=False):
+        place, value = detail["loc"], detail["input"]
+        where = join("", *place)
+        match detail["type"]:
+            case "extra_forbidden":
+                yield place, errors.unknown_field(where)
+            case "missing":
+                yield place, errors.required(where)
+            case "literal_error":
+                supported = str(detail["ctx"]["expected"]).replace("'", '"')
+                shown = errors.shown(value, where)
+                yield place, f"{where}: Unsupported value: {shown}: supported: {supported}"
+            case "value_error":
+                yield place, _invalid(where, value, str(detail["ctx"]["error"]))
+            case "too_short" if len(value) >= detail["ctx"]["min_length"]:
+                pass  # a consequence: what is wrong in them was said
+            case _:
+                yield place, _invalid(where, value, detail["msg"][0].lower() + detail["msg"][1:])
+
+
+def _invalid(where: str, value: object, why: str) -> str:
+    if isinstance(value, dict | list):
+        return f"{where}: {why}"
+    shown = field_errors.quoted(value)
+    if len(shown) > MOST_SHOWN:
+        shown = f"{shown[:MOST_SHOWN]}..."
+    return f"{where}: Invalid value: {shown}: {why}"
+
+
+class _Lines:
+    """On which line of a YAML text the value at a path begins."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    def of(self, place: Iterable[Step]) -> int:
+        """Return the line of the innermost value of *place* that the text has, from 1."""
+        documents.check(self._text)
+        node: Any = yaml.compose(self._text, Loader=documents.SafeLoader)
+        line = 0 if node is None else node.start_mark.line
+        for step in place:
+            found = _inside(node, step)
+            if found is None:
+                break
+            line, node = found
+        return int(line) + 1
+
+
+def _inside(node: Any, step: Step) -> tuple[int, Any] | None:
+    """Return the line and the value of *step* into a YAML node; None if there is none."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return key.start_mark.line, value
+    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        value = node.value[step]
+        return value.start_mark.line, value
+    return None

@@ -1,0 +1,116 @@
+"""What is seen of a cluster: objects of some kinds as the API has them, kept up to date."""
+
+import asyncio
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from berth.client.api import Api
+from berth.clock import Clock
+from berth.cluster.resources import Object
+from berth.embedded.scenario.references import resource_of
+from berth.informer.reflector import Reflector
+from berth.tasks import Start
+
+ALWAYS_SEEN: Final = ("Pod", "Node", "Event")
+
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class _Changes:
+    """Counts changes, and wakes who waits for one."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.happened = asyncio.Event()
+
+    def on_add(self, _obj: Object, /) -> None:
+        self.version += 1
+        self.happened.set()
+        self.happened = asyncio.Event()
+
+    def on_update(self, _old: Object, new: Object, /) -> None:
+        self.on_add(new)
+
+    def on_delete(self, obj: Object, /) -> None:
+        self.on_add(obj)
+
+
+class Observed:
+    """Objects by kind, see :meth:`of`."""
+
+    def __init__(self, api: Api, kinds: Iterable[str], *, clock: Clock, rng: random.Random) -> None:
+        self._clock = clock
+        self._changes = _Changes()
+        self._reflectors = {
+            kind: Reflector(
+                api,
+                resource_of(kind).collection_path(),
+                decode=_decode,
+                handler=self._changes,
+                clock=clock,
+                rng=rng,
+                on_malformed=_must_not_happen,
+            )
+            for kind in dict.fromkeys((*ALWAYS_SEEN, *kinds))
+        }
+
+    async def run(self, start: Start) -> None:
+        """Have *start* begin to watch; return when everything is seen."""
+        for kind, reflector in self._reflectors.items():
+            start(f"scenario sees {kind}", reflector.run)
+        for reflector in self._reflectors.values():
+            await reflector.synced.wait()
+
+    def of(self, kind: str) -> Mapping[str, Object]:
+        """Return the objects of *kind*, by ``namespace/name``."""
+        return self._reflectors[kind].store
+
+    @property
+    def version(self) -> int:
+        """How much has changed so far."""
+        return self._changes.version
+
+    async def changed(self, *, after: int, seconds: float | None = None) -> None:
+        """Return when :attr:`version` is beyond *after*; after *seconds*, if given, anyway."""
+        if self._changes.version != after:
+            return
+        if seconds is None:
+            await self._changes.happened.wait()
+            return
+        sleeping = asyncio.create_task(self._clock.sleep(seconds), name="scenario sleeps")
+        waking = asyncio.create_task(self._changes.happened.wait(), name="scenario waits")
+        try:
+            await asyncio.wait({sleeping, waking}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            waking.cancel()
+
+    def last_events(self, count: int) -> Iterator[str]:
+        """Yield the last events as lines, the oldest of them first."""
+        events = sorted(self.of("Event").values(), key=_when)[-count:]
+        for event in events:
+            about = event.get("involvedObject") or {}
+            times = event.get("count") or (event.get("series") or {}).get("count") or 1
+            repeated = f" ({times} times)" if times > 1 else ""
+            yield (
+                f"{_when(event)[0][11:19]} {event.get('reason')}"
+                f" {about.get('kind')}/{about.get('name')}: {event.get('message')}{repeated}"
+            )
+
+
+def _when(event: Object) -> tuple[str, int]:
+    series = event.get("series") or {}
+    when = (
+        series.get("lastObservedTime")
+        or event.get("lastTimestamp")
+        or event.get("eventTime")
+        or event["metadata"]["creationTimestamp"]
+    )
+    return str(when), int(event["metadata"]["resourceVersion"])
+
+
+def _must_not_happen(key: str, _raw: bytes, error: Exception) -> None:
+    raise RuntimeError(f"{key} cannot be read") from error

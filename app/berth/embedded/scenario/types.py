@@ -1,0 +1,80 @@
+"""A scenario file as types."""
+
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from berth.config.types import ConfigModel
+from berth.duration import Duration
+from berth.embedded.scenario.actions import Action, Manifests, NodeGroup
+from berth.embedded.scenario.expectations import Expectation, Statement
+from berth.embedded.scenario.one_of import exactly_one
+
+API_VERSION: Final = "berth.dev/v1alpha1"
+KIND: Final = "Scenario"
+
+
+class Metadata(ConfigModel):
+    """What the scenario is called."""
+
+    name: str = ""
+    """A name; the file's without its extension if empty."""
+
+
+class Cluster(ConfigModel):
+    """The cluster on which the scenario runs. It begins with these nodes and nothing else."""
+
+    nodes: Annotated[tuple[NodeGroup, ...], Field(min_length=1)] = (NodeGroup(count=3),)
+    """Groups of hollow nodes."""
+    scheduler_configuration: dict[str, Any] = Field(default_factory=dict)
+    """A `KubeSchedulerConfiguration`, without `apiVersion` and `kind`; or `{file: NAME}` with the
+    name of a file beside the scenario."""
+    objects: Manifests = ()
+    """Objects that exist before the first step: manifests, or names of files beside the scenario.
+    """
+
+
+class Step(ConfigModel):
+    """What is done at a time, and what is expected then. Steps follow each other."""
+
+    name: str
+    """What happens, in a few words; it is printed."""
+    at: Duration | None = None
+    """Not before this time, counted from when all nodes are registered."""
+    wait: Duration | None = None
+    """Let so much time pass first."""
+    after: Statement | None = None
+    """Not before this is so. It is an error if that takes longer than an hour."""
+    do: tuple[Action, ...] = ()
+    """What is done, in this order."""
+    expect: tuple[Expectation, ...] = ()
+    """What is expected of it, in this order."""
+
+    @model_validator(mode="after")
+    def _one_time(self) -> Self:
+        exactly_one(self, ("at", "wait", "after"), or_none=True)
+        return self
+
+
+class Scenario(ConfigModel):
+    """A cluster, steps at times, and what is expected to come of them."""
+
+    api_version: Literal["berth.dev/v1alpha1"]
+    """`berth.dev/v1alpha1`"""
+    kind: Literal["Scenario"]
+    """`Scenario`"""
+    metadata: Metadata = Metadata()
+    """The name."""
+    description: str = ""
+    """What it shows, in a sentence or two; it is printed."""
+    seed: int = 1
+    """Of all that is left to chance: with the same seed everything happens again as it did."""
+    speed: Annotated[float, Field(ge=0)] = 0.0
+    """How many times as fast as real time it may run at most; 0: as fast as it can. `--speed`
+    wins."""
+    cluster: Cluster = Cluster()
+    """The cluster."""
+    invariants: tuple[Statement, ...] = ()
+    """What must be so all the time, from the first step to the end of the last."""
+    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+    """What is done and expected."""

@@ -1,0 +1,88 @@
+"""PodGroups: pods that are scheduled as one unit (spec G2.2).
+
+Nothing here depends on the version of the API that serves them.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from berth.objects.meta import KubeStruct, ObjectMeta
+from berth.objects.pod import Pod
+
+
+class GangSchedulingPolicy(KubeStruct, frozen=True, gc=False):
+    min_count: int
+    """How many pods must have nodes before any of them is bound."""
+
+
+class PodGroupSchedulingPolicy(KubeStruct, frozen=True, gc=False):
+    """``basic``: pod by pod; ``gang``: so many together, or none."""
+
+    gang: GangSchedulingPolicy | None = None
+
+
+class TopologyConstraint(KubeStruct, frozen=True, gc=False):
+    key: str
+    """A label of nodes: all pods of the group go to nodes with one value."""
+
+
+class PodGroupSchedulingConstraints(KubeStruct, frozen=True, gc=False):
+    topology: tuple[TopologyConstraint, ...] = ()
+
+
+class DisruptionMode(StrEnum):
+    """What may be evicted of a group at a time."""
+
+    POD = "Pod"
+    POD_GROUP = "PodGroup"
+
+
+class PodGroupSpec(KubeStruct, frozen=True, gc=False):
+    scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
+    scheduling_constraints: PodGroupSchedulingConstraints | None = None
+    disruption_mode: str = DisruptionMode.POD
+    priority: int | None = None
+
+
+class PodGroupCondition(KubeStruct, frozen=True, gc=False):
+    """A ``metav1.Condition``; times are kept as written."""
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    observed_generation: int = 0
+
+
+class PodGroupStatus(KubeStruct, frozen=True, gc=False):
+    conditions: tuple[PodGroupCondition, ...] = ()
+
+
+class PodGroup(KubeStruct, frozen=True, gc=False):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+    @property
+    def min_count(self) -> int | None:
+        """How many pods must have nodes together; None: the policy is not ``gang``."""
+        gang = self.spec.scheduling_policy.gang
+        return None if gang is None else gang.min_count
+
+
+class GroupKey(msgspec.Struct, frozen=True, gc=False):
+    """Which group a pod belongs to."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def group_of(pod: Pod) -> GroupKey | None:
+    """Return the group that *pod* belongs to; None if it is scheduled alone."""
+    group = pod.spec.scheduling_group
+    return None if group is None else GroupKey(pod.metadata.namespace, group.pod_group_name)

@@ -1,0 +1,54 @@
+"""What all plugins of an extension point said together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.framework.status import Status
+from berth.framework.verdict import Ints
+
+SOME_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
+
+
+@dataclass(slots=True)
+class PreFilterOutcome:
+    """What all PreFilter plugins together said (spec §2.3)."""
+
+    status: Status | None = None
+    """None: go on. Its plugin is empty when the sets of several plugins have nothing in common."""
+    node_names: frozenset[str] | None = None
+    """The nodes left in question; None: all."""
+    plugins_with_nodes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """Scores of the nodes that passed, one column per plugin that scored."""
+
+    rows: NDArray[np.intp]
+    raw: Mapping[str, Ints]
+    """As the plugin gave them."""
+    weighted: Mapping[str, Ints]
+    """Normalised to 0..100 and times the plugin's weight."""
+    total: Ints
+    weights: Mapping[str, int]
+    """By plugin, those that applied."""
+    extenders: Ints | None = None
+    """What of the totals comes from extenders; None if none has scored."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermitWait:
+    """Permit plugins want the pod to wait (spec §2.7)."""
+
+    timeouts: Mapping[str, float]
+    """By plugin, for how many seconds at most."""
+    last_message: str
+    """What the last of them said."""
+
+    @property
+    def message(self) -> str:
+        return f"{self.last_message}, {SOME_WAIT}" if self.last_message else SOME_WAIT

@@ -1,0 +1,347 @@
+"""One scheduling cycle for all waiting pods of a PodGroup (spec G5).
+
+::
+
+    pop one member --> take the others out of the queue, most important first
+      trial: each is placed on the live table, in turn, and sees those before it
+        enough have nodes -------------> keep all that fit, Permit, binding cycles; others fail
+        enough, if victims are evicted-> undo all; evict; all are tried again
+        too few, or an error ----------> undo all; nothing has happened
+
+kube-scheduler rehearses on a copy. Here the one writer of the table places the pods and takes them
+off again before anything else runs, so that nobody sees a trial, and what it has decided need not
+be decided again.
+
+Decisions (2026-11), where this differs from 1.36.2 and agrees with what later releases do:
+victims are evicted only if that lets the group start (G8.1), and are out of the way for the rest of
+the trial (G8.2); once enough pods have nodes, no pods are evicted for more of them (G5.5); a member
+whose gang is complete does not wait on Permit (G5.6).
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.pod_groups import PodGroups
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.status import Status
+from berth.objects.pod_group import GroupKey, group_of
+from berth.profile.profile import Profile
+from berth.profile.waiting_pod import WaitingPod
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.gang import NO_EXTENDERS
+from berth.scheduler.outcome import (
+    CLEAR,
+    Failed,
+    Nomination,
+    Outcome,
+    Placed,
+    To,
+    Unschedulable,
+    refused_placement,
+)
+from berth.scheduler.pod_group_reports import PodGroupReports
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.reservation import Reservation, assume, reserve
+
+if TYPE_CHECKING:
+    from berth.scheduler.binding import Binding
+    from berth.scheduler.schedule_one import Scheduler
+
+AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
+
+UNSCHEDULABLE: Final = "pod group is unschedulable"
+WAITS: Final = "pod group is waiting for preemption to complete"
+
+
+class Result(StrEnum):
+    """What a cycle came to; the values are those of metrics."""
+
+    SCHEDULED = "scheduled"
+    UNSCHEDULABLE = "unschedulable"
+    WAITING = "waiting_on_preemption"
+    ERROR = "error"
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One pod of the group in this cycle."""
+
+    queued: QueuedPodInfo
+    profile: Profile
+    started: float
+    """When it was tried, in monotonic seconds."""
+    cycle: Cycle | None = None
+    outcome: Outcome | None = None
+    """What its own attempt came to; None: the trial ended before."""
+    assumed: PodInfo | None = None
+    """The pod on its node, while it is there."""
+    host: str = ""
+    """The node that it got in the trial."""
+    permit: str = ""
+    """Why Permit plugins held it back in the trial; empty: they let it go."""
+    requires_preemption: bool = False
+    undo: ExitStack = field(default_factory=ExitStack)
+    """Takes it off the node, and puts its victims back."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """What the trial came to, as the PodGroup's condition says it."""
+
+    result: Result
+    message: str
+
+
+class PodGroupCycle:
+    """Schedules groups; between two cycles it keeps nothing."""
+
+    def __init__(
+        self, scheduler: "Scheduler", *, pod_groups: PodGroups, reports: PodGroupReports
+    ) -> None:
+        self._scheduler = scheduler
+        self._pod_groups = pod_groups
+        self._reports = reports
+
+    def run(self, popped: QueuedPodInfo, key: GroupKey) -> "tuple[Binding, ...]":
+        """Schedule the group of a popped pod; return what is to be bound.
+
+        Nothing is awaited, so that the trial is atomic.
+        """
+        started = self._scheduler.clock.monotonic()
+        members = list(self._members(popped, key))
+        if not members:
+            return ()
+        problem = _of_different_schedulers(members)
+        if problem:
+            for member in members:
+                self._fail(member, _failed(member, Status.error(problem)))
+            return ()
+        began = self._scheduler.clock.monotonic()
+        nominations = ExitStack()
+        status = self._trial(members, nominations)
+        self._reports.algorithm_took(self._scheduler.clock.monotonic() - began)
+        if status.result is Result.SCHEDULED:
+            bindings = tuple(self._submit(members))
+        else:
+            for member in reversed(members):
+                member.undo.close()
+            nominations.close()
+            for member in members:
+                self._give_back(member, status)
+            bindings = ()
+        self._reports.finished(
+            key,
+            profile=members[0].profile.name,
+            result=status.result.value,
+            message=status.message,
+            seconds=self._scheduler.clock.monotonic() - started,
+        )
+        return bindings
+
+    def _members(self, popped: QueuedPodInfo, key: GroupKey) -> Iterator[Member]:
+        """Yield all pods of the group that can be tried now, most important first (G4.3)."""
+        taken = [popped]
+        state = self._pod_groups.get(key)
+        for pod in list(state.unscheduled()) if state is not None else ():
+            if pod.metadata.uid != popped.uid:
+                queued = self._scheduler.queue.pop_specific_pod(pod.key)
+                if queued is not None:
+                    taken.append(queued)
+        taken.sort(key=lambda each: (-each.pod_info.priority, each.initial_attempt_timestamp or 0))
+        for queued in taken:
+            profile = self._scheduler.profile_for_pod(queued)
+            if profile is not None:
+                yield Member(queued, profile, self._scheduler.clock.monotonic())
+
+    # The trial.
+
+    def _trial(self, members: Sequence[Member], nominations: ExitStack) -> GroupStatus:
+        """Place as many of *members* as fit; they hold what they got until they are undone.
+
+        A pod that is placed is nominated no more; *nominations* restores that.
+        """
+        result, preempting = Result.UNSCHEDULABLE, False
+        for member in members:
+            member.started = self._scheduler.clock.monotonic()
+            outcome = self._decide(member, may_preempt=result is not Result.SCHEDULED)
+            if member.host and not isinstance(outcome, Failed):
+                refusal = self._place(member, outcome)
+                if refusal is not None:
+                    placed = Placed(outcome.pod, outcome.profile, outcome.found, member.host)
+                    outcome = refused_placement(placed, refusal)
+                    member.undo.close()
+                    member.host, member.requires_preemption = "", False
+                else:
+                    suspend = self._scheduler.queue.nominator.suspend
+                    nominations.callback(suspend(member.queued.uid))
+            self._scheduler.measure(outcome, member.started)
+            member.outcome = outcome
+            if isinstance(outcome, Failed):
+                text = f"failed to schedule other pod from a pod group: {outcome.message}"
+                return GroupStatus(Result.ERROR, text)
+            if not member.host:
+                continue
+            preempting = preempting or member.requires_preemption
+            if not member.permit:
+                result = Result.WAITING if preempting else Result.SCHEDULED
+        match result:
+            case Result.SCHEDULED:
+                return GroupStatus(result, "")
+            case Result.WAITING:
+                return GroupStatus(result, f"{UNSCHEDULABLE}, {WAITS}")
+            case _:
+                return GroupStatus(result, UNSCHEDULABLE)
+
+    def _decide(self, member: Member, *, may_preempt: bool) -> Outcome:
+        """Find a node for *member*, one where victims would have to go if there is no other."""
+        cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued)
+        if self._scheduler.asks_extenders_about(cycle.pod):
+            found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
+            return Failed(cycle.pod, member.profile.name, found, Status.error(NO_EXTENDERS))
+        outcome = self._scheduler.decide(cycle)
+        if isinstance(outcome, Placed):
+            member.host = outcome.node_name
+        elif isinstance(outcome, Unschedulable):
+            if not may_preempt:
+                return replace(outcome, nomination=CLEAR)
+            outcome = run_post_filter_plugins(cycle, outcome)
+            if isinstance(outcome.nomination, To):
+                member.host, member.requires_preemption = outcome.nomination.node, True
+        return outcome
+
+    def _place(self, member: Member, outcome: Placed | Unschedulable) -> Status | None:
+        """Put *member* on its node in place of its victims; return who refuses it there."""
+        assert member.cycle is not None
+        cache = self._scheduler.cache
+        state, undo = member.cycle.state, member.undo
+        for victim in _victims(outcome):
+            undo.enter_context(cache.without(victim.uid))
+        assumed = member.assumed = member.queued.pod_info.on_node(member.host)
+        status = assume(assumed, cache, undo)
+        if status is not None:
+            return status
+        status = reserve(assumed, member.profile, state, undo)
+        if status is not None:
+            return status
+        permit = member.profile.run_permit(state, assumed, member.host)
+        if isinstance(permit, Status):
+            return permit
+        member.permit = permit.message if permit else ""
+        return None
+
+    # What follows from it.
+
+    def _submit(self, members: Sequence[Member]) -> "Iterator[Binding]":
+        """Bind the members that have nodes; let the others fail, each for its own reason.
+
+        Permit plugins are asked again: this time all of the group are on their nodes.
+        """
+        for member in members:
+            assert member.outcome is not None
+            assert member.cycle is not None
+            if member.assumed is None or not isinstance(member.outcome, Placed):
+                assert not isinstance(member.outcome, Placed)
+                self._fail(member, member.outcome)
+                continue
+            state = member.cycle.state
+            permit = member.profile.run_permit(state, member.assumed, member.host)
+            if isinstance(permit, Status):
+                member.undo.close()
+                self._fail(member, refused_placement(member.outcome, permit))
+                continue
+            self._scheduler.queue.assumed(member.assumed)
+            self._scheduler.failure_reporter.drop(member.queued.uid)
+            self._scheduler.record(self._named(member.outcome), member.queued, member.started)
+            yield self._scheduler.hand_over(
+                Reservation(
+                    member.queued,
+                    member.profile,
+                    state,
+                    member.assumed,
+                    member.started,
+                    member.undo,
+                    WaitingPod(member.assumed, permit.timeouts) if permit else None,
+                )
+            )
+
+    def _give_back(self, member: Member, status: GroupStatus) -> None:
+        """Let *member* fail with its group; have its victims evicted if the group waits for it."""
+        outcome = member.outcome
+        if status.result is Result.ERROR:
+            if not isinstance(outcome, Failed):
+                outcome = _failed(member, Status.error(status.message))
+            self._fail(member, outcome)
+            return
+        assert outcome is not None
+        assert not isinstance(outcome, Failed)
+        if not member.host:
+            assert isinstance(outcome, Unschedulable)
+            self._fail(member, outcome)
+        elif status.result is Result.UNSCHEDULABLE:
+            words = f"{UNSCHEDULABLE}, {member.permit}" if member.permit else UNSCHEDULABLE
+            self._fail(member, _with_its_group(outcome, words, CLEAR))
+        elif isinstance(outcome, Unschedulable):
+            self._scheduler.preempt(outcome)
+            self._fail(member, outcome)
+        else:
+            self._fail(member, _with_its_group(outcome, status.message, To(member.host)))
+
+    def _fail(self, member: Member, outcome: Unschedulable | Failed) -> None:
+        self._scheduler.failure_reporter.drop(member.queued.uid)
+        outcome = self._named(outcome)
+        self._scheduler.record(outcome, member.queued, member.started)
+        self._scheduler.failures.handle_scheduling_failure(
+            member.queued, member.profile, outcome, started=member.started
+        )
+
+    def _named(self, outcome: AnyOutcome) -> AnyOutcome:
+        key = group_of(outcome.pod.pod)
+        return replace(outcome, gang=f"pod group {key}")
+
+
+def _of_different_schedulers(members: Sequence[Member]) -> str:
+    """Return what is wrong if not all members name the same scheduler; empty if they do."""
+    first = members[0].queued.pod.spec.scheduler_name
+    for member in members:
+        name = member.queued.pod.spec.scheduler_name
+        if name != first:
+            return (
+                "all pods in a single pod group should have the same .spec.schedulerName set,"
+                f' got: "{name}" and "{first}"'
+            )
+    return ""
+
+
+def _victims(outcome: Placed | Unschedulable) -> Sequence[PodInfo]:
+    """Return the pods that have to go for the node that *outcome* found."""
+    result = outcome.post_filter if isinstance(outcome, Unschedulable) else None
+    if result is None or result.preemption is None or result.preemption.chosen is None:
+        return ()
+    return result.preemption.chosen.victims
+
+
+def _failed(member: Member, status: Status) -> Failed:
+    found = FeasibleNodes.nowhere(Diagnosis(0))
+    return Failed(member.queued.pod_info, member.profile.name, found, status)
+
+
+def _with_its_group(
+    outcome: Placed | Unschedulable, words: str, nomination: Nomination
+) -> Unschedulable:
+    """Return how a pod fails that has a node only if its group has.
+
+    No plugin has rejected it, so that it is tried again after a backoff.
+    """
+    return Unschedulable(
+        outcome.pod,
+        outcome.profile,
+        FeasibleNodes.nowhere(Diagnosis(0)),
+        nomination,
+        refused=outcome if isinstance(outcome, Placed) else None,
+        words=words,
+    )

@@ -1,0 +1,81 @@
+"""What is told about a group: its PodGroupScheduled condition and its metrics (spec G7)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from berth.clock import Clock, rfc3339
+from berth.framework.listers import Lister
+from berth.framework.pod_groups import PodGroups
+from berth.metrics.scheduler_metrics import PodGroupMetrics
+from berth.objects.pod_group import GroupKey, PodGroup, PodGroupCondition
+from berth.scheduler.reporter import PodGroupReporter
+
+POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
+
+
+class PodGroupReports:
+    """Writes the condition through the reporter, and counts."""
+
+    def __init__(
+        self,
+        groups: Lister[PodGroup],
+        *,
+        reporter: PodGroupReporter,
+        metrics: PodGroupMetrics,
+        clock: Clock,
+    ) -> None:
+        self._groups = groups
+        self._reporter = reporter
+        self._metrics = metrics
+        self._clock = clock
+
+    def algorithm_took(self, seconds: float) -> None:
+        """Note how long it took to try all pods of a group."""
+        self._metrics.algorithm_took(seconds)
+
+    def finished(
+        self, key: GroupKey, *, profile: str, result: str, message: str, seconds: float
+    ) -> None:
+        """Note what a cycle of *seconds* came to. Once a group is scheduled it stays so (G7.1)."""
+        self._metrics.attempted(result, profile, seconds=seconds)
+        group = self._groups.get(key.namespace, key.name)
+        if group is None:
+            return
+        reason = {"scheduled": "Scheduled", "error": "SchedulerError"}.get(result, "Unschedulable")
+        condition = changed_condition(
+            group,
+            status="True" if result == "scheduled" else "False",
+            reason=reason,
+            message=message,
+            now=self._clock.now(),
+        )
+        if condition is not None:
+            self._reporter.pod_group_condition(group, condition)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupParts:
+    """What a scheduler needs for groups."""
+
+    pod_groups: PodGroups
+    reports: PodGroupReports
+
+
+def changed_condition(
+    group: PodGroup, *, status: str, reason: str, message: str, now: float
+) -> PodGroupCondition | None:
+    """Return the condition to write; None if the group has it, or was scheduled before."""
+    conditions = group.status.conditions
+    old = next((each for each in conditions if each.type == POD_GROUP_SCHEDULED), None)
+    if old is not None and old.status == "True" and status != "True":
+        return None
+    since = old.last_transition_time if old is not None and old.status == status else None
+    new = PodGroupCondition(
+        POD_GROUP_SCHEDULED,
+        status=status,
+        reason=reason,
+        message=message,
+        last_transition_time=since or rfc3339(now),
+        observed_generation=group.metadata.generation,
+    )
+    return None if new == old else new

@@ -1,0 +1,104 @@
+"""GangScheduling: the pods of a gang get nodes together, or none of them does (spec G6)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from berth.framework.cycle_state import CycleState
+from berth.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+)
+from berth.framework.handle import Handle
+from berth.framework.interface import EnqueueExtensions, PermitPlugin, PreEnqueuePlugin
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Code, Status
+from berth.objects.pod import Pod
+from berth.objects.pod_group import PodGroup, group_of
+
+PERMIT_SECONDS: Final = 300.0
+"""How long a pod that has a node waits for the others of its gang."""
+
+TOO_FEW_PODS: Final = Status.unresolvable(
+    "waiting for minCount pods from a gang to appear in scheduling queue"
+)
+TOO_FEW_SCHEDULED: Final = Status(
+    Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",)
+)
+
+
+class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
+    """Gates pods until their gang is large enough, and holds them until enough have nodes."""
+
+    NAME = "GangScheduling"
+
+    def __init__(self, args: None = None, handle: Handle | None = None) -> None:
+        super().__init__(args, handle)
+        if handle is None:
+            raise TypeError("GangScheduling: needs a handle to look up groups")
+        self._handle = handle
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        key = group_of(pod.pod)
+        if key is None:
+            return None
+        group = self._handle.listers.pod_groups.get(key.namespace, key.name)
+        if group is None:
+            return Status.unresolvable(
+                f'waiting for pods\'s pod group "{key.name}" to appear in scheduling queue'
+            )
+        if group.min_count is None:
+            return None
+        state = self._handle.pod_groups.get(key)
+        if state is None:
+            return Status.error(f"pod group state not found for pod group {key}")
+        return None if state.all_pods_count >= group.min_count else TOO_FEW_PODS
+
+    def permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> tuple[Status | None, float]:
+        """Let the pod wait until enough of its gang have nodes; the last one lets all go.
+
+        The pod itself is assumed on its node by now, and counts.
+        """
+        key = group_of(pod.pod)
+        if key is None:
+            return None, 0.0
+        group = self._handle.listers.pod_groups.get(key.namespace, key.name)
+        if group is None:
+            why = f'podgroup.scheduling.k8s.io "{key.name}" not found'
+            return Status.error(f"failed to get podGroup {key}: {why}"), 0.0
+        if group.min_count is None:
+            return None, 0.0
+        pods = self._handle.pod_groups.get(key)
+        if pods is None:
+            return Status.error(f"pod group state not found for pod group {key}"), 0.0
+        if pods.scheduled_pods_count < group.min_count:
+            state.pods_to_activate.update((each.key, each) for each in pods.unscheduled())
+            return TOO_FEW_SCHEDULED, PERMIT_SECONDS
+        for uid in pods.scheduled:
+            self._handle.allow_waiting(uid, self.NAME)
+        return None, 0.0
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        pod_came = ClusterEvent(EventResource.POD, ActionType.ADD)
+        group_came = ClusterEvent(EventResource.POD_GROUP, ActionType.ADD)
+        return [
+            ClusterEventWithHint(pod_came, after_pod_add),
+            ClusterEventWithHint(group_came, after_pod_group_add),
+        ]
+
+
+def after_pod_add(pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:
+    """Queue if the new pod is of the same group."""
+    key = group_of(pod)
+    return QueueingHint.QUEUE if key is not None and group_of(new) == key else QueueingHint.SKIP
+
+
+def after_pod_group_add(pod: Pod, old: PodGroup | None, new: PodGroup) -> QueueingHint:
+    """Queue if it is the pod's group."""
+    key, meta = group_of(pod), new.metadata
+    is_its = key is not None and (key.namespace, key.name) == (meta.namespace, meta.name)
+    return QueueingHint.QUEUE if is_its else QueueingHint.SKIP

@@ -1,0 +1,57 @@
+"""Groups of pods for tests, and a scheduler with the gates that they need."""
+
+from typing import Any
+
+import msgspec
+
+from berth.objects.meta import ObjectMeta
+from berth.objects.pod import Pod, SchedulingGroup
+from berth.objects.pod_group import (
+    GangSchedulingPolicy,
+    PodGroup,
+    PodGroupCondition,
+    PodGroupSchedulingPolicy,
+    PodGroupSpec,
+)
+from tests.builders import pod
+from tests.harness import Harness
+
+GATES = ("GenericWorkload", "GangScheduling")
+
+
+def group(name: str = "g", *, min_count: int | None = None) -> PodGroup:
+    """Make a gang of at least *min_count* pods; None: the policy is ``basic``."""
+    gang = None if min_count is None else GangSchedulingPolicy(min_count=min_count)
+    return PodGroup(
+        ObjectMeta(name=name, namespace="default", uid=f"uid-{name}", generation=1),
+        PodGroupSpec(PodGroupSchedulingPolicy(gang=gang)),
+    )
+
+
+def member(name: str, of: str = "g", **fields: Any) -> Pod:
+    """Make a pod of a group; *fields* as of :func:`tests.builders.pod`."""
+    plain = pod(name, **fields)
+    spec = msgspec.structs.replace(plain.spec, scheduling_group=SchedulingGroup(of))
+    return msgspec.structs.replace(plain, spec=spec)
+
+
+def members(*names: str, of: str = "g", **fields: Any) -> list[Pod]:
+    return [member(name, of, **fields) for name in names]
+
+
+def group_harness(*gates: str, profiles: list[dict[str, Any]] | None = None) -> Harness:
+    """Make a scheduler for groups; *gates* are turned on beside those of gangs."""
+    config: dict[str, Any] = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "featureGates": dict.fromkeys((*GATES, *gates), True),
+    }
+    if profiles is not None:
+        config["profiles"] = profiles
+    return Harness(config=config)
+
+
+def condition_of(harness: Harness, name: str = "g") -> PodGroupCondition | None:
+    found = harness.listers.pod_groups.get("default", name)
+    assert found is not None
+    return next(iter(found.status.conditions), None)
