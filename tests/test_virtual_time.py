@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from berth.clock import FakeClock
-from berth.virtual_time import VirtualTimeLoop
+from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
 T = TypeVar("T")
 
@@ -159,3 +159,15 @@ def test_at_a_finite_speed_clients_see_time_pass_between_wake_ups() -> None:
 
     now, _ = run(work, speed=1_000)
     assert START + 10 <= now < START + DAY
+
+
+def test_no_two_readings_are_the_same() -> None:
+    clock = VirtualClock(1_760_000_000.0)
+    readings = [clock.now() for _ in range(1000)]
+    clock.advance(0.0001)
+    readings += [clock.now() for _ in range(1000)]
+    clock.advance(60)
+    readings.append(clock.now())
+    assert readings == sorted(set(readings))
+    assert len({int(each * 1e6) for each in readings}) == len(readings)
+    assert readings[-1] == clock.monotonic() == 1_760_000_060.0001

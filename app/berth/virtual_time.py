@@ -29,6 +29,24 @@ CATCH_UP: Final = 0.5
 fast as it can for minutes because a client kept it busy."""
 
 
+READING: Final = 2e-6
+"""Seconds between two readings of a clock that stands still; a double still tells them apart."""
+
+
+class VirtualClock(FakeClock):
+    """A clock of which no two readings are the same, as with a real one.
+
+    Events are named by the time, and sorted by it. Only :meth:`now` is about them: sleeps end by
+    :meth:`monotonic`.
+    """
+
+    _last_reading = 0.0
+
+    def now(self) -> float:
+        self._last_reading = max(super().now(), self._last_reading + READING)
+        return self._last_reading
+
+
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """Moves *clock* to its next wake-up whenever there is nothing else to do.
 

@@ -10,6 +10,7 @@ from docs.generate import (
     helm_values,
     http,
     metrics,
+    node_groups,
     plugin_api,
     scenario,
 )
@@ -22,6 +23,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/helm-values.md": helm_values.page,
     "reference/http.md": http.page,
     "reference/metrics.md": metrics.page,
+    "reference/node-groups.md": node_groups.page,
     "reference/plugin-api.md": plugin_api.page,
     "reference/scenario.md": scenario.page,
     **screenshots(),

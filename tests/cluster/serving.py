@@ -202,7 +202,7 @@ class Serving:
             await happened
         await self.settle()
         self.clock.advance(seconds)
-        self.store.wake()
+        self.store.wake_due(self.clock.monotonic())
         response = await request
         assert response.headers["content-type"] == "application/json"
         return [msgspec.json.decode(line) for line in response.content.splitlines()]

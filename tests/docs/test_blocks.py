@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from berth import manifests
+from berth.autoscaler import node_groups
+from berth.cluster.kubelet import configuration as kubelet_configuration
 from berth.config.load import load
 from berth.embedded.scenario.load import ScenarioFile
 from berth.profile.build import args_models, check_profiles
@@ -27,6 +29,12 @@ def test_every_block_is_of_a_language_that_is_checked() -> None:
     assert {
         b.where: b.language for p in pages() for b in p.blocks() if b.language not in KNOWN
     } == {}
+
+
+NODE_GROUP_KINDS = {
+    node_groups.NODE_GROUP: node_groups.node_group,
+    node_groups.CLUSTER_AUTOSCALER: node_groups.autoscaling_options,
+}
 
 
 def objects(block: Block) -> list[dict[str, Any]]:
@@ -47,10 +55,14 @@ def test_yaml(block: Block, tmp_path: Path) -> None:
         assert ScenarioFile(path).scenario.steps
         return
     for obj in found:
-        if obj["kind"] != SCHEDULER:
+        if obj["apiVersion"] == node_groups.API_VERSION:
+            read = NODE_GROUP_KINDS[obj["kind"]]
+            assert read(obj, source=block.where)
+        elif obj["kind"] == kubelet_configuration.KIND:
+            assert kubelet_configuration.from_object(obj, source=block.where).thresholds
+        elif obj["kind"] != SCHEDULER:
             kubernetes_validate.validate(obj, RELEASE, strict=True)
-            continue
-        if "foreign-plugins" not in block.options:
+        elif "foreign-plugins" not in block.options:
             check_profiles(
                 load(block.text, source=block.where, args_models=args_models(IN_TREE)), IN_TREE
             )

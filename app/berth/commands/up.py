@@ -13,7 +13,8 @@ from berth import log
 from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
 from berth.assembly.scheduler_service import SchedulerService
-from berth.clock import FakeClock, RealClock
+from berth.autoscaler import node_groups
+from berth.clock import RealClock
 from berth.embedded.loading import DEFAULT_NAMESPACE
 from berth.embedded.scenario.load import ScenarioFile
 from berth.embedded.scenario.up import ServeOptions, run_scenario, speed_of
@@ -25,11 +26,12 @@ from berth.flags.embedded_cluster import (
     add_node_flags,
     embedded_cluster,
     kubeconfig_out,
+    kubelet_configuration,
     node_template,
 )
 from berth.flags.feature_gates import with_gates
 from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
-from berth.virtual_time import VirtualTimeLoop
+from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
 TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_configuration", "dump"))
 """Modules whose lines answer a changed file or a signal; they are logged from info on."""
@@ -37,7 +39,12 @@ TOLD: Final = tuple((module, logging.INFO) for module in ("reload", "live_config
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=program("up"), allow_abbrev=False)
-    add_node_flags(parser, nodes=SAMPLE_NODES)
+    add_node_flags(parser, nodes=SAMPLE_NODES, besides="--node-group")
+    parser.add_argument(
+        "--node-group", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
+        help="scale the node groups in these files: nodes are added for pods that fit nowhere, and"
+        " removed when nobody needs them",
+    )  # fmt: skip
     parser.add_argument(
         "--load", type=_source, nargs="+", action="extend", default=[], metavar="FILE",
         help="create the objects in these YAML or JSON manifests: files, folders with all that is"
@@ -93,9 +100,13 @@ def main(argv: Sequence[str]) -> int:
     async def schedule(service: SchedulerService) -> None:
         await run_and_reload(service.run, service, source)
 
+    groups = node_groups.read(given.node_group)
+    default_nodes = 0 if groups else SAMPLE_NODES
     options = UpOptions(
-        nodes=given.nodes,
+        nodes=default_nodes if given.nodes is None else given.nodes,
+        node_groups=groups,
         template=node_template(given.node_template),
+        configuration=kubelet_configuration(given.kubelet_config),
         load=gather(given.load),
         namespace=given.namespace,
         sample=given.sample,
@@ -121,7 +132,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Run the file of ``--scenario``, which says itself what the cluster is."""
-    for name in ("nodes", "node_template", "load", "sample", "config", "preset", "exit_when_idle"):
+    for name in (
+        "nodes", "node_group", "node_template", "kubelet_config", "load", "sample", "config",
+        "preset", "exit_when_idle",
+    ):  # fmt: skip
         if getattr(given, name) != parser.get_default(name):
             flag = f"--{name.replace('_', '-')}"
             parser.error(f"{flag} cannot be combined with --scenario, which describes all of it")
@@ -130,7 +144,7 @@ def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) ->
     plugins = configuration.known_plugins(given)
     file = ScenarioFile(given.scenario, plugins)
     log.setup(logging.DEBUG if given.v >= 4 else logging.ERROR)
-    clock, rng = FakeClock(RealClock().now()), random.Random(file.scenario.seed)
+    clock, rng = VirtualClock(RealClock().now()), random.Random(file.scenario.seed)
     speed = speed_of(given.speed, file)
     loops: list[VirtualTimeLoop] = []
 

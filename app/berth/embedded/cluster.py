@@ -5,13 +5,11 @@ import ipaddress
 import os
 import random
 import ssl
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
-
-import msgspec
+from typing import Final, TypeVar
 
 from berth.addresses import LOOPBACK, THIS_MACHINE
 from berth.certificates import KeyPair, issued, server_context
@@ -35,7 +33,6 @@ from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
 from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.kinds.registry import Registry
-from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.database import Database
 from berth.cluster.storage.journal import Journal
@@ -44,8 +41,6 @@ from berth.embedded.identity import Identity
 from berth.embedded.in_process_api import InProcessApi, Turns
 from berth.files import write_file
 from berth.kubeconfig import Access, write_kubeconfig
-from berth.manifests import ManifestError
-from berth.objects.node import Node
 from berth.tasks import forever
 
 T = TypeVar("T")
@@ -255,26 +250,3 @@ class EmbeddedCluster:
         listening = await self._server.start(self._host, port, tls=tls)
         self._identity.port = listening
         return listening
-
-
-def template_from(manifest: Mapping[str, Any], *, source: str) -> NodeTemplate:
-    """Make the template of hollow nodes from a Node manifest.
-
-    Taken are its labels, taints, and allocatable (or else capacity). Raises ManifestError when it
-    is malformed; *source* names it there.
-    """
-    try:
-        node = msgspec.convert(manifest, Node)
-    except msgspec.ValidationError as exc:
-        raise ManifestError(f"{source}: {exc}") from exc
-    amounts = {k: str(v) for k, v in (node.status.allocatable or node.status.capacity).items()}
-    base = NodeTemplate()
-    prefix = node.metadata.name or base.prefix
-    return NodeTemplate(
-        prefix=prefix if prefix.endswith("-") else f"{prefix}-",
-        resources=amounts,
-        labels=node.metadata.labels,
-        taints=tuple(
-            {"key": t.key, "value": t.value, "effect": t.effect} for t in node.spec.taints
-        ),
-    )

@@ -73,6 +73,14 @@ class Progress:
     """The fullest ones."""
     node_count: int = 0
     pending: Sequence[Pending] = ()
+    node_groups: Sequence[object] = ()
+    """How large those are that are scaled; each tells it as ``str``."""
+
+    @property
+    def groups_line(self) -> str:
+        """The sizes of node groups, empty without any."""
+        told = ", ".join(map(str, self.node_groups))
+        return f"node groups: {told}" if told else ""
 
     def line(self) -> str:
         """Return it as one line of text, for logs and pipes."""
@@ -126,13 +134,15 @@ class Told:
     """The lines for a pipe or a file: what is new since the last ones."""
 
     def __init__(self) -> None:
-        self._line = ""
+        self._line = self._groups_line = ""
         self._reasons: dict[str, str] = {}
 
     def lines(self, progress: Progress) -> list[str]:
         """Return a line about *progress* and one for each reason that is new; none if none is."""
         lines = [progress.line()] if progress.line() != self._line else []
-        self._line = progress.line()
+        if progress.groups_line != self._groups_line:
+            lines.append(progress.groups_line)
+        self._line, self._groups_line = progress.line(), progress.groups_line
         new = [each for each in progress.pending if self._reasons.get(each.first) != each.why]
         self._reasons = {each.first: each.why for each in progress.pending}
         lines += [f"fits nowhere: {each.who}: {each.words}" for each in new[:REASONS_TOLD]]

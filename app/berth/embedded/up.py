@@ -5,19 +5,23 @@ import random
 import resource
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from berth.assembly.applications import scheduler_application
 from berth.assembly.scheduler_service import SchedulerService
+from berth.autoscaler.autoscaler import ClusterAutoscaler
+from berth.autoscaler.node_groups import NodeGroups
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
 from berth.cluster.bootstrap import default_storage_class
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.config.types import KubeSchedulerConfiguration
+from berth.embedded.autoscaling import access_rights, cluster_autoscaler
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.display import display
 from berth.embedded.idleness import Idleness
@@ -45,6 +49,10 @@ class UpOptions:
 
     nodes: int
     template: NodeTemplate = field(default_factory=NodeTemplate)
+    configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
+    """Of the nodes."""
+    node_groups: NodeGroups = field(default_factory=NodeGroups)
+    """Further nodes, which come and go as pods need them."""
     load: Gathered = field(default_factory=Gathered)
     namespace: str = DEFAULT_NAMESPACE
     """Of the objects to load that do not say theirs."""
@@ -104,7 +112,9 @@ class Up:
                 cleanup.push_async_callback(client.close)
                 return client
 
-            await cluster.start(self._options.port, objects=[default_storage_class()])
+            groups = self._options.node_groups
+            rights = access_rights() if groups else []
+            await cluster.start(self._options.port, objects=[default_storage_class(), *rights])
             cleanup.push_async_callback(cluster.stop)
             client = await connect("berth-up")
             service = SchedulerService(
@@ -132,10 +142,20 @@ class Up:
             service.add_server("secure", port)
             kubelets = HollowKubelets(
                 cluster.in_process("kubelet", user=KUBELETS),
-                Settings(self._options.nodes, self._options.template),
+                Settings(
+                    self._options.nodes,
+                    self._options.template,
+                    configuration=self._options.configuration,
+                ),
                 clock=clock,
                 rng=rng,
             )
+            autoscaler = None
+            if groups:
+                autoscaler = cluster_autoscaler(
+                    cluster, service, groups, kubelets, clock=clock, rng=rng
+                )
+                await autoscaler.restore()
             loader = Loader(
                 client,
                 clock=clock,
@@ -157,7 +177,11 @@ class Up:
                     self._load(loader, client, kubelets), name="load manifests"
                 )
                 background.append(loading)
-                await self._watch(service, client, loading, flags)
+                if autoscaler is not None:
+                    name = "autoscaler"
+                    run = partial(self._autoscale, service, autoscaler)
+                    background.append(tasks.create_task(forever(name, run), name=name))
+                await self._watch(service, client, loading, flags, autoscaler)
                 verification = await verify(client)
                 self._summary(service, loader.refused, verification)
                 for task in background:
@@ -171,12 +195,19 @@ class Up:
             await load_sample(loader, client, nodes=names)
         await loader.load(self._options.load)
 
+    async def _autoscale(self, service: SchedulerService, autoscaler: ClusterAutoscaler) -> None:
+        """Begin when the scheduler knows the cluster, which it is asked about."""
+        while not service.is_synced:
+            await self._clock.sleep(LOOK_INTERVAL)
+        await autoscaler.run()
+
     async def _watch(
         self,
         service: SchedulerService,
         client: ApiClient,
         loading: asyncio.Task[None],
         flags: str,
+        autoscaler: ClusterAutoscaler | None,
     ) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
         observer = Observer(cache=service.cache, queue=service.queue)
@@ -188,10 +219,16 @@ class Up:
                 await self._clock.sleep(pause)
                 started = self._clock.monotonic()
                 progress = self._look(observer, service, nodes=shown.rows)
+                waiting = service.queue.sub_queues.pods(SubQueue.UNSCHEDULABLE)
+                if autoscaler is not None:
+                    progress = replace(progress, node_groups=autoscaler.sizes())
                 shown.show(progress)
                 took = self._clock.monotonic() - started
                 pause = max(LOOK_INTERVAL, took / LOOK_SHARE)
-                if self._options.exit_when_idle and loading.done():
+                settled = autoscaler is None or autoscaler.settled_for(
+                    [queued.key for queued in waiting]
+                )
+                if self._options.exit_when_idle and loading.done() and settled:
                     await idleness.look(progress)
 
     def _say_all(self, lines: Iterable[str]) -> None:

@@ -23,6 +23,8 @@ def render(progress: Progress, *, title: str, width: int, height: int) -> Conten
         Clipped(Styled((title, "bold")), lines=1),
         Clipped(progress.line(), lines=2),
     ]
+    if progress.node_groups:
+        parts.append(Clipped(progress.groups_line, lines=2))
     room = height - height_of(Stack(parts), width=width)
     parts += _pending(
         progress.pending,

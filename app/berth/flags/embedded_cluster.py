@@ -10,25 +10,41 @@ from berth.addresses import LOOPBACK
 from berth.clock import Clock, RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
+from berth.cluster.kubelet import configuration
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.template_manifest import template_from
 from berth.cluster.storage.database import Database
 from berth.config.feature_gates import enabled_features
-from berth.embedded.cluster import EmbeddedCluster, template_from
+from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.flags.feature_gates import add_feature_gates
 from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
 
-def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int) -> None:
-    """Add ``--nodes``, *nodes* by default, and ``--node-template``."""
-    parser.add_argument("--nodes", type=positive, default=nodes, help="number of hollow nodes")
+def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int, besides: str = "") -> None:
+    """Add ``--nodes``, *nodes* by default, and ``--node-template``.
+
+    With *besides*, the flag that brings other nodes, there are none by default if it is given.
+    """
+    unless = f"; default: {nodes}, or none with {besides}" if besides else ""
+    parser.add_argument(
+        "--nodes",
+        type=positive,
+        default=None if besides else nodes,
+        help=f"number of hollow nodes{unless}",
+    )
     parser.add_argument(
         "--node-template",
         type=Path,
         metavar="FILE",
         help="Node manifest to use as a template for all nodes",
     )
+    parser.add_argument(
+        "--kubelet-config", type=Path, metavar="FILE",
+        help="KubeletConfiguration of all nodes: eviction thresholds, reserved resources, maxPods",
+    )  # fmt: skip
 
 
 def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +119,11 @@ def embedded_cluster(
 def kubeconfig_out(given: argparse.Namespace) -> KubeconfigOut:
     """Return which kubeconfigs the flags of :func:`add_cluster_flags` ask for."""
     return KubeconfigOut(given.kubeconfig_out, given.merge_kubeconfig)
+
+
+def kubelet_configuration(path: Path | None) -> KubeletConfiguration:
+    """Read what ``--kubelet-config`` names. Raises KubeletConfigurationError."""
+    return KubeletConfiguration() if path is None else configuration.read(path)
 
 
 def node_template(path: Path | None) -> NodeTemplate:

@@ -94,8 +94,8 @@ async def test_the_last_bookmark_comes_shortly_before_the_end(
     write(store, "a")
     assert await event(lines) == ("ADDED", "a", "2")
     clock.advance(30 - LAST_BOOKMARK_SECONDS)
-    store.wake()
+    store.wake_due(clock.monotonic())
     assert await event(lines) == ("BOOKMARK", "", "2")
     clock.advance(LAST_BOOKMARK_SECONDS)
-    store.wake()
+    store.wake_due(clock.monotonic())
     assert [line async for line in lines] == []

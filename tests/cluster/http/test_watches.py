@@ -101,7 +101,7 @@ async def test_bookmarks_come_every_minute(serving: Serving) -> None:
         for _ in range(2):
             await serving.post("/api/v1/nodes", {"metadata": {"generateName": "n"}})
             serving.clock.advance(61)
-            serving.store.wake()
+            serving.store.wake_due(serving.clock.monotonic())
             await serving.settle()
 
     path = f"{PODS}?watch=true&timeoutSeconds=150&allowWatchBookmarks=true&resourceVersion=1"

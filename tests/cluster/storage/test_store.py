@@ -120,6 +120,30 @@ async def test_a_waiting_cursor_is_woken_by_a_write() -> None:
     assert [c.stored.name for c in cursor.take(10)] == ["p"]
 
 
+async def test_a_waiting_cursor_is_woken_when_its_time_has_come() -> None:
+    store = Store()
+    late, early, never = (store.watch("pods", store.version) for _ in range(3))
+    waiting = {
+        name: asyncio.ensure_future(wait)
+        for name, wait in {
+            "late": late.wait(until=20.0),
+            "early": early.wait(until=10.0),
+            "never": never.wait(),
+        }.items()
+    }
+    done = []
+    for now in (9.0, 10.0, 25.0):
+        await asyncio.sleep(0)
+        store.wake_due(now)
+        store.wake_due(now)  # before those who are woken have had their turn
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        done.append([name for name, task in waiting.items() if task.done()])
+    assert done == [[], ["early"], ["late", "early"]]
+    store.wake()
+    await waiting["never"]
+
+
 async def test_a_cancelled_wait_leaves_nothing_behind() -> None:
     store = Store()
     waiting = asyncio.ensure_future(store.watch("pods", store.version).wait())

@@ -4,13 +4,12 @@ import asyncio
 import random
 from pathlib import Path
 
-from berth.clock import FakeClock
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.scenario.load import ScenarioFile
 from berth.embedded.scenario.runner import Result
 from berth.embedded.scenario.up import run_scenario
 from berth.plugin_sources import KnownPlugins
-from berth.virtual_time import VirtualTimeLoop
+from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
 HEAD = "apiVersion: berth.dev/v1alpha1\nkind: Scenario\n"
 
@@ -18,7 +17,7 @@ HEAD = "apiVersion: berth.dev/v1alpha1\nkind: Scenario\n"
 def run_file(path: Path) -> tuple[Result, list[str]]:
     """Run a file; return what came of it, and what was said."""
     file = ScenarioFile(path)
-    clock, rng = FakeClock(), random.Random(file.scenario.seed)
+    clock, rng = VirtualClock(), random.Random(file.scenario.seed)
     lines: list[str] = []
 
     async def run() -> Result:

@@ -206,7 +206,7 @@ class ApiServer:
         while True:
             await self._clock.sleep(TICK_SECONDS)
             self._in_flight.tick()
-            self._store.wake()
+            self._store.wake_due(self._clock.monotonic())
             self._expiry.sweep()
 
 

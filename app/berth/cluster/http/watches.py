@@ -155,7 +155,8 @@ class Watch:
                 self._next_bookmark = self._bookmark_after(now)
                 yield self._bookmark()
                 continue
-            await self._cursor.wait()
+            due = min(self._end, self._next_bookmark) if self._bookmarks else self._end
+            await self._cursor.wait(until=due)
 
     def _bookmark_after(self, now: float) -> float:
         """Return when the next bookmark is due: in a minute, or shortly before the end."""

@@ -1,6 +1,7 @@
 """What happened to the objects of one storage key lately, and the places of its watchers."""
 
 import asyncio
+import math
 from bisect import bisect_right
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -62,7 +63,7 @@ class Log:
         """The position up to which watchers may read."""
         self.compacted = compacted
         """The version of the latest forgotten change."""
-        self.waiters: dict[asyncio.Future[None], None] = {}
+        self.waiters: dict[asyncio.Future[None], float] = {}
         self._is_gathering = False
 
     @property
@@ -127,6 +128,12 @@ class Log:
                 future.set_result(None)
         self.waiters.clear()
 
+    def wake_due(self, now: float) -> None:
+        """Let those look again who asked to be woken at *now* or before."""
+        for future, until in self.waiters.items():
+            if until <= now and not future.done():
+                future.set_result(None)  # who waits takes it out
+
 
 class Cursor:
     """A watcher's place in the log of one storage key."""
@@ -142,12 +149,15 @@ class Cursor:
         self._position += len(changes)
         return changes
 
-    async def wait(self) -> None:
-        """Return when there may be something to :meth:`take`, or the store was woken."""
+    async def wait(self, *, until: float = math.inf) -> None:
+        """Return when there may be something to :meth:`take`, or the store was woken.
+
+        *until* is the time from which :meth:`Store.wake_due` wakes it.
+        """
         if self._position < self._log.published:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._log.waiters[future] = None
+        self._log.waiters[future] = until
         try:
             await future
         finally:

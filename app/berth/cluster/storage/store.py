@@ -375,9 +375,14 @@ class Store:
         self._collection(storage_key).followers.append(follow)
 
     def wake(self) -> None:
-        """Let all watchers look at the time."""
+        """Let all watchers look whether they are to go on."""
         for collection in self._collections.values():
             collection.log.wake()
+
+    def wake_due(self, now: float) -> None:
+        """Let the watchers look at the clock whose time has come by *now*."""
+        for collection in self._collections.values():
+            collection.log.wake_due(now)
 
     def check_invariants(self) -> None:
         """Raise if the views of a collection disagree. For tests; linear in objects and changes."""

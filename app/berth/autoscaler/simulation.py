@@ -1,0 +1,27 @@
+"""The what-if questions of a scan, asked of the scheduler's plugins."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from berth.profile.build import Registry
+from berth.whatif.answer import Answer
+from berth.whatif.engine import answer
+from berth.whatif.question import AddedNodes, Question
+from berth.whatif.refusals import refusals
+from berth.whatif.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Asks with the *plugins* of now. Raises UserError for what cannot be asked."""
+
+    plugins: Callable[[], Registry]
+
+    def answer(self, question: Question, snapshot: Snapshot) -> Answer:
+        return answer(question, snapshot, self.plugins())
+
+    def refusals(
+        self, snapshot: Snapshot, node: AddedNodes, pods: Iterable[str]
+    ) -> Mapping[str, Sequence[str]]:
+        """Return what a new *node* has against each of *pods*, by key."""
+        return refusals(snapshot, node, pods, self.plugins())

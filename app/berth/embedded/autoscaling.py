@@ -1,0 +1,79 @@
+"""The cluster autoscaler of ``berth up``: its machines are hollow kubelets, its user a role."""
+
+import random
+from typing import Final
+
+from berth.assembly.scheduler_service import SchedulerService
+from berth.autoscaler.autoscaler import ClusterAutoscaler
+from berth.autoscaler.cloud import Cloud, Machines
+from berth.autoscaler.node_groups import NodeGroups
+from berth.clock import Clock
+from berth.cluster.access.users import service_account
+from berth.cluster.kinds.builtin import find
+from berth.cluster.resources import Object, ResourceType
+from berth.embedded.cluster import EmbeddedCluster
+from berth.whatif.live import LiveSnapshots
+
+NAMESPACE: Final = "kube-system"
+NAME: Final = "cluster-autoscaler"
+RBAC: Final = "rbac.authorization.k8s.io"
+
+_RULES: Final = (
+    ("", ["nodes"], ["get", "list", "watch", "patch", "delete"]),
+    ("", ["pods"], ["get", "list", "watch"]),
+    ("", ["pods/eviction"], ["create"]),
+    ("", ["events"], ["create", "patch"]),
+    ("", ["configmaps"], ["create", "get", "patch"]),
+    ("apps", ["daemonsets"], ["list"]),
+)
+
+
+def access_rights() -> list[tuple[ResourceType, Object]]:
+    """Return the objects that let the autoscaler do its work."""
+    rules = [
+        {"apiGroups": [group], "resources": resources, "verbs": verbs}
+        for group, resources, verbs in _RULES
+    ]
+    subject = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
+    return [
+        (
+            find("", "v1", "serviceaccounts"),
+            {"metadata": {"name": NAME, "namespace": NAMESPACE}},
+        ),
+        (
+            find(RBAC, "v1", "clusterroles"),
+            {"metadata": {"name": NAME}, "rules": rules},
+        ),
+        (
+            find(RBAC, "v1", "clusterrolebindings"),
+            {
+                "metadata": {"name": NAME},
+                "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": NAME},
+                "subjects": [subject],
+            },
+        ),
+    ]
+
+
+def cluster_autoscaler(
+    cluster: EmbeddedCluster,
+    service: SchedulerService,
+    groups: NodeGroups,
+    machines: Machines,
+    *,
+    clock: Clock,
+    rng: random.Random,
+) -> ClusterAutoscaler:
+    """Return the autoscaler of *cluster*, which asks what if of the scheduler *service*.
+
+    The cluster needs :func:`access_rights`.
+    """
+    return ClusterAutoscaler(
+        cluster.in_process(NAME, user=service_account(NAMESPACE, NAME)),
+        groups,
+        Cloud(groups.groups, machines, rng=rng),
+        take_snapshot=LiveSnapshots(service.core).take,
+        plugins=lambda: service.plugins.registry,
+        clock=clock,
+        rng=rng,
+    )

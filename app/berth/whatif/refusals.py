@@ -1,0 +1,60 @@
+"""Why pods do not fit on a node of some type, the rest of the cluster being as it is."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from berth.config.load import default_configuration, from_object
+from berth.core.simulated_cluster import run_simulation
+from berth.explain.evaluation import evaluate
+from berth.framework.pod_info import PodInfo
+from berth.profile.build import Registry, args_models
+from berth.whatif.placing import Placing
+from berth.whatif.question import AddedNodes, Question
+from berth.whatif.snapshot import Snapshot
+from berth.whatif.world import World
+
+
+def refusals(
+    snapshot: Snapshot, node: AddedNodes, pods: Iterable[str], registry: Registry
+) -> Mapping[str, Sequence[str]]:
+    """Return by key of each of *pods*, which wait, what a new *node* has against it.
+
+    Reasons are those of FailedScheduling events; none if the pod fits. The node runs the pods of
+    its DaemonSets. Raises QuestionError and ConfigError.
+    """
+    return run_simulation(_refusals(snapshot, node, pods, registry))
+
+
+async def _refusals(
+    snapshot: Snapshot, node: AddedNodes, pods: Iterable[str], registry: Registry
+) -> Mapping[str, Sequence[str]]:
+    models = args_models(registry)
+    config = (
+        default_configuration(models)
+        if snapshot.config is None
+        else from_object(snapshot.config, source="config", args_models=models)
+    )
+    placing = Placing.on_empty_cluster(
+        config, registry, seed=None, preempts=False, now=snapshot.now, listers=snapshot.listers
+    )
+    world = World.of(Question(add_nodes=[node]), snapshot, placing.cluster, None)
+    name, cluster = world.added[0], placing.cluster
+    found: dict[str, Sequence[str]] = {}
+    for key in pods:
+        pod = PodInfo(cluster.pods[key])
+        profile = placing.profiles.get(pod.pod.spec.scheduler_name)
+        if profile is None:
+            found[key] = (f"scheduler {pod.pod.spec.scheduler_name!r} places it",)
+            continue
+        evaluation = evaluate(
+            profile,
+            pod,
+            cluster.cache.table,
+            nominated=cluster.core.queue.nominator.nominated_pods(),
+            limit=None,
+        )
+        verdict = next((each for each in evaluation.nodes if each.node == name), None)
+        if verdict is not None and (verdict.fits or verdict.reasons):
+            found[key] = verdict.reasons
+        else:  # refused before any node was looked at
+            found[key] = tuple(evaluation.reasons) or (evaluation.message,)
+    return found
