@@ -25,6 +25,7 @@ from berth.flags.embedded_cluster import (
     add_node_flags,
     embedded_cluster,
     kubeconfig_out,
+    kubelet_configuration,
     node_template,
 )
 from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
@@ -103,6 +104,7 @@ def main(argv: Sequence[str]) -> int:
         nodes=default_nodes if given.nodes is None else given.nodes,
         node_groups=groups,
         template=node_template(given.node_template),
+        configuration=kubelet_configuration(given.kubelet_config),
         load=gather(given.load),
         namespace=given.namespace,
         sample=given.sample,
@@ -129,8 +131,8 @@ def main(argv: Sequence[str]) -> int:
 def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Run the file of ``--scenario``, which says itself what the cluster is."""
     for name in (
-        "nodes", "node_group", "node_template", "load", "sample", "config", "preset",
-        "exit_when_idle",
+        "nodes", "node_group", "node_template", "kubelet_config", "load", "sample", "config",
+        "preset", "exit_when_idle",
     ):  # fmt: skip
         if getattr(given, name) != parser.get_default(name):
             flag = f"--{name.replace('_', '-')}"

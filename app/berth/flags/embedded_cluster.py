@@ -10,6 +10,8 @@ from berth.addresses import LOOPBACK
 from berth.clock import Clock, RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
+from berth.cluster.kubelet import configuration
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.template_manifest import template_from
 from berth.cluster.storage.database import Database
@@ -37,6 +39,10 @@ def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int, besides: str 
         metavar="FILE",
         help="Node manifest to use as a template for all nodes",
     )
+    parser.add_argument(
+        "--kubelet-config", type=Path, metavar="FILE",
+        help="KubeletConfiguration of all nodes: eviction thresholds, reserved resources, maxPods",
+    )  # fmt: skip
 
 
 def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
@@ -104,6 +110,11 @@ def embedded_cluster(
 def kubeconfig_out(given: argparse.Namespace) -> KubeconfigOut:
     """Return which kubeconfigs the flags of :func:`add_cluster_flags` ask for."""
     return KubeconfigOut(given.kubeconfig_out, given.merge_kubeconfig)
+
+
+def kubelet_configuration(path: Path | None) -> KubeletConfiguration:
+    """Read what ``--kubelet-config`` names. Raises KubeletConfigurationError."""
+    return KubeletConfiguration() if path is None else configuration.read(path)
 
 
 def node_template(path: Path | None) -> NodeTemplate:
