@@ -191,7 +191,7 @@ def review(answers: dict[str, bool], request: RequestView) -> tuple[list[str], P
     table: Table[RequestView] = Table()
     controller = CertificateApprovingController(table, clock=FakeClock(NOW))
     table.on_add(request)
-    rights = []
+    rights: list[str] = []
     while actions := controller.plan("r").actions:
         (action,) = actions
         if isinstance(action, Patch):
