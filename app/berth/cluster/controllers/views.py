@@ -48,7 +48,10 @@ class Meta(View, frozen=True):
 
     @property
     def controller(self) -> OwnerReference | None:
-        return next((owner for owner in self.owners if owner.controller), None)
+        for owner in self.owner_references or ():
+            if owner.controller:
+                return owner
+        return None
 
 
 class ObjectView(View, frozen=True):
