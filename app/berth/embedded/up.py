@@ -3,7 +3,6 @@
 import asyncio
 import random
 import resource
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
 from berth.cluster.bootstrap import default_storage_class
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.config.types import KubeSchedulerConfiguration
@@ -27,7 +27,7 @@ from berth.embedded.display import display
 from berth.embedded.idleness import Idleness
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.loading import DEFAULT_NAMESPACE, Loader, Refused
-from berth.embedded.progress import Observer, Progress, count_states
+from berth.embedded.progress import Observer, Progress
 from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
 from berth.embedded.sources import Gathered
@@ -41,8 +41,6 @@ LOOK_INTERVAL: Final = 0.25
 """Seconds between two looks at the progress, at least."""
 LOOK_SHARE: Final = 0.02
 """Of the time, what looking may take: with 50,000 pods one look takes 20 ms."""
-LONGEST_LOOK_INTERVAL: Final = 2.0
-"""Seconds between two looks, at most, where others take longer than looking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +49,8 @@ class UpOptions:
 
     nodes: int
     template: NodeTemplate = field(default_factory=NodeTemplate)
+    configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
+    """Of the nodes."""
     node_groups: NodeGroups = field(default_factory=NodeGroups)
     """Further nodes, which come and go as pods need them."""
     load: Gathered = field(default_factory=Gathered)
@@ -142,7 +142,11 @@ class Up:
             service.add_server("secure", port)
             kubelets = HollowKubelets(
                 cluster.in_process("kubelet", user=KUBELETS),
-                Settings(self._options.nodes, self._options.template),
+                Settings(
+                    self._options.nodes,
+                    self._options.template,
+                    configuration=self._options.configuration,
+                ),
                 clock=clock,
                 rng=rng,
             )
@@ -214,14 +218,13 @@ class Up:
             while not idleness.is_reached:
                 await self._clock.sleep(pause)
                 started = self._clock.monotonic()
-                states = await count_states(service.pods.store.values())
-                progress = self._look(observer, service, states, nodes=shown.rows)
+                progress = self._look(observer, service, nodes=shown.rows)
                 waiting = service.queue.sub_queues.pods(SubQueue.UNSCHEDULABLE)
                 if autoscaler is not None:
                     progress = replace(progress, node_groups=autoscaler.sizes())
                 shown.show(progress)
                 took = self._clock.monotonic() - started
-                pause = min(max(LOOK_INTERVAL, took / LOOK_SHARE), LONGEST_LOOK_INTERVAL)
+                pause = max(LOOK_INTERVAL, took / LOOK_SHARE)
                 settled = autoscaler is None or autoscaler.settled_for(
                     [queued.key for queued in waiting]
                 )
@@ -232,9 +235,7 @@ class Up:
         for line in lines:
             self._say(line)
 
-    def _look(
-        self, observer: Observer, service: SchedulerService, states: Counter[str], *, nodes: int
-    ) -> Progress:
+    def _look(self, observer: Observer, service: SchedulerService, *, nodes: int) -> Progress:
         """Look at the scheduler, and at the *nodes* that are fullest."""
         reasons: dict[str, str] = {}
         for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF):
@@ -244,7 +245,7 @@ class Up:
                     if condition.type == "PodScheduled" and condition.message:
                         reasons[queued.key] = condition.message
         return observer.look(
-            states,
+            service.pods.store,
             scheduled=service.scheduler.binding_cycle.scheduled,
             reasons=reasons,
             most_nodes=nodes,

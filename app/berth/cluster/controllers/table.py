@@ -1,7 +1,7 @@
 """The objects of one kind, as a watch last told, with the indexes that controllers look up."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from berth.cluster.controllers.views import ObjectView
@@ -70,6 +70,11 @@ class Table(Generic[T]):
 
     def by_uid(self, uid: str) -> T | None:
         return self._objects.get(self._keys.get(uid, ""))
+
+    @property
+    def owner_uids(self) -> Container[str]:
+        """The uids that objects name among their owners."""
+        return self._dependents
 
     def dependents(self, uid: str) -> Mapping[str, T]:
         """Return the objects that name *uid* among their owners, by key."""
