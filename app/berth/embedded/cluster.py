@@ -174,6 +174,7 @@ class EmbeddedCluster:
             rng=self._rng,
             certificate=(self.authority or b"").decode(),
             signing_key=self._signing_key,
+            authority=None if self.certificate is None else self._identity.authority,
         )
         async with asyncio.TaskGroup() as tasks:
             for name, run in (("API server", self._server.run), ("controllers", controllers.run)):
@@ -243,7 +244,9 @@ class EmbeddedCluster:
         return issued(self._identity.authority, list(hosts), now=now, name="berth")
 
     async def _listen(self, port: int) -> int:
-        tls = None if self.certificate is None else server_context(self.certificate)
+        tls = None
+        if self.certificate is not None:
+            tls = server_context(self.certificate, client_authority=self.authority)
         if port == 0 and self._identity.port:
             with suppress(OSError):
                 return await self._server.start(self._host, self._identity.port, tls=tls)
