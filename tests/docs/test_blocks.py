@@ -11,6 +11,7 @@ import yaml
 
 from berth import manifests
 from berth.autoscaler import node_groups
+from berth.cluster.kubelet import configuration as kubelet_configuration
 from berth.config.load import load
 from berth.embedded.scenario.load import ScenarioFile
 from berth.profile.build import args_models, check_profiles
@@ -57,6 +58,8 @@ def test_yaml(block: Block, tmp_path: Path) -> None:
         if obj["apiVersion"] == node_groups.API_VERSION:
             read = NODE_GROUP_KINDS[obj["kind"]]
             assert read(obj, source=block.where)
+        elif obj["kind"] == kubelet_configuration.KIND:
+            assert kubelet_configuration.from_object(obj, source=block.where).thresholds
         elif obj["kind"] != SCHEDULER:
             kubernetes_validate.validate(obj, RELEASE, strict=True)
         elif "foreign-plugins" not in block.options:

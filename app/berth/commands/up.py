@@ -5,6 +5,7 @@ import logging
 import math
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,8 +26,10 @@ from berth.flags.embedded_cluster import (
     add_node_flags,
     embedded_cluster,
     kubeconfig_out,
+    kubelet_configuration,
     node_template,
 )
+from berth.flags.feature_gates import with_gates
 from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
 from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
@@ -91,7 +94,7 @@ def main(argv: Sequence[str]) -> int:
         return _run_scenario(parser, given)
     if given.exit or given.speed is not None:
         parser.error("--speed and --exit require --scenario")
-    source = configuration.source(given)
+    source = configuration.source(given, adjust=partial(with_gates, gates=given.feature_gates))
     config, plugins = source.load()
 
     async def schedule(service: SchedulerService) -> None:
@@ -103,6 +106,7 @@ def main(argv: Sequence[str]) -> int:
         nodes=default_nodes if given.nodes is None else given.nodes,
         node_groups=groups,
         template=node_template(given.node_template),
+        configuration=kubelet_configuration(given.kubelet_config),
         load=gather(given.load),
         namespace=given.namespace,
         sample=given.sample,
@@ -116,7 +120,7 @@ def main(argv: Sequence[str]) -> int:
         service = Up(
             options,
             config,
-            embedded_cluster(given),
+            embedded_cluster(given, gates=config.feature_gates),
             plugins=plugins,
             schedule=schedule,
             clock=RealClock(),
@@ -129,8 +133,8 @@ def main(argv: Sequence[str]) -> int:
 def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Run the file of ``--scenario``, which says itself what the cluster is."""
     for name in (
-        "nodes", "node_group", "node_template", "load", "sample", "config", "preset",
-        "exit_when_idle",
+        "nodes", "node_group", "node_template", "kubelet_config", "load", "sample", "config",
+        "preset", "exit_when_idle",
     ):  # fmt: skip
         if getattr(given, name) != parser.get_default(name):
             flag = f"--{name.replace('_', '-')}"
@@ -151,7 +155,7 @@ def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) ->
     async def run() -> int:
         result = await run_scenario(
             file,
-            embedded_cluster(given, clock=clock, rng=rng),
+            embedded_cluster(given, clock=clock, rng=rng, gates=file.feature_gates),
             plugins=plugins,
             clock=clock,
             rng=rng,

@@ -17,6 +17,7 @@ from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
 from berth.cluster.bootstrap import default_storage_class
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.config.types import KubeSchedulerConfiguration
@@ -48,6 +49,8 @@ class UpOptions:
 
     nodes: int
     template: NodeTemplate = field(default_factory=NodeTemplate)
+    configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
+    """Of the nodes."""
     node_groups: NodeGroups = field(default_factory=NodeGroups)
     """Further nodes, which come and go as pods need them."""
     load: Gathered = field(default_factory=Gathered)
@@ -139,7 +142,11 @@ class Up:
             service.add_server("secure", port)
             kubelets = HollowKubelets(
                 cluster.in_process("kubelet", user=KUBELETS),
-                Settings(self._options.nodes, self._options.template),
+                Settings(
+                    self._options.nodes,
+                    self._options.template,
+                    configuration=self._options.configuration,
+                ),
                 clock=clock,
                 rng=rng,
             )

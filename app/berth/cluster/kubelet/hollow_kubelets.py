@@ -16,12 +16,14 @@ from berth.cluster.delay_queue import DelayQueue
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.cluster.hand_over import HandOver
 from berth.cluster.kubelet import node_events
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.kubelet_pod import KubeletPod, decode_pod
 from berth.cluster.kubelet.node_reports import Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
+from berth.cluster.kubelet.pressure import NodePressure, PodHandler
 from berth.informer.reflector import Reflector
 from berth.objects.node import Node
 from berth.tasks import forever
@@ -38,7 +40,7 @@ LEASE_SLACK: Final = 0.1
 """By how many seconds a renewal may wait for those of other nodes: to wake up for each of them
 costs as much as the renewal."""
 
-Subject = Literal["node", "lease", "pod"]
+Subject = Literal["node", "lease", "pod", "pressure"]
 
 
 class Due(NamedTuple):
@@ -57,6 +59,15 @@ class Settings:
     timings: Timings = field(default_factory=Timings)
     lease_seconds: int | None = LEASE_SECONDS
     """Duration of node leases; None: no leases, which spares the API server some writes."""
+    configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
+    """Its ``nodeLeaseDurationSeconds`` counts if :attr:`lease_seconds` is the default."""
+
+    @property
+    def lease_duration(self) -> int | None:
+        """Seconds; None: no leases."""
+        if self.lease_seconds == LEASE_SECONDS:
+            return self.configuration.node_lease_duration_seconds
+        return self.lease_seconds
 
 
 class HollowKubelets:
@@ -70,6 +81,7 @@ class HollowKubelets:
     ) -> None:
         self.registered = asyncio.Event()
         self._client = client
+        self._configuration = settings.configuration
         self._queue: DelayQueue[Due] = DelayQueue(clock)
         self._ready: HandOver[Due] = HandOver()
         self._nodes: dict[str, HollowNode] = {}
@@ -77,8 +89,8 @@ class HollowKubelets:
         """Of all nodes that ever were: the next one's index."""
         self._node_reports = NodeReports(clock=clock)
         self._leases = (
-            Leases(seconds=settings.lease_seconds, clock=clock, rng=rng)
-            if settings.lease_seconds is not None
+            Leases(seconds=settings.lease_duration, clock=clock, rng=rng)
+            if settings.lease_duration is not None
             else None
         )
         self._events = EventBroadcaster(client, clock=clock)
@@ -88,6 +100,15 @@ class HollowKubelets:
             clock=clock,
             schedule=self._schedule_pod,
             events=PodEvents(self._recorder_of),
+        )
+        self._pressure = NodePressure(
+            self._nodes,
+            self._pods,
+            settings.configuration,
+            clock=clock,
+            schedule=self._schedule_pressure,
+            report=self._schedule_node,
+            recorder_of=self._recorder_of,
         )
         self._node_watch: Reflector[Node] = Reflector(
             client,
@@ -102,7 +123,7 @@ class HollowKubelets:
             client,
             "/api/v1/pods",
             decode=decode_pod,
-            handler=self._pods,
+            handler=PodHandler(self._pods, self._pressure),
             clock=clock,
             rng=rng,
             on_malformed=_log_malformed,
@@ -119,6 +140,7 @@ class HollowKubelets:
         """
         if name in self._nodes:
             raise ValueError(f"node {name!r}: there is such a machine already")
+        template = self._configuration.applied_to(template)
         node = HollowNode(name, index=self._node_count, allocatable=template.allocatable())
         self._node_count += 1
         self._nodes[name] = node
@@ -138,7 +160,8 @@ class HollowKubelets:
             return
         self._node_reports.remove(name)
         self._pods.forget_node(name)
-        for subject in ("node", "lease"):
+        self._pressure.forget_node(name)
+        for subject in ("node", "lease", "pressure"):
             self._queue.discard(Due(subject, name))
         self._notice_registered()
 
@@ -160,7 +183,9 @@ class HollowKubelets:
         hollow = self._nodes.get(node.name)
         if hollow is None:
             return
-        match hollow.observe(node):
+        returned = hollow.observe(node)
+        self._pressure.node_changed(hollow)
+        match returned:
             case Return.RESTARTED:
                 boot_id = self._node_reports.boot_id(node.name)
                 node_events.returned(node.name, self._recorder_of(node.name), boot_id=boot_id)
@@ -191,6 +216,12 @@ class HollowKubelets:
 
     def _recorder_of(self, node: str) -> EventRecorder:
         return self._events.recorder("kubelet", host=node)
+
+    def _schedule_node(self, name: str) -> None:
+        self._queue.add(Due("node", name))
+
+    def _schedule_pressure(self, name: str, delay: float) -> None:
+        self._queue.add(Due("pressure", name), delay=delay)
 
     def _schedule_pod(self, key: str, delay: float) -> None:
         self._queue.add(Due("pod", key), delay=delay)
@@ -224,6 +255,9 @@ class HollowKubelets:
             self._finished(due, action, None)
 
     def _step(self, due: Due) -> Action | None:
+        if due.subject == "pressure":
+            self._pressure.step(due.name)
+            return None
         node = None if due.subject == "pod" else self._nodes.get(due.name)
         if node is not None and node.failure is not None:
             if due.subject == "node" and not self._node_reports.is_registered(due.name):

@@ -1,14 +1,21 @@
 """What hollow nodes report of themselves: that they exist, and that they live. Synchronous."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum, auto
 
 from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError
 from berth.clock import Clock, rfc3339_micro
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Patch
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.node_template import OWN_CONDITIONS, NodeTemplate, boot_id
+from berth.cluster.kubelet.node_template import (
+    OWN_CONDITIONS,
+    UNDER_PRESSURE,
+    NodeTemplate,
+    boot_id,
+    conditions,
+    without,
+)
 from berth.cluster.resources import Object
 from berth.objects.node import Node
 from berth.objects.quantity import Quantity
@@ -65,7 +72,12 @@ class NodeReports:
         A condition of ours is Unknown, because others have missed us, or allocatable does not
         follow capacity, which others may raise and add to.
         """
-        return _is_missed(node) or _allocatable_changes(node) != {}
+        hollow, template = self._nodes[node.name]
+        return (
+            _is_missed(node)
+            or _allocatable_changes(node, template.reserved) != {}
+            or _pressure_changes(node, hollow.pressure, now=0.0) != []
+        )
 
     def skip(self, name: str) -> None:
         """Register nothing: the machine does not work now."""
@@ -102,8 +114,11 @@ class NodeReports:
                 return Patch(path, {"status": status}, STRATEGIC_MERGE)
         status = {}
         if name in self._returned or (node.node and _is_missed(node.node)):
-            status |= template.health(name, boots=node.boots, now=now)
-        if node.node and (changes := _allocatable_changes(node.node)):
+            pressure = node.pressure
+            status |= template.health(name, boots=node.boots, now=now, pressure=pressure)
+        elif node.node and (pressed := _pressure_changes(node.node, node.pressure, now=now)):
+            status["conditions"] = pressed
+        if node.node and (changes := _allocatable_changes(node.node, template.reserved)):
             status["allocatable"] = changes
         return Patch(path, {"status": status}, STRATEGIC_MERGE) if status else None
 
@@ -133,13 +148,28 @@ def _is_missed(node: Node) -> bool:
     )
 
 
-def _allocatable_changes(node: Node) -> dict[str, Quantity | None]:
+def _pressure_changes(node: Node, pressure: Collection[str], *, now: float) -> list[Object]:
+    """Return the conditions of pressure that are not what *pressure* says, as they should be."""
+    known = {each.type: each.status for each in node.status.conditions}
+    wrong = {
+        type_ for type_ in UNDER_PRESSURE if (known.get(type_) == "True") != (type_ in pressure)
+    }
+    return (
+        [each for each in conditions(pressure, now=now) if each["type"] in wrong] if wrong else []
+    )
+
+
+def _allocatable_changes(node: Node, reserved: Mapping[str, str]) -> dict[str, Quantity | None]:
     """Return what has to change so that all capacity can be allocated; None: to be removed.
+
+    But for what is *reserved*.
 
     As in ``pkg/kubelet/nodestatus``: capacity that others add reaches pods, and an extended
     resource without capacity is gone. A hollow machine is as large as its capacity says.
     """
     capacity, allocatable = node.status.capacity, node.status.allocatable
+    if reserved:
+        capacity = without(capacity, reserved)
     if capacity == allocatable:
         return {}
     changes: dict[str, Quantity | None] = {

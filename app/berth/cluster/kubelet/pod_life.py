@@ -42,7 +42,8 @@ DEADLINE_EXCEEDED: Final = Rejection(
 class PodLife:
     """Times are unix times. ``version`` grows with all that its status shows.
 
-    ``failure`` is why the node ends the pod, if it does. ``is_over``: nothing of it runs, nor will.
+    ``failure`` is why the node ends the pod, if it does, and ``is_disrupted`` whether that is no
+    fault of the pod. ``is_over``: nothing of it runs, nor will.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class PodLife:
         self.version = 0
         self.start_time: float | None = None
         self.failure: Rejection | None = None
+        self.is_disrupted = False
         self.is_stopping = False
         self.is_over = False
         self.containers = [
@@ -81,6 +83,11 @@ class PodLife:
             if each.role is Role.MAIN and each.has_run:
                 return True
         return all(each.is_passed for each in self.containers if each.role is not Role.MAIN)
+
+    @property
+    def running(self) -> set[str]:
+        """The names of the containers that run."""
+        return {each.container.name for each in self.containers if each.doing is Doing.RUNNING}
 
     def next_due(self) -> float:
         """Return when something happens next; infinity: never by itself."""

@@ -4,7 +4,7 @@ What the containers of a pod do is :mod:`berth.cluster.kubelet.pod_life`; here i
 server is told of it, one report at a time, and what follows from changes there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
@@ -97,6 +97,8 @@ class PodLifecycles:
         self._schedule = schedule
         self._plan_of = plan_of
         self._pods: dict[str, Tracked] = {}
+        self._on: dict[str, dict[str, Tracked]] = {}
+        """The same pods, by node."""
         self._deferred: set[str] = set()
         """Pods that wait for room to be resized."""
         self._unseen: dict[str, KubeletPod] = {}
@@ -106,23 +108,53 @@ class PodLifecycles:
         """Return the pods that use the node *node*: taken, not ended, and not being evicted."""
         return [
             each.pod
-            for each in self._pods.values()
-            if each.node.name == node
-            and each.life is not None
-            and not each.life.is_over
-            and each.life.failure is None
+            for each in self._on.get(node, {}).values()
+            if each.life is not None and not each.life.is_over and each.life.failure is None
         ]
 
-    def evict(self, key: str, *, reason: str, message: str, grace_seconds: float) -> None:
+    def active_on(self, node: str) -> Iterator[tuple[KubeletPod, set[str]]]:
+        """Yield the pods that use the node *node*, with the names of their running containers.
+
+        Pods that are being evicted are among them until their containers have ended.
+        """
+        for each in self._on.get(node, {}).values():
+            if each.life is not None and not each.life.is_over:
+                yield each.pod, each.life.running
+
+    def finished_on(self, node: str) -> Iterator[KubeletPod]:
+        """Yield the pods of the node *node* whose containers have all ended."""
+        for each in self._on.get(node, {}).values():
+            if each.pod.is_terminated or (each.life is not None and each.life.is_over):
+                yield each.pod
+
+    def is_running(self, key: str) -> bool:
+        """Tell whether a pod uses its node."""
+        tracked = self._pods.get(key)
+        return tracked is not None and tracked.is_running
+
+    def evict(
+        self,
+        key: str,
+        *,
+        reason: str,
+        message: str,
+        grace_seconds: float,
+        is_disruption: bool = False,
+    ) -> None:
         """Have the node end a pod by its own decision: it fails with *reason* and *message*.
 
-        Its containers get *grace_seconds* at most. Nothing happens to pods that do not run here.
+        Its containers get *grace_seconds* at most, and no more than the pod's own grace period.
+        With *is_disruption* the pod is told that it was the node's fault (``DisruptionTarget``).
+        Nothing happens to pods that do not run here.
         """
         tracked = self._pods.get(key)
         if tracked is not None and tracked.life is not None:
             now = self._clock.now()
             tracked.life.advance(now)
-            tracked.life.fail(Rejection(reason, message), now, grace_seconds)
+            own = tracked.pod.spec.termination_grace_period_seconds
+            grace = grace_seconds if own is None else min(grace_seconds, own)
+            tracked.life.is_disrupted = is_disruption
+            tracked.life.fail(Rejection(reason, message), now, grace)
             self._schedule(key, 0.0)
 
     def kill_container(self, key: str, container: str, *, reason: str, exit_code: int) -> None:
@@ -158,8 +190,7 @@ class PodLifecycles:
 
     def forget_node(self, name: str) -> None:
         """Drop the pods of a node that is no more; nobody reports their end."""
-        gone = [key for key, tracked in self._pods.items() if tracked.node.name == name]
-        for key in gone:
+        for key in self._on.pop(name, {}):
             del self._pods[key]
             self._deferred.discard(key)
         for key in [key for key, pod in self._unseen.items() if pod.spec.node_name == name]:
@@ -173,6 +204,7 @@ class PodLifecycles:
             self._unseen[obj.key] = obj
             return
         tracked = self._pods[obj.key] = self._meet(obj, node)
+        self._on.setdefault(node.name, {})[obj.key] = tracked
         self._notice_deletion(tracked)
         if tracked.rejection is not None:
             self._schedule(obj.key, 0.0)
@@ -205,6 +237,7 @@ class PodLifecycles:
         tracked = self._pods.pop(obj.key, None)
         self._deferred.discard(obj.key)
         if tracked is not None:
+            self._on.get(tracked.node.name, {}).pop(obj.key, None)
             self._release(tracked)
 
     def step(self, key: str) -> Action | None:

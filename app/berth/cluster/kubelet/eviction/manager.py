@@ -60,7 +60,7 @@ class Reclaim:
     """What a node can free before pods are evicted. Each may be called at any time."""
 
     delete_unused_containers: Callable[[], None]
-    delete_unused_images: Callable[[], None]
+    delete_unused_images: Callable[[], object]
 
 
 class EvictionManager:
@@ -192,7 +192,7 @@ def _met(
 
 def _reclaim_functions(
     signal: Signal, filesystems: Filesystems, reclaim: Reclaim
-) -> list[Callable[[], None]]:
+) -> list[Callable[[], object]]:
     """Return what may free what *signal* is about, in order."""
     containers, images = reclaim.delete_unused_containers, reclaim.delete_unused_images
     if RESOURCES[signal] in (MEMORY, PIDS):
