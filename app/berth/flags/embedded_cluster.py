@@ -2,7 +2,7 @@
 
 import argparse
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from berth import manifests
@@ -15,8 +15,10 @@ from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.template_manifest import template_from
 from berth.cluster.storage.database import Database
+from berth.config.feature_gates import enabled_features
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
+from berth.flags.feature_gates import add_feature_gates
 from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
@@ -39,6 +41,10 @@ def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int, besides: str 
         metavar="FILE",
         help="Node manifest to use as a template for all nodes",
     )
+    parser.add_argument(
+        "--stages", default="fast", metavar="PROFILE|FILE",
+        help="how pods live: fast, realistic or chaotic, or a file of rules; default: %(default)s",
+    )  # fmt: skip
     parser.add_argument(
         "--kubelet-config", type=Path, metavar="FILE",
         help="KubeletConfiguration of all nodes: eviction thresholds, reserved resources, maxPods",
@@ -69,6 +75,11 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--token-auth-file", type=Path, metavar="FILE",
         help="additional API users: a CSV file with token, user, uid, and groups as \"a,b\"",
     )  # fmt: skip
+    add_feature_gates(
+        parser,
+        text="feature gates of the API server, and of the scheduler where there is one, as"
+        " Gate=true or Gate=false. GenericWorkload serves PodGroups and Workloads",
+    )
     parser.add_argument(
         "--insecure", action="store_true",
         help="serve the API over plain HTTP: anyone who can reach the port has all rights",
@@ -83,13 +94,14 @@ def embedded_cluster(
     limits: InFlightLimits = DEFAULT,
     clock: Clock | None = None,
     rng: random.Random | None = None,
+    gates: Mapping[str, bool] | None = None,
 ) -> EmbeddedCluster:
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
     *clock* and *rng* are by default the machine's and an unpredictable one. It listens at the
     address *host*, and its certificate is good for *names*, too. *limits* are for requests in
-    progress.
-    Raises TokenFileError and DatabaseError.
+    progress. *gates* are those of its configuration, by default those of the flag.
+    Raises ConfigError, TokenFileError and DatabaseError.
     """
     tokens = Tokens()
     if given.token_auth_file is not None:
@@ -103,6 +115,7 @@ def embedded_cluster(
         insecure=given.insecure,
         tokens=tokens,
         limits=limits,
+        features=enabled_features(given.feature_gates if gates is None else gates),
         database=None if given.data_dir is None else Database(given.data_dir),
     )
 

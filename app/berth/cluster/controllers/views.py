@@ -48,7 +48,10 @@ class Meta(View, frozen=True):
 
     @property
     def controller(self) -> OwnerReference | None:
-        return next((owner for owner in self.owners if owner.controller), None)
+        for owner in self.owner_references or ():
+            if owner.controller:
+                return owner
+        return None
 
 
 class ObjectView(View, frozen=True):
@@ -122,6 +125,10 @@ class ContainerView(View, frozen=True):
     ports: list[ContainerPortView] | None = None
 
 
+class SchedulingGroupView(View, frozen=True):
+    pod_group_name: str = ""
+
+
 class PodSpecView(View, frozen=True):
     node_name: str | None = None
     volumes: list[VolumeView] | None = None
@@ -129,6 +136,7 @@ class PodSpecView(View, frozen=True):
     hostname: str | None = None
     subdomain: str | None = None
     containers: list[ContainerView] | None = None
+    scheduling_group: SchedulingGroupView | None = None
 
 
 class PodResourceClaimStatus(View, frozen=True):

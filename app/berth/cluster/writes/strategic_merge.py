@@ -25,6 +25,8 @@ RETAIN_KEYS = "$retainKeys"
 SET_ORDER = "$setElementOrder/"
 DELETE_VALUES = "$deleteFromPrimitiveList/"
 REPLACE = {DIRECTIVE: "replace"}
+PLAIN: Final = frozenset({str, int, bool, float})
+"""The types of values that are taken as they are."""
 
 JsonObject = dict[str, Any]
 Identity = Callable[[Json], Hashable]
@@ -88,7 +90,7 @@ AS_IT_COMES = _Arrangement()
 
 
 def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> JsonObject:
-    directives = [key for key in patch if key.startswith("$")]
+    directives = [key for key in patch if key[:1] == "$"]
     if not directives:
         merged = original.copy()
     else:
@@ -103,7 +105,9 @@ def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> Jso
                 raise PatchError(f"unrecognized {DIRECTIVE} directive: {unknown!r:.{ECHOED}}")
     arrangements = _arrangements(patch, directives) if directives else {}
     for key, value in patch.items():
-        if isinstance(value, dict):
+        if type(value) in PLAIN and not directives:
+            merged[key] = value
+        elif isinstance(value, dict):
             if value.get(DIRECTIVE) == "delete":
                 merged.pop(key, None)
             else:
@@ -175,6 +179,8 @@ def _merge_list(
     if not place.key:
         return before if patch is None else [_plain(item) for item in patch]
     merged = _merge_elements(before, patch or [], place)
+    if not before and arrangement is AS_IT_COMES:
+        return merged  # in the order of the patch
 
     def identity(item: Json) -> Hashable:
         return _identity(item.get(place.key)) if isinstance(item, dict) else None
