@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.cluster.controllers.scaling_behavior import (
     At,
@@ -214,3 +216,36 @@ def test_old_memories_are_forgotten() -> None:
 def test_tolerances() -> None:
     assert tolerances_of(None) == (0.1, 0.1)
     assert tolerances_of({"scaleUp": {"tolerance": "0.05"}, "scaleDown": {}}) == (0.05, 0.1)
+
+
+policies = st.lists(
+    st.tuples(st.sampled_from(["Pods", "Percent"]), st.integers(1, 300), st.integers(1, 1800)),
+    min_size=1,
+    max_size=3,
+)
+any_rules = st.builds(
+    lambda chosen, select, window: rules(*chosen, select=select, window=window),
+    policies,
+    st.sampled_from(["Min", "Max", "Disabled"]),
+    st.integers(0, 3600),
+)
+
+
+@given(
+    st.none() | st.fixed_dictionaries({"scaleUp": any_rules, "scaleDown": any_rules}),
+    st.lists(st.tuples(st.integers(0, 100), st.integers(1, 600)), max_size=20),
+)
+def test_the_bounds_hold_whatever_is_called_for(
+    given_behavior: Object | None, looks: list[tuple[int, int]]
+) -> None:
+    """And a number between the present one and that called for is never left."""
+    past, current, now = history(), 5, NOW
+    for desired, seconds in looks:
+        now += seconds
+        found = normalize(desired, Target(current, 2, 20), given_behavior, past, now=now)
+        assert 2 <= found.replicas <= 20
+        before = [each.number for each in past.recommendations]
+        assert min(current, *before) <= found.replicas <= max(current, *before, 2)
+        if found.replicas != current:
+            past.changes.append(At(now, found.replicas - current))
+        current = found.replicas

@@ -161,7 +161,9 @@ class EvictionManager:
         exceeded: Sequence[Threshold],
         observations: Observations,
     ) -> Eviction:
-        grace = IMMEDIATE_GRACE_SECONDS if target.is_hard else self._max_pod_grace_seconds
+        grace = IMMEDIATE_GRACE_SECONDS
+        if not target.is_hard:
+            grace = max(grace, self._max_pod_grace_seconds)
         message = eviction_message(RESOURCES[target.signal], stats, exceeded, observations)
         return Eviction(stats.pod, message.text, grace, message.annotations, is_disruption=True)
 
