@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.autoscaler.node_groups import NodeGroupError, read
+from berth.autoscaler.node_groups import NodeGroup, NodeGroupError, NodeGroups, read
 from berth.autoscaler.options import AutoscalingOptions
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.duration import Duration
 from berth.manifests import ManifestError
 
@@ -149,3 +150,10 @@ def test_bad_files_are_refused(tmp_path: Path, documents: list[Any], problem: st
     with pytest.raises((NodeGroupError, ManifestError)) as refused:
         read([saved(tmp_path, *documents)])
     assert problem in str(refused.value)
+
+
+def test_what_kubelets_reserve_is_not_for_pods_of_new_nodes() -> None:
+    reserving = KubeletConfiguration(system_reserved={"memory": "1Gi"}, eviction_hard={})
+    [group] = NodeGroups([NodeGroup("g", 3)]).with_kubelets(reserving).groups
+    assert group.node()["status"]["allocatable"]["memory"] == "15Gi"
+    assert group.node()["status"]["capacity"]["memory"] == "16Gi"

@@ -22,7 +22,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,6 +31,7 @@ from pydantic.alias_generators import to_camel
 
 from berth import manifests
 from berth.autoscaler.options import PRICE, AutoscalingOptions
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.template_manifest import template_from
 from berth.cluster.resources import Object
@@ -139,6 +140,13 @@ class NodeGroups:
 
     def __bool__(self) -> bool:
         return bool(self.groups)
+
+    def with_kubelets(self, configuration: KubeletConfiguration) -> "NodeGroups":
+        """Return the same groups, whose nodes have kubelets of this configuration."""
+        groups = [
+            replace(each, template=configuration.applied_to(each.template)) for each in self.groups
+        ]
+        return replace(self, groups=groups)
 
 
 def read(paths: Iterable[Path]) -> NodeGroups:

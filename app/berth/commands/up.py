@@ -101,14 +101,15 @@ def main(argv: Sequence[str]) -> int:
     async def schedule(service: SchedulerService) -> None:
         await run_and_reload(service.run, service, source)
 
-    groups = node_groups.read(given.node_group)
+    kubelets = kubelet_configuration(given.kubelet_config)
+    groups = node_groups.read(given.node_group).with_kubelets(kubelets)
     default_nodes = 0 if groups else SAMPLE_NODES
     options = UpOptions(
         nodes=default_nodes if given.nodes is None else given.nodes,
         node_groups=groups,
         template=node_template(given.node_template),
         stages=load_stages(given.stages),
-        configuration=kubelet_configuration(given.kubelet_config),
+        configuration=kubelets,
         load=gather(given.load),
         namespace=given.namespace,
         sample=given.sample,
