@@ -27,6 +27,7 @@ from berth.cluster.access.users import (
     User,
 )
 from berth.cluster.bootstrap import bootstrap, publish
+from berth.cluster.controllers.options import DEFAULTS, ControllerOptions
 from berth.cluster.controllers.run import Controllers
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
@@ -64,6 +65,7 @@ class EmbeddedCluster:
         observer: Observer | None = None,
         database: Database | None = None,
         limits: InFlightLimits = DEFAULT,
+        controller_options: ControllerOptions = DEFAULTS,
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 
@@ -79,6 +81,7 @@ class EmbeddedCluster:
         self._clock = clock
         self._rng = rng
         self._host = host
+        self._controller_options = controller_options
         self._tokens = Tokens() if tokens is None else tokens
         self._database = database
         self._identity = Identity(database, self._tokens, clock=clock)
@@ -170,6 +173,7 @@ class EmbeddedCluster:
             rng=self._rng,
             certificate=(self.authority or b"").decode(),
             signing_key=self._signing_key,
+            options=self._controller_options,
         )
         async with asyncio.TaskGroup() as tasks:
             for name, run in (("API server", self._server.run), ("controllers", controllers.run)):

@@ -17,6 +17,7 @@ from berth.cluster.kubelet.template_manifest import template_from
 from berth.cluster.storage.database import Database
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
+from berth.flags.kube_controller_manager import add_controller_flags, controller_options
 from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
@@ -73,6 +74,7 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--insecure", action="store_true",
         help="serve the API over plain HTTP: anyone who can reach the port has all rights",
     )  # fmt: skip
+    add_controller_flags(parser)
 
 
 def embedded_cluster(
@@ -103,6 +105,7 @@ def embedded_cluster(
         insecure=given.insecure,
         tokens=tokens,
         limits=limits,
+        controller_options=controller_options(given),
         database=None if given.data_dir is None else Database(given.data_dir),
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers.informers import SharedInformers, T
+from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.controllers.table import Table
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.cluster.kinds.registry import Registry
@@ -26,6 +27,7 @@ class ControllerContext:
     """That of the API server for service account tokens; None: Secrets get none."""
 
     events: EventBroadcaster
+    options: ControllerOptions
 
     def table(self, storage_key: str, view: type[T]) -> Table[T]:
         """Return the objects of a kind, such as ``deployments.apps``, read as *view*."""

@@ -34,6 +34,7 @@ from berth.cluster.writes.admission.step import AsyncStep
 from berth.cluster.writes.admission.storage_object_in_use_protection import (
     StorageObjectInUseProtection,
 )
+from berth.cluster.writes.admission.taint_nodes_by_condition import TaintNodesByCondition
 from berth.cluster.writes.identities import Identities
 
 
@@ -67,6 +68,7 @@ def standard_admission(
             NamespaceLifecycle(store),
             LimitRanger(store),
             service_account,
+            TaintNodesByCondition(),
             PodSecurity(store),
             Priority(store),
             DefaultTolerationSeconds(),
