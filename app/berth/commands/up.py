@@ -5,6 +5,7 @@ import logging
 import math
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ from berth.flags.embedded_cluster import (
     kubelet_configuration,
     node_template,
 )
+from berth.flags.feature_gates import with_gates
 from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
 from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
@@ -92,7 +94,7 @@ def main(argv: Sequence[str]) -> int:
         return _run_scenario(parser, given)
     if given.exit or given.speed is not None:
         parser.error("--speed and --exit require --scenario")
-    source = configuration.source(given)
+    source = configuration.source(given, adjust=partial(with_gates, gates=given.feature_gates))
     config, plugins = source.load()
 
     async def schedule(service: SchedulerService) -> None:
@@ -118,7 +120,7 @@ def main(argv: Sequence[str]) -> int:
         service = Up(
             options,
             config,
-            embedded_cluster(given),
+            embedded_cluster(given, gates=config.feature_gates),
             plugins=plugins,
             schedule=schedule,
             clock=RealClock(),
@@ -153,7 +155,7 @@ def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) ->
     async def run() -> int:
         result = await run_scenario(
             file,
-            embedded_cluster(given, clock=clock, rng=rng),
+            embedded_cluster(given, clock=clock, rng=rng, gates=file.feature_gates),
             plugins=plugins,
             clock=clock,
             rng=rng,

@@ -2,7 +2,7 @@
 
 import argparse
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from berth import manifests
@@ -15,9 +15,11 @@ from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.template_manifest import template_from
 from berth.cluster.storage.database import Database
+from berth.config.feature_gates import enabled_features
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.flags.kube_controller_manager import add_controller_flags, controller_options
+from berth.flags.feature_gates import add_feature_gates
 from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
@@ -70,6 +72,11 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--token-auth-file", type=Path, metavar="FILE",
         help="additional API users: a CSV file with token, user, uid, and groups as \"a,b\"",
     )  # fmt: skip
+    add_feature_gates(
+        parser,
+        text="feature gates of the API server, and of the scheduler where there is one, as"
+        " Gate=true or Gate=false. GenericWorkload serves PodGroups and Workloads",
+    )
     parser.add_argument(
         "--insecure", action="store_true",
         help="serve the API over plain HTTP: anyone who can reach the port has all rights",
@@ -85,13 +92,14 @@ def embedded_cluster(
     limits: InFlightLimits = DEFAULT,
     clock: Clock | None = None,
     rng: random.Random | None = None,
+    gates: Mapping[str, bool] | None = None,
 ) -> EmbeddedCluster:
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
     *clock* and *rng* are by default the machine's and an unpredictable one. It listens at the
     address *host*, and its certificate is good for *names*, too. *limits* are for requests in
-    progress.
-    Raises TokenFileError and DatabaseError.
+    progress. *gates* are those of its configuration, by default those of the flag.
+    Raises ConfigError, TokenFileError and DatabaseError.
     """
     tokens = Tokens()
     if given.token_auth_file is not None:
@@ -106,6 +114,7 @@ def embedded_cluster(
         tokens=tokens,
         limits=limits,
         controller_options=controller_options(given),
+        features=enabled_features(given.feature_gates if gates is None else gates),
         database=None if given.data_dir is None else Database(given.data_dir),
     )
 

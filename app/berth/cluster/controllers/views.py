@@ -126,6 +126,10 @@ class ContainerView(View, frozen=True):
     ports: list[ContainerPortView] | None = None
 
 
+class SchedulingGroupView(View, frozen=True):
+    pod_group_name: str = ""
+
+
 class PodSpecView(View, frozen=True):
     node_name: str | None = None
     volumes: list[VolumeView] | None = None
@@ -133,6 +137,7 @@ class PodSpecView(View, frozen=True):
     hostname: str | None = None
     subdomain: str | None = None
     containers: list[ContainerView] | None = None
+    scheduling_group: SchedulingGroupView | None = None
 
 
 class PodResourceClaimStatus(View, frozen=True):

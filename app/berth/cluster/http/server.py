@@ -3,6 +3,7 @@
 import asyncio
 import random
 import ssl
+from collections.abc import Collection
 from functools import partial
 
 from starlette.types import Receive, Scope, Send
@@ -73,11 +74,13 @@ class ApiServer:
         signing_key: SigningKey | None = None,
         observer: Observer | None = None,
         limits: InFlightLimits = DEFAULT,
+        features: Collection[str] = (),
     ) -> None:
         """*tokens* say who is who; None: nobody is asked, and everybody may do everything.
 
         *signing_key* signs the tokens of service accounts; None: a new one. *observer* is told of
-        every decision about a request. *limits* are for requests in progress.
+        every decision about a request. *limits* are for requests in progress. *features* are the
+        feature gates that are on.
         """
         identities = Identities(rng)
         authorizer = Authorizer(store, observer=observer)
@@ -94,6 +97,7 @@ class ApiServer:
                 clock=clock,
                 identities=identities,
                 async_steps=(*policies, webhooks),
+                features=features,
             ),
             clock=clock,
             identities=identities,

@@ -291,6 +291,24 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
 """By group, version and plural. Of kinds that are not here the schema says all."""
 
 
+CREATED_BY_PUT: Final = frozenset(
+    {
+        "v1/endpoints",
+        "v1/events",
+        "v1/limitranges",
+        "v1/services",
+        "coordination.k8s.io/v1/leases",
+        "events.k8s.io/v1/events",
+        "node.k8s.io/v1/runtimeclasses",
+        "rbac.authorization.k8s.io/v1/clusterrolebindings",
+        "rbac.authorization.k8s.io/v1/clusterroles",
+        "rbac.authorization.k8s.io/v1/rolebindings",
+        "rbac.authorization.k8s.io/v1/roles",
+    }
+)
+"""Kinds whose strategy in Kubernetes has ``AllowCreateOnUpdate``."""
+
+
 def _resource(data: KindData) -> ResourceType:
     group_version = f"{data.group}/{data.version}" if data.group else data.version
     behaviour = BEHAVIOURS.get(f"{group_version}/{data.plural}", Behaviour())
@@ -319,6 +337,7 @@ def _resource(data: KindData) -> ResourceType:
         verbs=data.verbs,
         subresources=subresources,
         strategy=strategy,
+        created_by_put=f"{group_version}/{data.plural}" in CREATED_BY_PUT,
         columns=tuple(
             Column(each.name, each.type, cells[each.name], each.format, each.priority)
             for each in data.columns

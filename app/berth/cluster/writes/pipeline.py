@@ -100,6 +100,41 @@ class Writes:
         """
         return await self._update(resource, namespace, name, change, context, subresource)
 
+    async def replace(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        change: Change,
+        context: WriteContext,
+        *,
+        subresource: str = "",
+        creating: Callable[[], None] = allowed,
+    ) -> tuple[Stored, bool]:
+        """Do what a PUT does; return the object, and whether it was created.
+
+        An object that is not there is created, if its kind may be and this is about no
+        *subresource*; *creating* may refuse that.
+        """
+        while True:
+            may_create = resource.created_by_put and not subresource
+            if not may_create or self._is_there(resource, namespace, name):
+                stored = await self._update(resource, namespace, name, change, context, subresource)
+                return stored, False
+            creating()
+            obj = {**change({}), **views.type_of(resource)}
+            metadata = obj["metadata"] = dict(obj["metadata"])
+            _check_name(name, metadata.get("name") or name)
+            if uid := metadata.get("uid"):
+                raise errors.conflict(resource, name, errors.uid_mismatch(uid, ""))
+            metadata["name"] = name
+            metadata.pop("resourceVersion", None)
+            try:
+                return await self._create(resource, namespace, obj, context), True
+            except errors.StatusError as exc:
+                if exc.reason != "AlreadyExists" or context.dry_run:
+                    raise
+
     async def apply(
         self,
         resource: ResourceType,

@@ -86,6 +86,12 @@ class ScenarioFile:
         check_profiles(config, self._plugins.registry, source=source)
         return config
 
+    @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """The gates of the scheduler's configuration at the start, which the API server shares."""
+        given = self.scenario.cluster.scheduler_configuration
+        return self.configuration(given).feature_gates
+
     def _decoded(self, value: object) -> Scenario:
         fields = value if isinstance(value, dict) else {}
         given = fields.get("apiVersion"), fields.get("kind")

@@ -3,7 +3,7 @@
 That is ``AllOrderedPlugins`` of ``k8s.io/kubernetes/pkg/kubeapiserver/options``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from berth.clock import Clock
@@ -23,6 +23,11 @@ from berth.cluster.writes.admission.limit_ranger import LimitRanger
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
 from berth.cluster.writes.admission.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
+)
+from berth.cluster.writes.admission.pod_groups import (
+    DisabledSchedulingGroups,
+    PodGroupProtection,
+    PodGroupWorkloadExists,
 )
 from berth.cluster.writes.admission.pod_security import PodSecurity
 from berth.cluster.writes.admission.priority import Priority
@@ -50,6 +55,7 @@ class MakeAdmission(Protocol):
         clock: Clock,
         identities: Identities,
         async_steps: Sequence[AsyncStep],
+        features: Collection[str] = (),
     ) -> Admission: ...
 
 
@@ -60,12 +66,15 @@ def standard_admission(
     clock: Clock,
     identities: Identities,
     async_steps: Sequence[AsyncStep],
+    features: Collection[str] = (),
 ) -> Admission:
     """Return admission as a real server has it by default, with what waits for others."""
     service_account = ServiceAccount(store, identities=identities)
     return Admission(
         (
+            DisabledSchedulingGroups(features),
             NamespaceLifecycle(store),
+            PodGroupWorkloadExists(store),
             LimitRanger(store),
             service_account,
             TaintNodesByCondition(),
@@ -74,6 +83,7 @@ def standard_admission(
             DefaultTolerationSeconds(),
             DefaultStorageClass(store),
             StorageObjectInUseProtection(),
+            PodGroupProtection(),
             PersistentVolumeClaimResize(store),
             RuntimeClass(store),
             CertificateApproval(authorizer),
