@@ -43,6 +43,10 @@ def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int, besides: str 
         help="Node manifest to use as a template for all nodes",
     )
     parser.add_argument(
+        "--stages", default="fast", metavar="PROFILE|FILE",
+        help="how pods live: fast, realistic or chaotic, or a file of rules; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
         "--kubelet-config", type=Path, metavar="FILE",
         help="KubeletConfiguration of all nodes: eviction thresholds, reserved resources, maxPods",
     )  # fmt: skip

@@ -24,6 +24,8 @@ from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pressure import NodePressure, PodHandler
+from berth.cluster.kubelet.stages.plans import plans_by
+from berth.cluster.kubelet.stages.types import Stages
 from berth.informer.reflector import Reflector
 from berth.objects.node import Node, Taint
 from berth.objects.taints import NO_SCHEDULE
@@ -44,6 +46,9 @@ LEASE_SLACK: Final = 0.1
 """By how many seconds a renewal may wait for those of other nodes: to wake up for each of them
 costs as much as the renewal."""
 
+IMAGES_SECONDS: Final = 10.0
+"""After which time the images of a node are reported: how often real kubelets look for changes."""
+
 Subject = Literal["node", "lease", "pod", "pressure"]
 
 
@@ -63,6 +68,8 @@ class Settings:
     timings: Timings = field(default_factory=Timings)
     lease_seconds: int | None = LEASE_SECONDS
     """Duration of node leases; None: no leases, which spares the API server some writes."""
+    stages: Stages = field(default_factory=Stages)
+    """How pods live."""
     configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
     """Its ``nodeLeaseDurationSeconds`` counts if :attr:`lease_seconds` is the default."""
 
@@ -107,6 +114,7 @@ class HollowKubelets:
             clock=clock,
             schedule=self._schedule_pod,
             events=PodEvents(self._recorder_of),
+            plan_of=plans_by(settings.stages, rng),
         )
         self._pressure = NodePressure(
             self._nodes,
@@ -273,6 +281,7 @@ class HollowKubelets:
     def _step(self, due: Due) -> Action | None:
         if due.subject == "pressure":
             self._pressure.step(due.name)
+            self._note_images(self._nodes.get(due.name))
             return None
         node = None if due.subject == "pod" else self._nodes.get(due.name)
         if node is not None and node.failure is not None:
@@ -282,7 +291,9 @@ class HollowKubelets:
             return None
         match due.subject:
             case "pod":
-                return self._pods.step(due.name)
+                action = self._pods.step(due.name)
+                self._note_images(self._pods.node_of(due.name))
+                return action
             case "node":
                 return self._node_reports.step(due.name)
             case "lease":
@@ -305,6 +316,11 @@ class HollowKubelets:
         if delay is not None and (due.subject == "pod" or due.name in self._nodes):
             slack = LEASE_SLACK if due.subject == "lease" else 0.0
             self._queue.add(due, delay=delay, slack=slack)
+
+    def _note_images(self, node: HollowNode | None) -> None:
+        """Have it reported which images have come to a node, or gone."""
+        if node is not None and len(node.images) != len(node.reported_images):
+            self._queue.add(Due("node", node.name), delay=IMAGES_SECONDS)
 
     def _start(self, name: str) -> None:
         """Note that the API server knows a node."""

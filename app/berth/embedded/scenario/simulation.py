@@ -12,6 +12,7 @@ from berth.client.api import Api
 from berth.client.errors import NotFoundError
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.config.types import KubeSchedulerConfiguration
@@ -32,6 +33,7 @@ class Simulation:
         self,
         cluster: EmbeddedCluster,
         config: KubeSchedulerConfiguration,
+        kubelet: KubeletConfiguration,
         *,
         plugins: KnownPlugins,
         clock: Clock,
@@ -50,7 +52,10 @@ class Simulation:
         self._start = start
         self._scheduling: asyncio.Task[None] | None = None
         self._kubelets = HollowKubelets(
-            cluster.in_process("kubelet", user=KUBELETS), Settings(nodes=0), clock=clock, rng=rng
+            cluster.in_process("kubelet", user=KUBELETS),
+            Settings(nodes=0, lease_seconds=kubelet.node_lease_duration_seconds),
+            clock=clock,
+            rng=rng,
         )
         self._start("controllers", cluster.run_controllers)
         self._start("kubelets", self._kubelets.run)
@@ -100,6 +105,7 @@ class Simulation:
 async def running(
     cluster: EmbeddedCluster,
     config: KubeSchedulerConfiguration,
+    kubelet: KubeletConfiguration,
     nodes: tuple[NodeGroup, ...],
     *,
     plugins: KnownPlugins,
@@ -111,7 +117,9 @@ async def running(
     It begins when *nodes* are ready and pods can be created.
     """
     async with background() as start:
-        simulation = Simulation(cluster, config, plugins=plugins, clock=clock, rng=rng, start=start)
+        simulation = Simulation(
+            cluster, config, kubelet, plugins=plugins, clock=clock, rng=rng, start=start
+        )
         for group in nodes:
             await simulation.add_nodes(group)
         await simulation.until_there(ACCOUNT)
