@@ -18,8 +18,8 @@ from berth.cluster.storage.database import Database
 from berth.config.feature_gates import enabled_features
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
-from berth.flags.kube_controller_manager import add_controller_flags, controller_options
 from berth.flags.feature_gates import add_feature_gates
+from berth.flags.kube_controller_manager import add_controller_flags, controller_options
 from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
