@@ -342,6 +342,9 @@ def test_a_rescale_that_fails_is_told_and_counts_for_nothing() -> None:
     world.controller.finished(KEY, Outcome(rescale, error=ON_HOLIDAY))
 
     assert world.events() == [("Warning", "FailedRescale")]
+    told = world.controller.plan(KEY)
+    assert conditions(told.actions) == [("AbleToScale", "False", "FailedUpdateScale")]
+    assert told.again == 15.0
     assert world.scaled(3, "300m") == 4
 
 

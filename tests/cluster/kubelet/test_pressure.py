@@ -411,6 +411,16 @@ def test_a_file_system_for_images_is_watched_by_itself() -> None:
     assert machine.phases() == {"writes": "Evicted", "stores": "Running"}
 
 
+def test_a_file_system_that_is_told_later_counts_too() -> None:
+    machine = Machine()
+    machine.bind(pod("p", ephemeral_storage="18Gi"))
+    machine.run(20)
+    before = machine.phases()
+    machine.annotate(imagefs_capacity="20Gi")
+    machine.run(20)
+    assert (before, machine.phases()) == ({"p": "Running"}, {"p": "Evicted"})
+
+
 def test_a_machine_that_is_down_evicts_nobody() -> None:
     machine = Machine()
     machine.bind(pod("p", memory="1Gi"))

@@ -56,6 +56,8 @@ class _Memory:
     history: History = field(default_factory=History)
     rescaling: tuple[int, int] | None = None
     """The numbers of replicas before and after a change that is under way."""
+    rescale_error: str = ""
+    """Why the last change failed, until that is reported."""
 
 
 class HorizontalPodAutoscalerController:
@@ -101,6 +103,11 @@ class HorizontalPodAutoscalerController:
             return self._without_scale(
                 autoscaler, f"unable to determine resource for scale target reference: {missing}"
             )
+        if memory.rescale_error:
+            error, memory.rescale_error = memory.rescale_error, ""
+            message = f"the HPA controller was unable to update the target scale: {error}"
+            unable = _condition("AbleToScale", "False", "FailedUpdateScale", message)
+            return Plan(self._report(autoscaler, [unable], {}), again=INTERVAL)
         if answers.scale_error:
             memory.answers = Answers()
             return self._without_scale(autoscaler, answers.scale_error)
@@ -114,7 +121,9 @@ class HorizontalPodAutoscalerController:
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Keep the answers for the next plan, which follows at once; tell of new sizes."""
-        memory = self._memories.setdefault(key, _Memory())
+        memory = self._memories.get(key)
+        if memory is None:  # it was deleted meanwhile
+            return
         answers, error = memory.answers, outcome.error
         match outcome.action:
             case Get(path) if path.endswith("/scale"):
@@ -135,6 +144,7 @@ class HorizontalPodAutoscalerController:
                     answers.pods = replica_calculator.decode_pods(outcome.answer).items
             case Patch(path) if path.endswith("/scale") and not outcome.skipped:
                 self._tell_of_size(key, outcome.action, error)
+                memory.rescale_error = "" if error is None else str(error)
                 if error is None and memory.rescaling is not None:
                     before, after = memory.rescaling
                     change = At(self._clock.monotonic(), after - before)

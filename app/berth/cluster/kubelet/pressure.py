@@ -68,6 +68,8 @@ class _Watched:
     """What is known of a node that is looked at."""
 
     manager: EvictionManager
+    filesystems: Filesystems
+    """As the manager knows them."""
     next_look: float
     """Monotonic."""
     next_image_gc: float
@@ -112,7 +114,10 @@ class NodePressure:
     def node_changed(self, node: HollowNode) -> None:
         """Note that the Node has changed, or is known now."""
         annotations = node.node.metadata.annotations if node.node is not None else {}
-        if self._configuration.has_thresholds or is_told(annotations):
+        watched = self._watched.get(node.name)
+        if watched is not None and watched.filesystems is not _filesystems(node)[0]:
+            del self._watched[node.name]
+        if watched is not None or self._configuration.has_thresholds or is_told(annotations):
             self._look(node.name)
 
     def pod_changed(self, pod: KubeletPod) -> None:
@@ -165,7 +170,7 @@ class NodePressure:
             max_pod_grace_seconds=configuration.eviction_max_pod_grace_period,
             isolates_local_storage=configuration.local_storage_capacity_isolation,
         )
-        return _Watched(manager, next_look=now, next_image_gc=now + IMAGE_GC_SECONDS)
+        return _Watched(manager, filesystems, next_look=now, next_image_gc=now + IMAGE_GC_SECONDS)
 
     def _delay(self, node: HollowNode, watched: _Watched, now: float) -> float:
         """Look at all that a node may be short of; return the seconds to the next time."""
