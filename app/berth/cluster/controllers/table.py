@@ -99,7 +99,12 @@ class Table(Generic[T]):
         self._tell(None, obj)
 
     def on_update(self, old: T, new: T) -> None:
-        self._remove(old)
+        before, after = old.metadata, new.metadata
+        if before.uid != after.uid or before.owner_references != after.owner_references:
+            self._remove(old)
+        else:
+            for index in self._indexes.values():
+                index.remove(old)
         self._insert(new)
         self._tell(old, new)
 

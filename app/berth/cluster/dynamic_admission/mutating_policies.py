@@ -40,7 +40,7 @@ class MutatingPolicies:
 
     def concerns(self, request: AdmissionRequest) -> bool:
         """Tell whether a policy is about the request."""
-        return any(True for _ in self._policies.about(request))
+        return next(self._policies.about(request), None) is not None
 
     async def mutate(self, request: AdmissionRequest) -> None:
         """Let the policies change the object, one after the other.

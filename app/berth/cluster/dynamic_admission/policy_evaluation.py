@@ -51,9 +51,12 @@ class Policies:
         self._matcher = Matcher(store, registry)
 
     def about(self, request: AdmissionRequest) -> Iterator[Bound]:
-        """Yield the policies that are about a request, once for each binding."""
+        """Return the policies that are about a request, once for each binding."""
         policies = self._latest.get()
-        if not policies or is_exempt(request):
+        return self._bound(policies, request) if policies else iter(())
+
+    def _bound(self, policies: Sequence[Policy], request: AdmissionRequest) -> Iterator[Bound]:
+        if is_exempt(request):
             return
         for policy in policies:
             resource = self._matched(policy.spec.match_constraints, request)

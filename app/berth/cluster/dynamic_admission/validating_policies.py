@@ -45,7 +45,7 @@ class ValidatingPolicies:
 
     def concerns(self, request: AdmissionRequest) -> bool:
         """Tell whether a policy is about the request."""
-        return any(True for _ in self._policies.about(request))
+        return next(self._policies.about(request), None) is not None
 
     async def mutate(self, request: AdmissionRequest) -> None:
         """Validating policies change nothing."""

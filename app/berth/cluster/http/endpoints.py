@@ -86,7 +86,8 @@ class Endpoints:
                 exchange.kind = self._in_flight.enter(request.method, request.user)
                 if not exchange.kind:
                     return too_many_requests()
-            options.check_timeout(request.query)
+            if request.query:
+                options.check_timeout(request.query)
             if request.method in WITH_BODY:
                 await request.body()  # so that all that follows is one step
             await self._shares.turn(request.user)

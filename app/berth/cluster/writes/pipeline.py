@@ -414,7 +414,8 @@ def _check_same(resource: ResourceType, metadata: Object, stored: Stored) -> Non
     """Raise unless a proposed object means the stored one, in the state its author saw."""
     namespace, name = stored.key
     _check_name(name, metadata.get("name") or name)
-    _take_namespace(resource, metadata, namespace)
+    if metadata.get("namespace") != namespace:
+        _take_namespace(resource, metadata, namespace)
     uid = metadata.get("uid") or stored.uid
     if uid != stored.uid:
         raise errors.conflict(resource, name, errors.uid_mismatch(uid, stored.uid))
@@ -436,6 +437,8 @@ def _refuse(resource: ResourceType, name: str, found: list[FieldError]) -> None:
 
 def _check_deletion(resource: ResourceType, new: Object, old: Object) -> None:
     """Raise a 422 for an update that says when the object is deleted, which only a DELETE may."""
+    if "deletionTimestamp" not in new and "deletionGracePeriodSeconds" not in new:
+        return
     found = []
     said = new.get("deletionTimestamp")
     if said and "deletionTimestamp" not in old:
