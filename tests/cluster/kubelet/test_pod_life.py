@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from berth.cluster.kubelet.container_plan import ContainerPlan, Pull
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.resources import Object
-from tests.cluster.kubelet.lives import Life, Script, a_pod, events
+from tests.cluster.kubelet.lives import T0, Life, Script, a_pod, events
 
 ENDS = ContainerPlan(run_seconds=2.0)
 FAILS = ContainerPlan(run_seconds=2.0, exit_code=3)
@@ -397,3 +398,24 @@ def test_an_image_that_was_pulled_is_on_the_node() -> None:
         'Pulled Successfully pulled image "i" in 4s (4s including waiting). '
         "Image size: 1000000 bytes.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("pod", "want"),
+    [
+        pytest.param(
+            a_pod(inits=["one", "side*"]),
+            [(10, "0/2 PodInitializing 1"), (12, "2/2 Running 2")],
+            id="init containers run again first",
+        ),
+        pytest.param(
+            a_pod(inits=["one"], restartPolicy="Never"),
+            [(10, "0/1 Unknown 0")],
+            id="what is never restarted has failed",
+        ),
+    ],
+)
+def test_a_machine_was_down(pod: KubeletPod, want: list[tuple[float, str]]) -> None:
+    life = Life(pod, Script({"one": [ENDS]})).at(10)
+    life.life.lose_machine(T0 + 10)
+    assert [(10, life.shown), *life.timeline(100)] == want
