@@ -193,7 +193,7 @@ class Up:
         return 0 if verification.is_good and not loader.refused.lacks_pods else 1
 
     async def _load(self, loader: Loader, client: ApiClient, kubelets: HollowKubelets) -> None:
-        await kubelets.registered.wait()
+        await kubelets.ready.wait()
         if self._options.sample:
             names = self._options.template.names(self._options.nodes)
             await load_sample(loader, client, nodes=names)

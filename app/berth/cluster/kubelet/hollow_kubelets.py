@@ -27,7 +27,8 @@ from berth.cluster.kubelet.pressure import NodePressure, PodHandler
 from berth.cluster.kubelet.stages.plans import plans_by
 from berth.cluster.kubelet.stages.types import Stages
 from berth.informer.reflector import Reflector
-from berth.objects.node import Node
+from berth.objects.node import Node, Taint
+from berth.objects.taints import NO_SCHEDULE
 from berth.tasks import forever
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,9 @@ WORKERS: Final = 48
 
 LEASE_SECONDS: Final = 40
 """How long a node counts as alive after a renewal, as with real kubelets."""
+
+NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", effect=NO_SCHEDULE)
+"""The taint of new nodes, which TaintNodesByCondition gives them."""
 
 LEASE_SLACK: Final = 0.1
 """By how many seconds a renewal may wait for those of other nodes: to wake up for each of them
@@ -80,13 +84,16 @@ class Settings:
 class HollowKubelets:
     """The kubelets of many nodes. :meth:`run` ends only by cancellation.
 
-    ``registered`` is set when the API server knows all nodes.
+    ``registered`` is set when the API server knows all nodes, and ``ready`` when controllers have
+    found all of them ready: none has the taint with which it was registered.
     """
 
     def __init__(
         self, client: Api, settings: Settings, *, clock: Clock, rng: random.Random
     ) -> None:
         self.registered = asyncio.Event()
+        self.ready = asyncio.Event()
+        self._unready: set[str] = set()
         self._client = client
         self._configuration = settings.configuration
         self._queue: DelayQueue[Due] = DelayQueue(clock)
@@ -155,6 +162,9 @@ class HollowKubelets:
         known = self._node_watch.store.get(name)
         if known is not None:
             node.observe(known)
+        if known is None or NOT_READY in known.spec.taints:
+            self._unready.add(name)
+            self.ready.clear()
         self._node_reports.add(node, template)
         self._queue.add(Due("node", name))
 
@@ -166,6 +176,8 @@ class HollowKubelets:
         """
         if self._nodes.pop(name, None) is None:
             return
+        self._unready.discard(name)
+        self._notice_ready()
         self._node_reports.remove(name)
         self._pods.forget_node(name)
         self._pressure.forget_node(name)
@@ -175,6 +187,7 @@ class HollowKubelets:
 
     async def run(self) -> None:
         self._notice_registered()
+        self._notice_ready()
         async with asyncio.TaskGroup() as group:
             tasks = {
                 "kubelets watch nodes": self._node_watch.run,
@@ -191,6 +204,9 @@ class HollowKubelets:
         hollow = self._nodes.get(node.name)
         if hollow is None:
             return
+        if self._unready and NOT_READY not in node.spec.taints:
+            self._unready.discard(node.name)
+            self._notice_ready()
         returned = hollow.observe(node)
         self._pressure.node_changed(hollow)
         match returned:
@@ -317,6 +333,10 @@ class HollowKubelets:
     def _notice_registered(self) -> None:
         if self._node_reports.all_registered:
             self.registered.set()
+
+    def _notice_ready(self) -> None:
+        if not self._unready:
+            self.ready.set()
 
 
 _decode_node = msgspec.json.Decoder(Node).decode

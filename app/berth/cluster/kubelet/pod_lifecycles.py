@@ -236,8 +236,10 @@ class PodLifecycles:
                 if not life.is_over:
                     life.abandon()
                 self._release(tracked)
-            elif new.metadata.generation > tracked.followed or (
-                new.spec.readiness_gates and new.status.conditions != old.status.conditions
+            elif (
+                new.metadata.generation > tracked.followed
+                or (new.spec.readiness_gates and new.status.conditions != old.status.conditions)
+                or _is_contradicted(tracked, old)
             ):
                 self._schedule(new.key, 0.0)
         self._notice_deletion(tracked)
@@ -418,6 +420,19 @@ class PodLifecycles:
         due = tracked.life.next_due()
         if due < inf:
             self._schedule(tracked.pod.key, max(due - self._clock.now(), 0.0))
+
+
+def _is_contradicted(tracked: Tracked, old: KubeletPod) -> bool:
+    """Whether somebody says that a pod is not ready, as it was; then it is reported again.
+
+    The node lifecycle controller does when it hears nothing of a node.
+    """
+    if (old.ready, tracked.pod.ready) != ("True", "False"):
+        return False
+    if tracked.sent.get("Ready", pod_status.FALSE).status != "True":
+        return False
+    tracked.sent, tracked.reported = {**tracked.sent, "Ready": pod_status.FALSE}, -1
+    return True
 
 
 def _path(pod: KubeletPod) -> str:
