@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from berth.cluster.kubelet.admission import Rejection
 from berth.cluster.kubelet.container_plan import ContainerPlan, Pull
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.resources import Object
@@ -419,3 +420,28 @@ def test_a_machine_was_down(pod: KubeletPod, want: list[tuple[float, str]]) -> N
     life = Life(pod, Script({"one": [ENDS]})).at(10)
     life.life.lose_machine(T0 + 10)
     assert [(10, life.shown), *life.timeline(100)] == want
+
+
+@pytest.mark.parametrize(
+    ("life", "shown", "want"),
+    [
+        pytest.param(
+            Life(a_pod(), Script({"c": [FAILS]})).at(5),
+            "0/1 Error 1",
+            {"exitCode": 3, "reason": "Error"},
+            id="it has failed before, and waited",
+        ),
+        pytest.param(
+            Life(a_pod(), Script({"c": [ContainerPlan(create_seconds=9.0)]})).at(5),
+            "0/1 ContainerStatusUnknown 0",
+            {"exitCode": 137, "reason": "ContainerStatusUnknown"},
+            id="it has never run",
+        ),
+    ],
+)
+def test_a_pod_ends_while_a_container_waits(life: Life, shown: str, want: Object) -> None:
+    life.life.fail(Rejection("Evicted", "too much"), T0 + 5, 30)
+    (status,) = life.status["containerStatuses"]
+    ended = status["state"]["terminated"]
+    assert (life.life.is_over, life.shown) == (True, shown)
+    assert {key: ended[key] for key in want} == want

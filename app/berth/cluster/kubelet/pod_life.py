@@ -135,9 +135,10 @@ class PodLife:
         first, self.is_stopping = not self.is_stopping, True
         self._begins_at = self._deadline = inf
         self._kill_at = kill_at
+        is_initialized = self.is_initialized
         for each in self.containers:
             if each.doing is not Doing.RUNNING:
-                each.doing, each.due = Doing.ENDED, inf
+                each.gives_up(is_initialized=is_initialized)
                 continue
             if first:
                 self._events.stopping(self.pod, each)
@@ -173,7 +174,7 @@ class PodLife:
                 self._end(each, now, exit_code=exit_code, reason=reason)
 
     def lose_machine(self, now: float) -> None:
-        """End all that runs: the machine was down. What is restarted starts with init containers."""
+        """End all that runs: the machine was down. Init containers run again first."""
         running = [each for each in self.containers if each.doing is Doing.RUNNING]
         if not running:
             return
