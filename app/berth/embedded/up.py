@@ -3,6 +3,7 @@
 import asyncio
 import random
 import resource
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from berth.cluster.bootstrap import default_storage_class
 from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.stages.types import Stages
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.autoscaling import access_rights, cluster_autoscaler
 from berth.embedded.cluster import EmbeddedCluster
@@ -27,7 +29,7 @@ from berth.embedded.display import display
 from berth.embedded.idleness import Idleness
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.loading import DEFAULT_NAMESPACE, Loader, Refused
-from berth.embedded.progress import Observer, Progress
+from berth.embedded.progress import Observer, Progress, count_states
 from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
 from berth.embedded.sources import Gathered
@@ -41,6 +43,8 @@ LOOK_INTERVAL: Final = 0.25
 """Seconds between two looks at the progress, at least."""
 LOOK_SHARE: Final = 0.02
 """Of the time, what looking may take: with 50,000 pods one look takes 20 ms."""
+LONGEST_LOOK_INTERVAL: Final = 2.0
+"""Seconds between two looks, at most, where others take longer than looking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class UpOptions:
 
     nodes: int
     template: NodeTemplate = field(default_factory=NodeTemplate)
+    stages: Stages = field(default_factory=Stages)
+    """How pods live."""
     configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
     """Of the nodes."""
     node_groups: NodeGroups = field(default_factory=NodeGroups)
@@ -145,6 +151,7 @@ class Up:
                 Settings(
                     self._options.nodes,
                     self._options.template,
+                    stages=self._options.stages,
                     configuration=self._options.configuration,
                 ),
                 clock=clock,
@@ -189,7 +196,7 @@ class Up:
         return 0 if verification.is_good and not loader.refused.lacks_pods else 1
 
     async def _load(self, loader: Loader, client: ApiClient, kubelets: HollowKubelets) -> None:
-        await kubelets.registered.wait()
+        await kubelets.ready.wait()
         if self._options.sample:
             names = self._options.template.names(self._options.nodes)
             await load_sample(loader, client, nodes=names)
@@ -218,13 +225,14 @@ class Up:
             while not idleness.is_reached:
                 await self._clock.sleep(pause)
                 started = self._clock.monotonic()
-                progress = self._look(observer, service, nodes=shown.rows)
+                states = await count_states(service.pods.store.values())
+                progress = self._look(observer, service, states, nodes=shown.rows)
                 waiting = service.queue.sub_queues.pods(SubQueue.UNSCHEDULABLE)
                 if autoscaler is not None:
                     progress = replace(progress, node_groups=autoscaler.sizes())
                 shown.show(progress)
                 took = self._clock.monotonic() - started
-                pause = max(LOOK_INTERVAL, took / LOOK_SHARE)
+                pause = min(max(LOOK_INTERVAL, took / LOOK_SHARE), LONGEST_LOOK_INTERVAL)
                 settled = autoscaler is None or autoscaler.settled_for(
                     [queued.key for queued in waiting]
                 )
@@ -235,7 +243,9 @@ class Up:
         for line in lines:
             self._say(line)
 
-    def _look(self, observer: Observer, service: SchedulerService, *, nodes: int) -> Progress:
+    def _look(
+        self, observer: Observer, service: SchedulerService, states: Counter[str], *, nodes: int
+    ) -> Progress:
         """Look at the scheduler, and at the *nodes* that are fullest."""
         reasons: dict[str, str] = {}
         for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF):
@@ -245,7 +255,7 @@ class Up:
                     if condition.type == "PodScheduled" and condition.message:
                         reasons[queued.key] = condition.message
         return observer.look(
-            service.pods.store,
+            states,
             scheduled=service.scheduler.binding_cycle.scheduled,
             reasons=reasons,
             most_nodes=nodes,

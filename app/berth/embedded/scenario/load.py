@@ -9,6 +9,8 @@ import yaml
 from pydantic import ValidationError
 
 from berth import documents, field_errors, manifests
+from berth.cluster.kubelet import configuration as kubelet
+from berth.cluster.kubelet.configuration import KubeletConfiguration, KubeletConfigurationError
 from berth.config import decode, errors
 from berth.config.errors import ConfigError
 from berth.config.load import from_object
@@ -66,16 +68,26 @@ class ScenarioFile:
                 found += [(str(self._path), o) for o in manifests.parse(text, source="manifest")]
         return found
 
+    def kubelet_configuration(self) -> KubeletConfiguration:
+        """Return the configuration of all nodes. Raises KubeletConfigurationError."""
+        fields, source = self._fields(self.scenario.cluster.kubelet_configuration)
+        return kubelet.from_object(fields, source=source)
+
+    def _fields(self, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+        """Return a configuration that *given* has or names, and what it is called in errors."""
+        name = given.get("file")
+        if name is None:
+            return given, str(self._path)
+        path = self._path.parent / str(name)
+        try:
+            value = decode.document(path.read_bytes(), source=str(path)).value
+        except OSError as exc:
+            raise ScenarioError(str(path), [exc.strerror or str(exc)]) from exc
+        return value if isinstance(value, dict) else {}, str(path)
+
     def configuration(self, given: Mapping[str, Any]) -> KubeSchedulerConfiguration:
         """Return the scheduler's configuration that *given* stands for."""
-        fields, source = dict(given), str(self._path)
-        if name := fields.pop("file", ""):
-            path = self._path.parent / str(name)
-            source = str(path)
-            try:
-                fields = decode.document(path.read_bytes(), source=source).value
-            except OSError as exc:
-                raise ScenarioError(source, [exc.strerror or str(exc)]) from exc
+        fields, source = self._fields(given)
         head = {"apiVersion": CONFIGURATION_VERSION, "kind": CONFIGURATION_KIND}
         config = from_object(
             {**head, **fields},
@@ -126,6 +138,11 @@ class ScenarioFile:
 
         cluster = ("cluster", "schedulerConfiguration")
         check_configuration(cluster, scenario.cluster.scheduler_configuration)
+        try:
+            self.kubelet_configuration()
+        except KubeletConfigurationError as exc:
+            at = ("cluster", "kubeletConfiguration")
+            problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
         check_objects(("cluster", "objects"), scenario.cluster.objects)
         for number, step in enumerate(scenario.steps):
             for index, action in enumerate(step.do):
