@@ -197,6 +197,24 @@ class Renderer:
         return row(self._resource, stored, self._include_object, self._clock.now(), group_version)
 
 
+def pretty(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a list that :meth:`Renderer.list` made as JSON, with the line breaks for people.
+
+    Together they are what ``msgspec.json.format`` makes of all of it.
+    """
+    parts = iter(pieces)
+    head = msgspec.json.format(next(parts) + END, indent=2)
+    yield head.removesuffix(b"]\n}")
+    is_empty = True
+    for part in parts:
+        if part == END:
+            yield b"]\n}" if is_empty else b"\n  ]\n}"
+            return
+        item = msgspec.json.format(part.removeprefix(b","), indent=2)
+        yield (b"\n    " if is_empty else b",\n    ") + item.replace(b"\n", b"\n    ")
+        is_empty = False
+
+
 def yaml_list(empty: bytes, items: Iterable[bytes]) -> Iterator[bytes]:
     """Yield a list as YAML, in pieces; *empty* is its JSON without *items*, which are JSON, too."""
     parts = msgspec.json.decode(empty)
