@@ -70,7 +70,7 @@ STEP = "steps:\n- name: s\n"
         pytest.param(
             HEAD + STEP + "  expect:\n  - pods: {selector: 'a=b=c'}\n",
             ['line 6: steps[0].expect[0].pods.selector: Invalid value: "a=b=c":'
-             " labelSelector 'a=b=c': cannot read '=c'"],
+             " labelSelector 'a=b=c': found '=', expected: ',' or 'end of string'"],
             id="a selector that cannot be read",
         ),
         pytest.param(
