@@ -53,7 +53,7 @@ class Simulation:
         self._scheduling: asyncio.Task[None] | None = None
         self._kubelets = HollowKubelets(
             cluster.in_process("kubelet", user=KUBELETS),
-            Settings(nodes=0, lease_seconds=kubelet.node_lease_duration_seconds),
+            Settings(nodes=0, configuration=kubelet),
             clock=clock,
             rng=rng,
         )
