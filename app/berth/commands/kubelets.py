@@ -9,6 +9,7 @@ from berth import log
 from berth.client.connect import connect
 from berth.clock import RealClock
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
+from berth.cluster.kubelet.stages.load import load as load_stages
 from berth.flags.embedded_cluster import add_node_flags, kubelet_configuration, node_template
 from berth.terminal import in_loop, program
 
@@ -26,6 +27,7 @@ def main(argv: Sequence[str]) -> int:
         given.nodes,
         node_template(given.node_template),
         configuration=kubelet_configuration(given.kubelet_config),
+        stages=load_stages(given.stages),
     )
 
     async def serving() -> int:

@@ -15,6 +15,7 @@ from berth.assembly.running import run_and_reload
 from berth.assembly.scheduler_service import SchedulerService
 from berth.autoscaler import node_groups
 from berth.clock import RealClock
+from berth.cluster.kubelet.stages.load import load as load_stages
 from berth.embedded.loading import DEFAULT_NAMESPACE
 from berth.embedded.scenario.load import ScenarioFile
 from berth.embedded.scenario.up import ServeOptions, run_scenario, speed_of
@@ -106,6 +107,7 @@ def main(argv: Sequence[str]) -> int:
         nodes=default_nodes if given.nodes is None else given.nodes,
         node_groups=groups,
         template=node_template(given.node_template),
+        stages=load_stages(given.stages),
         configuration=kubelet_configuration(given.kubelet_config),
         load=gather(given.load),
         namespace=given.namespace,
@@ -133,8 +135,8 @@ def main(argv: Sequence[str]) -> int:
 def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Run the file of ``--scenario``, which says itself what the cluster is."""
     for name in (
-        "nodes", "node_group", "node_template", "kubelet_config", "load", "sample", "config",
-        "preset", "exit_when_idle",
+        "nodes", "node_group", "node_template", "kubelet_config", "stages", "load", "sample",
+        "config", "preset", "exit_when_idle",
     ):  # fmt: skip
         if getattr(given, name) != parser.get_default(name):
             flag = f"--{name.replace('_', '-')}"

@@ -27,6 +27,7 @@ from berth.cluster.access.users import (
     User,
 )
 from berth.cluster.bootstrap import bootstrap, publish
+from berth.cluster.controllers.options import DEFAULTS, ControllerOptions
 from berth.cluster.controllers.run import Controllers
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
@@ -65,6 +66,7 @@ class EmbeddedCluster:
         observer: Observer | None = None,
         database: Database | None = None,
         limits: InFlightLimits = DEFAULT,
+        controller_options: ControllerOptions = DEFAULTS,
         features: Collection[str] = (),
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
@@ -82,6 +84,7 @@ class EmbeddedCluster:
         self._clock = clock
         self._rng = rng
         self._host = host
+        self._controller_options = controller_options
         self._tokens = Tokens() if tokens is None else tokens
         self._database = database
         self._identity = Identity(database, self._tokens, clock=clock)
@@ -174,6 +177,7 @@ class EmbeddedCluster:
             rng=self._rng,
             certificate=(self.authority or b"").decode(),
             signing_key=self._signing_key,
+            options=self._controller_options,
             authority=None if self.certificate is None else self._identity.authority,
         )
         async with asyncio.TaskGroup() as tasks:

@@ -20,6 +20,7 @@ from berth.cluster.bootstrap import default_storage_class
 from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.stages.types import Stages
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.autoscaling import access_rights, cluster_autoscaler
 from berth.embedded.cluster import EmbeddedCluster
@@ -49,6 +50,8 @@ class UpOptions:
 
     nodes: int
     template: NodeTemplate = field(default_factory=NodeTemplate)
+    stages: Stages = field(default_factory=Stages)
+    """How pods live."""
     configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
     """Of the nodes."""
     node_groups: NodeGroups = field(default_factory=NodeGroups)
@@ -145,6 +148,7 @@ class Up:
                 Settings(
                     self._options.nodes,
                     self._options.template,
+                    stages=self._options.stages,
                     configuration=self._options.configuration,
                 ),
                 clock=clock,
@@ -189,7 +193,7 @@ class Up:
         return 0 if verification.is_good and not loader.refused.lacks_pods else 1
 
     async def _load(self, loader: Loader, client: ApiClient, kubelets: HollowKubelets) -> None:
-        await kubelets.registered.wait()
+        await kubelets.ready.wait()
         if self._options.sample:
             names = self._options.template.names(self._options.nodes)
             await load_sample(loader, client, nodes=names)

@@ -19,6 +19,7 @@ from berth.config.feature_gates import enabled_features
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.flags.feature_gates import add_feature_gates
+from berth.flags.kube_controller_manager import add_controller_flags, controller_options
 from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
@@ -41,6 +42,10 @@ def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int, besides: str 
         metavar="FILE",
         help="Node manifest to use as a template for all nodes",
     )
+    parser.add_argument(
+        "--stages", default="fast", metavar="PROFILE|FILE",
+        help="how pods live: fast, realistic or chaotic, or a file of rules; default: %(default)s",
+    )  # fmt: skip
     parser.add_argument(
         "--kubelet-config", type=Path, metavar="FILE",
         help="KubeletConfiguration of all nodes: eviction thresholds, reserved resources, maxPods",
@@ -80,6 +85,7 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--insecure", action="store_true",
         help="serve the API over plain HTTP: anyone who can reach the port has all rights",
     )  # fmt: skip
+    add_controller_flags(parser)
 
 
 def embedded_cluster(
@@ -111,6 +117,7 @@ def embedded_cluster(
         insecure=given.insecure,
         tokens=tokens,
         limits=limits,
+        controller_options=controller_options(given),
         features=enabled_features(given.feature_gates if gates is None else gates),
         database=None if given.data_dir is None else Database(given.data_dir),
     )

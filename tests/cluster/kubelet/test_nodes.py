@@ -28,6 +28,8 @@ def test_a_node_is_what_the_api_takes() -> None:
 
     assert complaints(NODE, body) == []
     assert body["metadata"]["labels"] == {
+        "beta.kubernetes.io/os": "linux",
+        "beta.kubernetes.io/arch": "amd64",
         "kubernetes.io/hostname": "node-4",
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",

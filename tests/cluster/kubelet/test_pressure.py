@@ -60,7 +60,8 @@ def merged(old: Object, change: Object) -> Object:
     """Return a status with a strategic merge patch applied, as far as it matters here."""
     conditions = {each["type"]: each for each in old["conditions"]}
     for each in change.get("conditions") or ():
-        conditions[each["type"]] = {**conditions.get(each["type"], {}), **each}
+        both = {**conditions.get(each["type"], {}), **each}
+        conditions[each["type"]] = {k: v for k, v in both.items() if v is not None}
     return {**old, **change, "conditions": list(conditions.values())}
 
 
@@ -358,6 +359,24 @@ def test_a_pod_that_stores_more_than_its_volume_may_hold_is_evicted() -> None:
     ]
     assert machine.phases() == {"p": "Evicted"}
     assert machine.node.pressure == ()
+
+
+def test_limits_of_local_storage_can_be_switched_off() -> None:
+    machine = Machine(configured(localStorageCapacityIsolation=False))
+    volume = {"name": "data", "emptyDir": {"sizeLimit": "1Gi"}}
+    machine.bind(pod("p", volume_data="1025Mi", volumes=[volume]))
+    machine.run(20)
+    assert machine.phases() == {"p": "Running"}
+
+
+def test_a_container_that_the_node_cannot_hold_is_killed_again_and_again() -> None:
+    machine = Machine()
+    machine.bind(pod("p", memory="11Gi"), pod("other", request="1Gi"))
+    machine.run(60)
+
+    assert machine.phases() == {"p": "CrashLoopBackOff", "other": "Running"}
+    assert len(machine.events("SystemOOM")) >= 3
+    assert machine.events("Evicted") == []
 
 
 def test_images_are_collected_when_the_disk_is_rather_full() -> None:

@@ -7,6 +7,7 @@ from berth.certificates import KeyPair
 from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers.informers import SharedInformers, T
+from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.controllers.table import Table
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.cluster.kinds.registry import Registry
@@ -26,6 +27,7 @@ class ControllerContext:
     signing_key: SigningKey | None
     """That of the API server for service account tokens; None: Secrets get none."""
     events: EventBroadcaster
+    options: ControllerOptions
     authority: KeyPair | None = None
     """What signs certificates; None: none are signed."""
 

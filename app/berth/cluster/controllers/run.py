@@ -24,6 +24,7 @@ from berth.cluster.controllers import (
     horizontal_pod_autoscaler,
     job,
     namespace,
+    node_lifecycle,
     persistent_volume,
     pod_garbage_collector,
     pod_group_protection,
@@ -43,6 +44,7 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import Controller
 from berth.cluster.controllers.informers import METADATA_ONLY, SharedInformers
 from berth.cluster.controllers.loop import Loop
+from berth.cluster.controllers.options import DEFAULTS, ControllerOptions
 from berth.cluster.events.recorder import EventBroadcaster
 from berth.cluster.kinds.registry import Registry
 from berth.tasks import forever
@@ -63,6 +65,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     endpoint_slice.new_controller,
     ttl_after_finished.new_controller,
     disruption.new_controller,
+    node_lifecycle.new_controller,
     stale_disruption.new_controller,
     taint_eviction.new_controller,
     pod_garbage_collector.new_controller,
@@ -100,6 +103,7 @@ class Controllers:
         rng: random.Random,
         certificate: str = "",
         signing_key: SigningKey | None = None,
+        options: ControllerOptions = DEFAULTS,
         authority: KeyPair | None = None,
     ) -> None:
         """*certificate* is what clients are to trust, in PEM; empty: there is none to publish.
@@ -112,7 +116,15 @@ class Controllers:
         )
         self._events = EventBroadcaster(client, clock=clock)
         context = ControllerContext(
-            self._informers, registry, clock, rng, certificate, signing_key, self._events, authority
+            self._informers,
+            registry,
+            clock,
+            rng,
+            certificate,
+            signing_key,
+            self._events,
+            options,
+            authority,
         )
         slots = asyncio.Semaphore(CONCURRENCY)
         made = [new_controller(context) for new_controller in CONTROLLERS]

@@ -1,6 +1,7 @@
 """The fields of objects that controllers read; templates are carried along as they are."""
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final, Self
 
@@ -354,13 +355,13 @@ class LeaseView(ObjectView, frozen=True):
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
     @property
-    def renew_time(self) -> str:
-        """When it was renewed last; empty: never. Raises msgspec.DecodeError."""
-        return _decode_lease_spec(self.spec).renew_time or ""
+    def renew_time(self) -> datetime | None:
+        """When it was renewed last; None: never. Raises msgspec.ValidationError."""
+        return _decode_lease_spec(self.spec).renew_time
 
 
 class LeaseSpecView(View, frozen=True):
-    renew_time: str | None = None
+    renew_time: datetime | None = None
 
 
 _decode_lease_spec = msgspec.json.Decoder(LeaseSpecView).decode

@@ -29,6 +29,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData
 from berth.cluster.strategies import (
     autoscaling,
+    autoscaling_validation,
     certificates,
     configuration,
     cron_job,
@@ -239,10 +240,15 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "to_storage": autoscaling.to_v2,
             "from_storage": autoscaling.from_v2,
         },
-        rules={"default": autoscaling.default_v1},
+        rules={
+            "default": autoscaling.default_v1,
+            "check": lambda obj: autoscaling_validation.check(autoscaling.to_v2(obj)),
+        },
     ),
     "autoscaling/v2/horizontalpodautoscalers": ruled(
-        workload_cells.AUTOSCALER_CELLS, default=autoscaling.default
+        workload_cells.AUTOSCALER_CELLS,
+        default=autoscaling.default,
+        check=autoscaling_validation.check,
     ),
     "batch/v1/cronjobs": ruled(
         workload_cells.CRON_JOB_CELLS,

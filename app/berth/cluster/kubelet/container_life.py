@@ -70,6 +70,7 @@ class ContainerLife:
     last: Termination | None = None
     """The end before the last start."""
     restarts: int = 0
+    failed_pulls: int = 0
     back_off: BackOff | None = None
     is_pulled: bool = False
     """Whether its image was pulled for the start that comes."""
@@ -136,6 +137,7 @@ class ContainerLife:
         """Return for how long it pauses before its image is pulled again."""
         if self.pull_back_off is None:
             self.pull_back_off = BackOff(FIRST_SECONDS, now)
+        self.failed_pulls += 1
         return self.pull_back_off.next(now)
 
     def resumes(self, status: KubeletContainerStatus, now: float) -> None:

@@ -24,8 +24,11 @@ from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
 from berth.cluster.kubelet.pressure import NodePressure, PodHandler
+from berth.cluster.kubelet.stages.plans import plans_by
+from berth.cluster.kubelet.stages.types import Stages
 from berth.informer.reflector import Reflector
-from berth.objects.node import Node
+from berth.objects.node import Node, Taint
+from berth.objects.taints import NO_SCHEDULE
 from berth.tasks import forever
 
 log = logging.getLogger(__name__)
@@ -36,9 +39,15 @@ WORKERS: Final = 48
 LEASE_SECONDS: Final = 40
 """How long a node counts as alive after a renewal, as with real kubelets."""
 
+NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", effect=NO_SCHEDULE)
+"""The taint of new nodes, which TaintNodesByCondition gives them."""
+
 LEASE_SLACK: Final = 0.1
 """By how many seconds a renewal may wait for those of other nodes: to wake up for each of them
 costs as much as the renewal."""
+
+IMAGES_SECONDS: Final = 10.0
+"""After which time the images of a node are reported: how often real kubelets look for changes."""
 
 Subject = Literal["node", "lease", "pod", "pressure"]
 
@@ -59,6 +68,8 @@ class Settings:
     timings: Timings = field(default_factory=Timings)
     lease_seconds: int | None = LEASE_SECONDS
     """Duration of node leases; None: no leases, which spares the API server some writes."""
+    stages: Stages = field(default_factory=Stages)
+    """How pods live."""
     configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
     """Its ``nodeLeaseDurationSeconds`` counts if :attr:`lease_seconds` is the default."""
 
@@ -73,13 +84,16 @@ class Settings:
 class HollowKubelets:
     """The kubelets of many nodes. :meth:`run` ends only by cancellation.
 
-    ``registered`` is set when the API server knows all nodes.
+    ``registered`` is set when the API server knows all nodes, and ``ready`` when controllers have
+    found all of them ready: none has the taint with which it was registered.
     """
 
     def __init__(
         self, client: Api, settings: Settings, *, clock: Clock, rng: random.Random
     ) -> None:
         self.registered = asyncio.Event()
+        self.ready = asyncio.Event()
+        self._unready: set[str] = set()
         self._client = client
         self._configuration = settings.configuration
         self._queue: DelayQueue[Due] = DelayQueue(clock)
@@ -100,6 +114,7 @@ class HollowKubelets:
             clock=clock,
             schedule=self._schedule_pod,
             events=PodEvents(self._recorder_of),
+            plan_of=plans_by(settings.stages, rng),
         )
         self._pressure = NodePressure(
             self._nodes,
@@ -147,6 +162,9 @@ class HollowKubelets:
         known = self._node_watch.store.get(name)
         if known is not None:
             node.observe(known)
+        if known is None or NOT_READY in known.spec.taints:
+            self._unready.add(name)
+            self.ready.clear()
         self._node_reports.add(node, template)
         self._queue.add(Due("node", name))
 
@@ -158,6 +176,8 @@ class HollowKubelets:
         """
         if self._nodes.pop(name, None) is None:
             return
+        self._unready.discard(name)
+        self._notice_ready()
         self._node_reports.remove(name)
         self._pods.forget_node(name)
         self._pressure.forget_node(name)
@@ -167,6 +187,7 @@ class HollowKubelets:
 
     async def run(self) -> None:
         self._notice_registered()
+        self._notice_ready()
         async with asyncio.TaskGroup() as group:
             tasks = {
                 "kubelets watch nodes": self._node_watch.run,
@@ -183,6 +204,9 @@ class HollowKubelets:
         hollow = self._nodes.get(node.name)
         if hollow is None:
             return
+        if self._unready and NOT_READY not in node.spec.taints:
+            self._unready.discard(node.name)
+            self._notice_ready()
         returned = hollow.observe(node)
         self._pressure.node_changed(hollow)
         match returned:
@@ -257,6 +281,7 @@ class HollowKubelets:
     def _step(self, due: Due) -> Action | None:
         if due.subject == "pressure":
             self._pressure.step(due.name)
+            self._note_images(self._nodes.get(due.name))
             return None
         node = None if due.subject == "pod" else self._nodes.get(due.name)
         if node is not None and node.failure is not None:
@@ -266,7 +291,9 @@ class HollowKubelets:
             return None
         match due.subject:
             case "pod":
-                return self._pods.step(due.name)
+                action = self._pods.step(due.name)
+                self._note_images(self._pods.node_of(due.name))
+                return action
             case "node":
                 return self._node_reports.step(due.name)
             case "lease":
@@ -290,6 +317,11 @@ class HollowKubelets:
             slack = LEASE_SLACK if due.subject == "lease" else 0.0
             self._queue.add(due, delay=delay, slack=slack)
 
+    def _note_images(self, node: HollowNode | None) -> None:
+        """Have it reported which images have come to a node, or gone."""
+        if node is not None and len(node.images) != len(node.reported_images):
+            self._queue.add(Due("node", node.name), delay=IMAGES_SECONDS)
+
     def _start(self, name: str) -> None:
         """Note that the API server knows a node."""
         if len(self._nodes) <= node_events.LARGEST_FLEET:
@@ -301,6 +333,10 @@ class HollowKubelets:
     def _notice_registered(self) -> None:
         if self._node_reports.all_registered:
             self.registered.set()
+
+    def _notice_ready(self) -> None:
+        if not self._unready:
+            self.ready.set()
 
 
 _decode_node = msgspec.json.Decoder(Node).decode

@@ -62,6 +62,8 @@ class HollowNode:
         self.boots = 0
         self.images: dict[str, int] = {}
         """Bytes of the images that were pulled, by name."""
+        self.reported_images: dict[str, int] = {}
+        """Those that the status has."""
         self._pulls: dict[str, float] = {}
         """By image that is being pulled: the unix time at which it is there."""
         self._was_stopped = False

@@ -129,5 +129,10 @@ class KubeletPod(Pod, frozen=True, gc=False):
     spec: KubeletPodSpec = KubeletPodSpec()
     status: KubeletPodStatus = KubeletPodStatus()
 
+    @property
+    def ready(self) -> str:
+        """The status of the condition Ready, as the API has it; empty: it has none."""
+        return next((each.status for each in self.status.conditions if each.type == "Ready"), "")
+
 
 decode_pod = sharing(msgspec.json.Decoder(KubeletPod).decode, POD_PARTS)

@@ -31,6 +31,9 @@ JITTER = 0.04
 
 RETRY_SECONDS = 1.0
 
+MOST_IMAGES = 50
+"""Images in a node's status: the default of ``nodeStatusMaxImages``."""
+
 Schedule = Callable[[str, float], None]
 """Have the node with that name looked at in so many seconds."""
 
@@ -120,6 +123,9 @@ class NodeReports:
             status["conditions"] = pressed
         if node.node and (changes := _allocatable_changes(node.node, template.reserved)):
             status["allocatable"] = changes
+        if node.images != node.reported_images:
+            node.reported_images = dict(node.images)
+            status["images"] = _images(node.images)
         return Patch(path, {"status": status}, STRATEGIC_MERGE) if status else None
 
     def finished(self, name: str, error: ApiError | None) -> float | None:
@@ -132,6 +138,7 @@ class NodeReports:
             self._returned.discard(name)
             return None
         if self._states[name] is Registration.DONE:
+            self._nodes[name][0].reported_images = {}
             return None if isinstance(error, NotFoundError) else RETRY_SECONDS
         if isinstance(error, AlreadyExistsError):
             self._states[name] = Registration.EXISTS
@@ -139,6 +146,17 @@ class NodeReports:
         if isinstance(error, NotFoundError):
             self._states[name] = Registration.NEW
         return RETRY_SECONDS
+
+
+def _images(images: Mapping[str, int]) -> list[Object]:
+    """Return the images of a node as its status has them: the largest ones, with tags."""
+    largest = sorted(images.items(), key=lambda each: (-each[1], each[0]))[:MOST_IMAGES]
+    return [{"names": [_tagged(name)], "sizeBytes": size} for name, size in largest]
+
+
+def _tagged(image: str) -> str:
+    is_tagged = ":" in image.rpartition("/")[2] or "@" in image
+    return image if is_tagged else f"{image}:latest"
 
 
 def _is_missed(node: Node) -> bool:

@@ -115,9 +115,11 @@ class NodeTemplate:
 
     def _labels(self, name: str, index: int) -> dict[str, str]:
         labels = {
+            "beta.kubernetes.io/arch": "amd64",
+            "beta.kubernetes.io/os": "linux",
+            "kubernetes.io/arch": "amd64",
             "kubernetes.io/hostname": name,
             "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
         }
         if self.zones:
             labels["topology.kubernetes.io/region"] = self.region

@@ -222,7 +222,7 @@ class PodLife:
             case Doing.PULLING:
                 self._pulled(each, now)
             case Doing.PULL_BACK_OFF:
-                self._pull(each, now)
+                self._start(each, now)
             case Doing.CREATING:
                 self._run(each, now)
             case Doing.BACK_OFF:
@@ -240,7 +240,8 @@ class PodLife:
                 each.due = inf
 
     def _start(self, each: ContainerLife, now: float) -> None:
-        each.plan = self._plan.container(each.container, each.role, restarts=each.restarts)
+        failures = each.restarts + each.failed_pulls
+        each.plan = self._plan.container(each.container, each.role, restarts=failures)
         self.version += 1
         if each.plan.pull is None:
             self._create(each, now)
@@ -284,7 +285,8 @@ class PodLife:
         if each.plan.create_seconds <= 0:
             self._run(each, now)
             return
-        self._wait(each, "", "")
+        if not each.restarts:
+            self._wait(each, "", "")
         each.doing, each.due = Doing.CREATING, now + each.plan.create_seconds
 
     def _run(self, each: ContainerLife, now: float) -> None:

@@ -7,6 +7,7 @@ server is told of it, one report at a time, and what follows from changes there.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import Final
 
 from berth.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from berth.clock import Clock
@@ -22,6 +23,8 @@ from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_life import PodLife
 from berth.cluster.kubelet.pod_status import Conditions
 from berth.cluster.resources import Object
+
+_NOTHING: Final[Mapping[str, str]] = {}
 
 Schedule = Callable[[str, float], None]
 """Have the pod with that key looked at in so many seconds."""
@@ -48,6 +51,8 @@ class Tracked:
     life: PodLife | None = None
     """None: the node has not taken it, or it had ended before we knew it."""
     rejection: Rejection | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """What is noted on the pod with the next report."""
     pod_ip: str = ""
     given: dict[str, Object] = field(default_factory=dict)
     """By container: the resources that it has."""
@@ -111,6 +116,11 @@ class PodLifecycles:
             for each in self._on.get(node, {}).values()
             if each.life is not None and not each.life.is_over and each.life.failure is None
         ]
+
+    def node_of(self, key: str) -> HollowNode | None:
+        """Return the node of a pod that is known here."""
+        tracked = self._pods.get(key)
+        return None if tracked is None else tracked.node
 
     def active_on(self, node: str) -> Iterator[tuple[KubeletPod, set[str]]]:
         """Yield the pods that use the node *node*, with the names of their running containers.
@@ -226,8 +236,10 @@ class PodLifecycles:
                 if not life.is_over:
                     life.abandon()
                 self._release(tracked)
-            elif new.metadata.generation > tracked.followed or (
-                new.spec.readiness_gates and new.status.conditions != old.status.conditions
+            elif (
+                new.metadata.generation > tracked.followed
+                or (new.spec.readiness_gates and new.status.conditions != old.status.conditions)
+                or _is_contradicted(tracked, old)
             ):
                 self._schedule(new.key, 0.0)
         self._notice_deletion(tracked)
@@ -269,7 +281,7 @@ class PodLifecycles:
         if report is not None:
             tracked.reported, sent = report
             if error is None:
-                tracked.sent = sent
+                tracked.sent, tracked.annotations = sent, _NOTHING
         life = tracked.life
         if life is not None and life.is_over:
             self._release(tracked)
@@ -297,6 +309,7 @@ class PodLifecycles:
             events=self._events,
         )
         tracked = Tracked(pod, node, life, followed=pod.metadata.generation)
+        tracked.annotations = plan.annotations
         tracked.given = {each.name: given(each.resources) for each in pod.spec.containers}
         if is_known:
             node.take(pod)
@@ -347,7 +360,7 @@ class PodLifecycles:
         if pod.spec.ephemeral_containers:
             statuses = pod_status.ephemeral_statuses(pod, tracked.ephemeral_since)
             status["ephemeralContainerStatuses"] = statuses
-        return _status_patch(pod, status)
+        return _status_patch(pod, status, tracked.annotations)
 
     def _reject(self, tracked: Tracked, now: float) -> Action | None:
         rejection = tracked.rejection
@@ -409,10 +422,27 @@ class PodLifecycles:
             self._schedule(tracked.pod.key, max(due - self._clock.now(), 0.0))
 
 
+def _is_contradicted(tracked: Tracked, old: KubeletPod) -> bool:
+    """Whether somebody says that a pod is not ready, as it was; then it is reported again.
+
+    The node lifecycle controller does when it hears nothing of a node.
+    """
+    if (old.ready, tracked.pod.ready) != ("True", "False"):
+        return False
+    if tracked.sent.get("Ready", pod_status.FALSE).status != "True":
+        return False
+    tracked.sent, tracked.reported = {**tracked.sent, "Ready": pod_status.FALSE}, -1
+    return True
+
+
 def _path(pod: KubeletPod) -> str:
     return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
 
 
-def _status_patch(pod: KubeletPod, status: Object) -> Patch:
-    body = {"metadata": {"uid": pod.metadata.uid}, "status": status}
-    return Patch(f"{_path(pod)}/status", body, STRATEGIC_MERGE)
+def _status_patch(
+    pod: KubeletPod, status: Object, annotations: Mapping[str, str] = _NOTHING
+) -> Patch:
+    metadata: Object = {"uid": pod.metadata.uid}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return Patch(f"{_path(pod)}/status", {"metadata": metadata, "status": status}, STRATEGIC_MERGE)

@@ -133,8 +133,9 @@ class NodePressure:
         if node.failure is not None:
             watched.next_look = now + MONITORING_SECONDS
         else:
-            if name in self._out_of_memory:
-                self._free_memory(node, watched)
+            if name in self._out_of_memory and self._free_memory(node, watched):
+                # What was killed uses nothing for a moment, even if it is restarted at once.
+                watched.next_look = max(watched.next_look, now + OOM_SECONDS)
             if now >= watched.next_look:
                 watched.next_look = now + self._delay(node, watched, now)
             if watched.is_idle:
@@ -162,6 +163,7 @@ class NodePressure:
             filesystems=filesystems,
             pressure_transition_seconds=configuration.pressure_transition_seconds,
             max_pod_grace_seconds=configuration.eviction_max_pod_grace_period,
+            isolates_local_storage=configuration.local_storage_capacity_isolation,
         )
         return _Watched(manager, next_look=now, next_image_gc=now + IMAGE_GC_SECONDS)
 
@@ -218,10 +220,11 @@ class NodePressure:
             is_disruption=eviction.is_disruption,
         )
 
-    def _free_memory(self, node: HollowNode, watched: _Watched) -> None:
+    def _free_memory(self, node: HollowNode, watched: _Watched) -> bool:
         """Kill containers that exceed their limit, and others while the node has no memory left.
 
-        Each at most once; those that are restarted are looked at a moment later.
+        Each at most once; those that are restarted are looked at a moment later. Returns whether
+        any was killed.
         """
         self._out_of_memory.discard(node.name)
         stats = self._stats(node, watched)
@@ -236,6 +239,7 @@ class NodePressure:
             self._pods.kill_container(pod.pod.key, container, reason=OOM_KILLED, exit_code=OOM_EXIT)
         if killed:
             self._out_of_memory.add(node.name)
+        return bool(killed)
 
     def _tell_conditions(self, node: HollowNode, conditions: tuple[str, ...]) -> None:
         if conditions == node.pressure:

@@ -84,11 +84,10 @@ class Simulation:
         self._config = config
 
     async def add_nodes(self, group: NodeGroup) -> None:
-        """Start machines, and return when they are registered."""
+        """Start machines, and return when their nodes are ready."""
         for index, name in enumerate(group.names):
             self._kubelets.add_node(_template(group, index), name)
-        for name in group.names:
-            await self.until_there(f"/api/v1/nodes/{name}")
+        await self._kubelets.ready.wait()
 
     async def remove_node(self, name: str) -> None:
         """Take a machine away, and delete its Node."""
@@ -115,7 +114,7 @@ async def running(
 ) -> AsyncIterator[Simulation]:
     """Run controllers, kubelets and a scheduler on *cluster*, which was started, for the block.
 
-    It begins when *nodes* are registered and pods can be created.
+    It begins when *nodes* are ready and pods can be created.
     """
     async with background() as start:
         simulation = Simulation(

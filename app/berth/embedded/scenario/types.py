@@ -42,7 +42,7 @@ class Step(ConfigModel):
     name: str
     """What happens, in a few words; it is printed."""
     at: Duration | None = None
-    """Not before this time, counted from when all nodes are registered."""
+    """Not before this time, counted from when all nodes are ready."""
     wait: Duration | None = None
     """Let so much time pass first."""
     after: Statement | None = None

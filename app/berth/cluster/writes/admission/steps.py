@@ -39,6 +39,7 @@ from berth.cluster.writes.admission.step import AsyncStep
 from berth.cluster.writes.admission.storage_object_in_use_protection import (
     StorageObjectInUseProtection,
 )
+from berth.cluster.writes.admission.taint_nodes_by_condition import TaintNodesByCondition
 from berth.cluster.writes.identities import Identities
 
 
@@ -76,6 +77,7 @@ def standard_admission(
             PodGroupWorkloadExists(store),
             LimitRanger(store),
             service_account,
+            TaintNodesByCondition(),
             PodSecurity(store),
             Priority(store),
             DefaultTolerationSeconds(),
