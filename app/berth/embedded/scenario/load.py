@@ -9,8 +9,13 @@ import yaml
 from pydantic import ValidationError
 
 from berth import documents, field_errors, manifests
+from berth.autoscaler import node_groups
+from berth.autoscaler.node_groups import NodeGroups
+from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.kubelet import configuration as kubelet
-from berth.cluster.kubelet.configuration import KubeletConfiguration, KubeletConfigurationError
+from berth.cluster.kubelet.hollow_kubelets import Settings
+from berth.cluster.kubelet.stages import load as stages
+from berth.cluster.kubelet.stages import types as stage_types
 from berth.config import decode, errors
 from berth.config.errors import ConfigError
 from berth.config.load import from_object
@@ -19,6 +24,7 @@ from berth.config.types import KIND as CONFIGURATION_KIND
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.scenario.actions import Manifests
 from berth.embedded.scenario.types import API_VERSION, KIND, Scenario
+from berth.errors import UserError
 from berth.field_errors import join
 from berth.manifests import Manifest, ManifestError
 from berth.plugin_sources import KnownPlugins
@@ -68,10 +74,28 @@ class ScenarioFile:
                 found += [(str(self._path), o) for o in manifests.parse(text, source="manifest")]
         return found
 
-    def kubelet_configuration(self) -> KubeletConfiguration:
-        """Return the configuration of all nodes. Raises KubeletConfigurationError."""
+    def controller_options(self) -> ControllerOptions:
+        """Return the settings of the controllers."""
+        given = self.scenario.cluster.controller_manager
+        return ControllerOptions(
+            node_monitor_period=given.node_monitor_period.seconds,
+            node_monitor_grace_period=given.node_monitor_grace_period.seconds,
+            terminated_pod_gc_threshold=given.terminated_pod_gc_threshold,
+        )
+
+    def kubelets(self) -> Settings:
+        """Return how all nodes behave. Raises UserError."""
         fields, source = self._fields(self.scenario.cluster.kubelet_configuration)
-        return kubelet.from_object(fields, source=source)
+        configuration = kubelet.from_object(fields, source=source)
+        fields, source = self._fields(self.scenario.cluster.stages)
+        head = {"apiVersion": stage_types.API_VERSION, "kind": stage_types.KIND}
+        lives = stages.from_object({**head, **fields}, source=source)
+        return Settings(nodes=0, configuration=configuration, stages=lives)
+
+    def node_groups(self) -> NodeGroups:
+        """Return what the autoscaler scales. Raises UserError."""
+        names = self.scenario.cluster.node_groups
+        return node_groups.read(self._path.parent / name for name in names)
 
     def _fields(self, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         """Return a configuration that *given* has or names, and what it is called in errors."""
@@ -138,11 +162,11 @@ class ScenarioFile:
 
         cluster = ("cluster", "schedulerConfiguration")
         check_configuration(cluster, scenario.cluster.scheduler_configuration)
-        try:
-            self.kubelet_configuration()
-        except KubeletConfigurationError as exc:
-            at = ("cluster", "kubeletConfiguration")
-            problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
+        for read in (self.kubelets, self.node_groups):
+            try:
+                read()
+            except UserError as exc:
+                problems += [(("cluster",), each) for each in str(exc).splitlines()]
         check_objects(("cluster", "objects"), scenario.cluster.objects)
         for number, step in enumerate(scenario.steps):
             for index, action in enumerate(step.do):
