@@ -13,9 +13,10 @@ from berth.autoscaler import node_groups
 from berth.autoscaler.node_groups import NodeGroups
 from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.kubelet import configuration as kubelet
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import Settings
 from berth.cluster.kubelet.stages import load as stages
-from berth.cluster.kubelet.stages import types as stage_types
+from berth.cluster.kubelet.stages.types import Stages
 from berth.config import decode, errors
 from berth.config.errors import ConfigError
 from berth.config.load import from_object
@@ -84,18 +85,23 @@ class ScenarioFile:
         )
 
     def kubelets(self) -> Settings:
-        """Return how all nodes behave. Raises UserError."""
+        """Return how all nodes behave. Raises KubeletConfigurationError and StagesError."""
+        return Settings(nodes=0, configuration=self.kubelet_configuration(), stages=self.stages())
+
+    def kubelet_configuration(self) -> KubeletConfiguration:
+        """Return the configuration of all nodes. Raises KubeletConfigurationError."""
         fields, source = self._fields(self.scenario.cluster.kubelet_configuration)
-        configuration = kubelet.from_object(fields, source=source)
-        fields, source = self._fields(self.scenario.cluster.stages)
-        head = {"apiVersion": stage_types.API_VERSION, "kind": stage_types.KIND}
-        lives = stages.from_object({**head, **fields}, source=source)
-        return Settings(nodes=0, configuration=configuration, stages=lives)
+        return kubelet.from_object(fields, source=source)
 
     def node_groups(self) -> NodeGroups:
         """Return what the autoscaler scales. Raises UserError."""
         names = self.scenario.cluster.node_groups
         return node_groups.read(self._path.parent / name for name in names)
+
+    def stages(self) -> Stages:
+        """Return how pods live. Raises StagesError."""
+        fields, source = self._fields(self.scenario.cluster.stages)
+        return stages.from_object(fields, source=source)
 
     def _fields(self, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         """Return a configuration that *given* has or names, and what it is called in errors."""
@@ -162,11 +168,16 @@ class ScenarioFile:
 
         cluster = ("cluster", "schedulerConfiguration")
         check_configuration(cluster, scenario.cluster.scheduler_configuration)
-        for read in (self.kubelets, self.node_groups):
+        for name, read in (
+            ("kubeletConfiguration", self.kubelet_configuration),
+            ("stages", self.stages),
+            ("nodeGroups", self.node_groups),
+        ):
             try:
                 read()
             except UserError as exc:
-                problems += [(("cluster",), each) for each in str(exc).splitlines()]
+                at = ("cluster", name)
+                problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
         check_objects(("cluster", "objects"), scenario.cluster.objects)
         for number, step in enumerate(scenario.steps):
             for index, action in enumerate(step.do):

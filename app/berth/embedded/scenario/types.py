@@ -43,7 +43,8 @@ class Cluster(ConfigModel):
     kubelet_configuration: dict[str, Any] = Field(default_factory=dict)
     """A `KubeletConfiguration` for all nodes, without `apiVersion` and `kind`; or a file, too."""
     stages: dict[str, Any] = Field(default_factory=dict)
-    """`Stages`, which say how pods live, without `apiVersion` and `kind`; or a file, too."""
+    """How pods live: `Stages` without `apiVersion` and `kind`, such as `{profile: realistic}`; or a
+    file, too. Without a seed of its own, that of the scenario counts."""
     node_groups: tuple[str, ...] = ()
     """Files beside the scenario with node groups, which the cluster autoscaler scales."""
     controller_manager: ControllerManager = ControllerManager()
