@@ -165,10 +165,8 @@ class _Bench:
         share = self._idle_share = used / seconds
         memory = self._process.memory() / MIB
         what = f"idle, {self._settings.nodes} nodes, {self._pods} pods"
-        yield Row(what, f"{share:.1%} of a core, {memory:.0f} MiB")
-        if renewals:
-            each = f"{renewals / seconds:.0f}/s, {used / renewals * 1e6:.0f} µs of CPU each"
-            yield Row("leases renewed meanwhile", f"{each} with all else")
+        each = f", {used / renewals * 1e6:.0f} µs for a lease renewal" if renewals else ""
+        yield Row(what, f"{share:.1%} of a core{each}, {memory:.0f} MiB")
 
     async def create_pods(self) -> AsyncIterator[Row]:
         names = [f"bench-{number:02}" for number in range(NAMESPACES)]

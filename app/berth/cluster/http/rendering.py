@@ -45,6 +45,7 @@ class Renderer:
             )
         self._resource = resource
         self._form = form
+        self.media_type = form.media_type
         self._type = form.type_of if form.kind else {}
         self._include_object = include_object or "Metadata"
         self._clock = clock
@@ -56,10 +57,6 @@ class Renderer:
         if self._form.shape is Shape.TABLE:
             return None
         return self._resource.group_version, self._form
-
-    @property
-    def media_type(self) -> str:
-        return self._form.media_type
 
     @property
     def stream_media_type(self) -> str:

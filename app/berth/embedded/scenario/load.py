@@ -11,6 +11,9 @@ from pydantic import ValidationError
 from berth import documents, field_errors, manifests
 from berth.cluster.kubelet import configuration as kubelet
 from berth.cluster.kubelet.configuration import KubeletConfiguration, KubeletConfigurationError
+from berth.cluster.kubelet.stages import load as stages
+from berth.cluster.kubelet.stages.load import StagesError
+from berth.cluster.kubelet.stages.types import Stages
 from berth.config import decode, errors
 from berth.config.errors import ConfigError
 from berth.config.load import from_object
@@ -72,6 +75,11 @@ class ScenarioFile:
         """Return the configuration of all nodes. Raises KubeletConfigurationError."""
         fields, source = self._fields(self.scenario.cluster.kubelet_configuration)
         return kubelet.from_object(fields, source=source)
+
+    def stages(self) -> Stages:
+        """Return how pods live. Raises StagesError."""
+        fields, source = self._fields(self.scenario.cluster.stages)
+        return stages.from_object(fields, source=source)
 
     def _fields(self, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         """Return a configuration that *given* has or names, and what it is called in errors."""
@@ -142,6 +150,11 @@ class ScenarioFile:
             self.kubelet_configuration()
         except KubeletConfigurationError as exc:
             at = ("cluster", "kubeletConfiguration")
+            problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
+        try:
+            self.stages()
+        except StagesError as exc:
+            at = ("cluster", "stages")
             problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
         check_objects(("cluster", "objects"), scenario.cluster.objects)
         for number, step in enumerate(scenario.steps):

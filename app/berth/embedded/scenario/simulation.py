@@ -15,6 +15,7 @@ from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
 from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.stages.types import Stages
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.scenario.actions import NodeGroup
@@ -35,6 +36,7 @@ class Simulation:
         config: KubeSchedulerConfiguration,
         kubelet: KubeletConfiguration,
         *,
+        stages: Stages,
         plugins: KnownPlugins,
         clock: Clock,
         rng: random.Random,
@@ -53,7 +55,7 @@ class Simulation:
         self._scheduling: asyncio.Task[None] | None = None
         self._kubelets = HollowKubelets(
             cluster.in_process("kubelet", user=KUBELETS),
-            Settings(nodes=0, lease_seconds=kubelet.node_lease_duration_seconds),
+            Settings(nodes=0, configuration=kubelet, stages=stages),
             clock=clock,
             rng=rng,
         )
@@ -108,6 +110,7 @@ async def running(
     kubelet: KubeletConfiguration,
     nodes: tuple[NodeGroup, ...],
     *,
+    stages: Stages,
     plugins: KnownPlugins,
     clock: Clock,
     rng: random.Random,
@@ -118,7 +121,14 @@ async def running(
     """
     async with background() as start:
         simulation = Simulation(
-            cluster, config, kubelet, plugins=plugins, clock=clock, rng=rng, start=start
+            cluster,
+            config,
+            kubelet,
+            stages=stages,
+            plugins=plugins,
+            clock=clock,
+            rng=rng,
+            start=start,
         )
         for group in nodes:
             await simulation.add_nodes(group)

@@ -31,6 +31,9 @@ class Cluster(ConfigModel):
     name of a file beside the scenario."""
     kubelet_configuration: dict[str, Any] = Field(default_factory=dict)
     """A `KubeletConfiguration` for all nodes, without `apiVersion` and `kind`; or a file, too."""
+    stages: dict[str, Any] = Field(default_factory=dict)
+    """How pods live: `Stages` without `apiVersion` and `kind`, such as `{profile: realistic}`; or a
+    file, too. Without a seed of its own, that of the scenario counts."""
     objects: Manifests = ()
     """Objects that exist before the first step: manifests, or names of files beside the scenario.
     """

@@ -72,6 +72,7 @@ async def run_scenario(
                 config,
                 file.kubelet_configuration(),
                 scenario.cluster.nodes,
+                stages=file.stages(),
                 plugins=plugins,
                 clock=clock,
                 rng=rng,
