@@ -20,7 +20,7 @@ async def test_every_measurement_is_made() -> None:
         "idle, 5 nodes, 0 pods",
         "pods created",
         "pods created and reported as running",
-        "CPU of a pod until then",
+        "CPU of a pod until then, without heartbeats",
         "idle, 5 nodes, 60 pods",
         "get a pod",
         "list all pods",

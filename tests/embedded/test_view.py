@@ -1,10 +1,20 @@
 """What ``berth up`` shows, on terminals of several sizes and in a pipe."""
 
+from collections import Counter
 from typing import Final
 
 import pytest
 
-from berth.embedded.progress import NodeUse, Observer, Pending, Progress, Told, by_reason
+from berth.embedded.progress import (
+    COUNTED_AT_ONCE,
+    NodeUse,
+    Observer,
+    Pending,
+    Progress,
+    Told,
+    by_reason,
+    count_states,
+)
 from berth.embedded.view import render
 from berth.tables import as_text
 from tests import builders
@@ -121,7 +131,16 @@ def test_pods_that_wait_for_the_same_reason_are_told_of_together() -> None:
 
 def look(harness: Harness, *, most_nodes: int) -> Progress:
     observer = Observer(cache=harness.cache, queue=harness.queue)
-    return observer.look({}, scheduled=0, reasons={"a/b": WHY}, most_nodes=most_nodes, now=0)
+    return observer.look(Counter(), scheduled=0, reasons={"a/b": WHY}, most_nodes=most_nodes, now=0)
+
+
+async def test_pods_are_counted_by_state() -> None:
+    running = builders.pod("a", node="n", phase="Running")
+    starting, unbound = builders.pod("b", node="n", phase="Pending"), builders.pod("c")
+    pods = [*[running] * (2 * COUNTED_AT_ONCE), starting, unbound]
+    assert await count_states(pods) == {
+        "running": 2 * COUNTED_AT_ONCE, "starting": 1, "unbound": 1,
+    }  # fmt: skip
 
 
 def test_the_fullest_nodes_are_looked_at_by_what_is_scarcest_there() -> None:

@@ -1,7 +1,8 @@
 """What ``berth up`` shows while it runs: who fits nowhere, how full the nodes are."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,8 @@ REASON_LIMIT: Final = 500
 """Characters of a reason that are shown: who makes a pod chooses how long names in it are."""
 REASONS_TOLD: Final = 5
 """In one go, where there is no terminal."""
+COUNTED_AT_ONCE: Final = 2_000
+"""Pods that are counted in a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class Observer:
 
     def look(
         self,
-        pods: dict[str, Pod],
+        states: Counter[str],
         *,
         scheduled: int,
         reasons: Mapping[str, str],
@@ -107,14 +110,14 @@ class Observer:
     ) -> Progress:
         """Sum up the moment *now* (seconds, monotonic); *reasons* says why pods wait, by key.
 
-        Of nodes the *most_nodes* fullest are looked at.
+        *states* is what :func:`count_states` returned. Of nodes the *most_nodes* fullest are looked
+        at.
         """
         rate = 0.0
         if self._last is not None and now > self._last[0]:
             rate = (scheduled - self._last[1]) / (now - self._last[0])
         self._last = (now, scheduled)
         counts = self._queue.sub_queues.pending_counts()
-        states: Counter[str] = Counter(_state(pod) for pod in pods.values())
         states["waiting"] = counts["active"] + counts["backoff"]
         states["gated"] = counts["gated"]
         states["unschedulable"] = counts["unschedulable"]
@@ -149,6 +152,16 @@ class Told:
         if len(new) > REASONS_TOLD:
             lines.append(f"fits nowhere: {len(new) - REASONS_TOLD} more, for other reasons")
         return lines
+
+
+async def count_states(pods: Iterable[Pod]) -> Counter[str]:
+    """Count pods by what the scheduler's store says of them, in turns with everybody else."""
+    states: Counter[str] = Counter()
+    counted = list(pods)
+    for start in range(0, len(counted), COUNTED_AT_ONCE):
+        states.update(map(_state, counted[start : start + COUNTED_AT_ONCE]))
+        await asyncio.sleep(0)
+    return states
 
 
 def by_reason(reasons: Mapping[str, str]) -> list[Pending]:

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import resource
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,7 @@ from berth.embedded.display import display
 from berth.embedded.idleness import Idleness
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.loading import DEFAULT_NAMESPACE, Loader, Refused
-from berth.embedded.progress import Observer, Progress
+from berth.embedded.progress import Observer, Progress, count_states
 from berth.embedded.sample import load_sample
 from berth.embedded.scheduler_port import scheduler_port
 from berth.embedded.sources import Gathered
@@ -42,6 +43,8 @@ LOOK_INTERVAL: Final = 0.25
 """Seconds between two looks at the progress, at least."""
 LOOK_SHARE: Final = 0.02
 """Of the time, what looking may take: with 50,000 pods one look takes 20 ms."""
+LONGEST_LOOK_INTERVAL: Final = 2.0
+"""Seconds between two looks, at most, where others take longer than looking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ class Up:
             autoscaler = None
             if groups:
                 autoscaler = cluster_autoscaler(
-                    cluster, service, groups, kubelets, clock=clock, rng=rng
+                    cluster, lambda: service, groups, kubelets, clock=clock, rng=rng
                 )
                 await autoscaler.restore()
             loader = Loader(
@@ -222,13 +225,14 @@ class Up:
             while not idleness.is_reached:
                 await self._clock.sleep(pause)
                 started = self._clock.monotonic()
-                progress = self._look(observer, service, nodes=shown.rows)
+                states = await count_states(service.pods.store.values())
+                progress = self._look(observer, service, states, nodes=shown.rows)
                 waiting = service.queue.sub_queues.pods(SubQueue.UNSCHEDULABLE)
                 if autoscaler is not None:
                     progress = replace(progress, node_groups=autoscaler.sizes())
                 shown.show(progress)
                 took = self._clock.monotonic() - started
-                pause = max(LOOK_INTERVAL, took / LOOK_SHARE)
+                pause = min(max(LOOK_INTERVAL, took / LOOK_SHARE), LONGEST_LOOK_INTERVAL)
                 settled = autoscaler is None or autoscaler.settled_for(
                     [queued.key for queued in waiting]
                 )
@@ -239,7 +243,9 @@ class Up:
         for line in lines:
             self._say(line)
 
-    def _look(self, observer: Observer, service: SchedulerService, *, nodes: int) -> Progress:
+    def _look(
+        self, observer: Observer, service: SchedulerService, states: Counter[str], *, nodes: int
+    ) -> Progress:
         """Look at the scheduler, and at the *nodes* that are fullest."""
         reasons: dict[str, str] = {}
         for waiting in (SubQueue.UNSCHEDULABLE, SubQueue.BACKOFF):
@@ -249,7 +255,7 @@ class Up:
                     if condition.type == "PodScheduled" and condition.message:
                         reasons[queued.key] = condition.message
         return observer.look(
-            service.pods.store,
+            states,
             scheduled=service.scheduler.binding_cycle.scheduled,
             reasons=reasons,
             most_nodes=nodes,

@@ -14,7 +14,8 @@ from berth.cluster.http.bodies import read_patch, read_plain
 from berth.cluster.http.call import Call
 from berth.cluster.http.chunks import chunks, taking_turns
 from berth.cluster.http.list_options import ListOptions, list_options
-from berth.cluster.http.rendering import Renderer
+from berth.cluster.http.negotiation import JSON
+from berth.cluster.http.rendering import Renderer, pretty
 from berth.cluster.http.requests import Answer
 from berth.cluster.http.watches import Watch
 from berth.cluster.options import DeleteOptions
@@ -203,7 +204,10 @@ def _shown(call: Call, render: Renderer, stored: Stored, code: int = 200) -> Ans
 
 def _listed(call: Call, render: Renderer, portion: reads.Portion) -> ASGIApp:
     """Return the answer that a list makes: at once when it is short, else while it is sent."""
-    ahead = chunks(render.list(portion), call.services.clock)
+    pieces = render.list(portion)
+    if call.request.wants_pretty and render.media_type == JSON:
+        pieces = pretty(pieces)
+    ahead = chunks(pieces, call.services.clock)
     first, second = next(ahead), next(ahead, None)
     if second is None:
         return call.answer(render, first)

@@ -264,7 +264,7 @@ class Store:
     def get(self, storage_key: str, namespace: str, name: str) -> Stored:
         """Return the object or raise :class:`NotFoundError`."""
         try:
-            return self._collection(storage_key).objects[namespace, name]
+            return self._collections[storage_key].objects[namespace, name]
         except KeyError:
             raise NotFoundError(f"{storage_key} {namespace}/{name}") from None
 

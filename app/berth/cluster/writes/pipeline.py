@@ -351,7 +351,8 @@ class Writes:
                 )
             except ConflictError:
                 continue
-            _tell(request)
+            if request.on_stored is not None:
+                _tell(request)
             return updated
 
     def _own(
