@@ -75,6 +75,26 @@ async def python(
         await process.wait()
 
 
+COMMAND = """
+import asyncio, sys
+from berth.terminal import in_loop
+
+async def work():
+    print("up", flush=True)
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        await asyncio.sleep(0)
+        print("cleaning", flush=True)
+
+try:
+    sys.exit(in_loop(work()))
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+"""As berth.cli runs a command."""
+
+
 async def says(process: asyncio.subprocess.Process, word: str) -> None:
     assert process.stdout is not None
     async with asyncio.timeout(30):
@@ -92,6 +112,22 @@ async def test_a_signal_cancels_the_work(number: signal.Signals) -> None:
         await says(process, "cleaning")
 
         assert await exit_status(process) == 5
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        pytest.param(signal.SIGTERM, 143, id="SIGTERM"),
+        pytest.param(signal.SIGINT, 130, id="Ctrl-C"),
+    ],
+)
+async def test_a_command_cleans_up(number: signal.Signals, status: int) -> None:
+    """berth up takes its context from the kubeconfig in the end."""
+    async with python(COMMAND) as process:
+        process.send_signal(number)
+        await says(process, "cleaning")
+
+        assert await exit_status(process) == status
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,8 @@ from berth.printable import printable, printable_json, printable_lines
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C, as shells have it."""
+TERMINATED: Final = 143
+"""The same after SIGTERM."""
 
 
 def program(command: str = "") -> str:
@@ -99,12 +102,34 @@ def in_loop(
     *,
     new_event_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop,
 ) -> int:
-    """Run *work* on a fast event loop, or on another; Ctrl-C ends it cleanly."""
+    """Run *work* on a fast event loop, or on another; Ctrl-C and SIGTERM end it cleanly.
+
+    A second SIGTERM, while it cleans up, ends the process at once.
+    """
     keep_heap()
     raise_limit()
+    terminated = False
+
+    async def until_terminated() -> int:
+        nonlocal terminated
+        working, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert working is not None
+
+        def terminate() -> None:
+            nonlocal terminated
+            terminated = True
+            loop.remove_signal_handler(signal.SIGTERM)
+            working.cancel()
+
+        loop.add_signal_handler(signal.SIGTERM, terminate)
+        try:
+            return await work
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+
     with (
         suppress(asyncio.CancelledError),
         asyncio.Runner(loop_factory=new_event_loop) as runner,
     ):
-        return runner.run(work)
-    return INTERRUPTED
+        return runner.run(until_terminated())
+    return TERMINATED if terminated else INTERRUPTED

@@ -221,6 +221,14 @@ def test_long_lists_are_merged_in_one_go() -> None:
     assert comparisons(400) <= 3 * comparisons(200) + 1000
 
 
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), max_size=5))
+def test_new_elements_come_in_the_order_of_the_patch(items: list[tuple[str, str]]) -> None:
+    said = [{"name": name, "image": image} for name, image in items]
+    order = {"$setElementOrder/containers": [{"name": name} for name, _ in items]}
+    plain = strategic_merge({}, containers(*said, **order), POD)
+    assert strategic_merge({}, containers(*said), POD) == plain
+
+
 def test_long_sets_are_merged_in_one_go() -> None:
     def finalizers(*numbers: range) -> list[str]:
         return [f"a.b/{number}" for each in numbers for number in each]

@@ -11,6 +11,9 @@ import yaml
 
 from berth import manifests
 from berth.autoscaler import node_groups
+from berth.cluster.kubelet import configuration as kubelet_configuration
+from berth.cluster.kubelet.stages import types as stages
+from berth.cluster.kubelet.stages.load import from_object as stages_from
 from berth.config.load import load
 from berth.embedded.scenario.load import ScenarioFile
 from berth.profile.build import args_models, check_profiles
@@ -54,9 +57,13 @@ def test_yaml(block: Block, tmp_path: Path) -> None:
         assert ScenarioFile(path).scenario.steps
         return
     for obj in found:
-        if obj["apiVersion"] == node_groups.API_VERSION:
+        if obj["kind"] == stages.KIND:
+            assert stages_from(obj, source=block.where).rules
+        elif obj["apiVersion"] == node_groups.API_VERSION:
             read = NODE_GROUP_KINDS[obj["kind"]]
             assert read(obj, source=block.where)
+        elif obj["kind"] == kubelet_configuration.KIND:
+            assert kubelet_configuration.from_object(obj, source=block.where).thresholds
         elif obj["kind"] != SCHEDULER:
             kubernetes_validate.validate(obj, RELEASE, strict=True)
         elif "foreign-plugins" not in block.options:

@@ -131,7 +131,7 @@ async def running_world(
     ]
     try:
         async with asyncio.timeout(limit):
-            await kubelets.registered.wait()
+            await kubelets.ready.wait()
             yield World(clients[2], service)
     finally:
         for task in tasks:

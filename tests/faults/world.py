@@ -18,6 +18,7 @@ from berth.client.connect import connect
 from berth.client.connections import Connections
 from berth.client.rate_limit import TokenBucket
 from berth.clock import Clock, RealClock
+from berth.cluster.actions import MERGE
 from berth.cluster.bootstrap import bootstrap
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
@@ -91,6 +92,11 @@ class World:
             amounts = {"cpu": str(cpu), "memory": "16Gi", "pods": "110"}
             node = {"metadata": {"name": name}, "status": {"allocatable": amounts}}
             await self.create("nodes", node)
+            # No controller runs that would find the node ready.
+            untainted = msgspec.json.encode({"spec": {"taints": None}})
+            await self.direct.request(
+                "PATCH", f"/api/v1/nodes/{name}", body=untainted, content_type=MERGE
+            )
 
     async def create_pods(self, *names: str, cpu: str = "100m") -> None:
         for name in names:

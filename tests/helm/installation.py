@@ -187,7 +187,7 @@ async def installed(values: Values, folder: Path, *, nodes: int) -> AsyncIterato
         for name, run in (("controllers", cluster.run_controllers), ("kubelets", kubelets.run)):
             tasks.append(asyncio.create_task(run(), name=name))
         async with asyncio.timeout(LIMIT_SECONDS):
-            await kubelets.registered.wait()
+            await kubelets.ready.wait()
             await _create(api, objects)
             kubeconfig = folder / "kubeconfig"
             cluster.write_kubeconfig(kubeconfig)

@@ -29,7 +29,13 @@ pytestmark = pytest.mark.wall
 clock = RealClock()
 FAST = {"leaseDuration": "1s", "renewDeadline": "500ms", "retryPeriod": "50ms"}
 NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}
-POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+POD = {
+    "metadata": {"name": "p"},
+    "spec": {
+        "containers": [{"name": "c", "image": "i"}],
+        "tolerations": [{"operator": "Exists"}],  # nobody says that the node is ready
+    },
+}
 
 
 class Scene:

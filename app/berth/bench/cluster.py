@@ -158,12 +158,15 @@ class _Bench:
     async def idle(self) -> AsyncIterator[Row]:
         await self._until_quiet()
         seconds = self._settings.idle_seconds
-        before = self._process.cpu_seconds()
+        before, renewals = self._process.cpu_seconds(), await self._renewals()
         await self._clock.sleep(seconds)
-        share = self._idle_share = (self._process.cpu_seconds() - before) / seconds
+        used = self._process.cpu_seconds() - before
+        renewals = await self._renewals() - renewals
+        share = self._idle_share = used / seconds
         memory = self._process.memory() / MIB
         what = f"idle, {self._settings.nodes} nodes, {self._pods} pods"
-        yield Row(what, f"{share:.1%} of a core, {memory:.0f} MiB")
+        each = f", {used / renewals * 1e6:.0f} µs for a lease renewal" if renewals else ""
+        yield Row(what, f"{share:.1%} of a core{each}, {memory:.0f} MiB")
 
     async def create_pods(self) -> AsyncIterator[Row]:
         names = [f"bench-{number:02}" for number in range(NAMESPACES)]
@@ -319,14 +322,30 @@ class _Bench:
 
     async def _writes(self) -> float:
         """Return how many writes the API server has counted, without heartbeats."""
-        text = (await self._client.request("GET", "/metrics")).decode()
         return sum(
-            float(line.rpartition(" ")[2])
+            count
+            for labels, count in await self._requests()
+            if not any(f'resource="{resource}"' in labels for resource in HEARTBEATS)
+            and any(f'verb="{verb}"' in labels for verb in WRITING_VERBS)
+        )
+
+    async def _renewals(self) -> float:
+        """Return how often leases were renewed."""
+        return sum(
+            count
+            for labels, count in await self._requests()
+            if 'resource="leases"' in labels and 'verb="PATCH"' in labels
+        )
+
+    async def _requests(self) -> list[tuple[str, float]]:
+        """Return what the API server has counted of requests, with their labels."""
+        text = (await self._client.request("GET", "/metrics")).decode()
+        return [
+            (labels, float(count))
             for line in text.splitlines()
             if line.startswith("apiserver_request_total{")
-            and not any(f'resource="{resource}"' in line for resource in HEARTBEATS)
-            and any(f'verb="{verb}"' in line for verb in WRITING_VERBS)
-        )
+            for labels, _, count in (line.rpartition(" "),)
+        ]
 
 
 class _Watcher:

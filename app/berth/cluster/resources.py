@@ -138,6 +138,8 @@ class ResourceType:
     default_propagation: str = "Background"
     """What becomes of what its objects own, where a DELETE does not say: ``Orphan`` is what it was
     before there was a garbage collector."""
+    created_by_put: bool = False
+    """Whether a PUT creates an object that is not there (``AllowCreateOnUpdate``)."""
     returned_when_gone: bool = False
     """Whether a DELETE answers with the object also when it is gone at once, and not with a Status.
     """

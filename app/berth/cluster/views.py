@@ -16,7 +16,10 @@ from berth.cluster.storage.store import Stored, shared
 
 def as_object(resource: ResourceType, stored: Stored) -> Object:
     """Return a private copy with its type."""
-    return {**type_of(resource), **_body(resource, stored)}
+    body = stored.decode()
+    if resource.from_storage is not same:
+        body = resource.from_storage(body)
+    return {"kind": resource.kind, "apiVersion": resource.group_version, **body}
 
 
 def digest_of(resource: ResourceType, stored: Stored) -> Object:

@@ -9,7 +9,8 @@ from berth import log
 from berth.client.connect import connect
 from berth.clock import RealClock
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
-from berth.flags.embedded_cluster import add_node_flags, node_template
+from berth.cluster.kubelet.stages.load import load as load_stages
+from berth.flags.embedded_cluster import add_node_flags, kubelet_configuration, node_template
 from berth.terminal import in_loop, program
 
 
@@ -22,7 +23,12 @@ def main(argv: Sequence[str]) -> int:
     )
     given = parser.parse_args(argv)
     log.setup(logging.INFO)
-    settings = Settings(given.nodes, node_template(given.node_template))
+    settings = Settings(
+        given.nodes,
+        node_template(given.node_template),
+        configuration=kubelet_configuration(given.kubelet_config),
+        stages=load_stages(given.stages),
+    )
 
     async def serving() -> int:
         client = await connect(

@@ -5,6 +5,7 @@ import logging
 import math
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from berth.assembly.running import run_and_reload
 from berth.assembly.scheduler_service import SchedulerService
 from berth.autoscaler import node_groups
 from berth.clock import RealClock
+from berth.cluster.kubelet.stages.load import load as load_stages
 from berth.embedded.loading import DEFAULT_NAMESPACE
 from berth.embedded.scenario.load import ScenarioFile
 from berth.embedded.scenario.up import ServeOptions, run_scenario, speed_of
@@ -25,8 +27,10 @@ from berth.flags.embedded_cluster import (
     add_node_flags,
     embedded_cluster,
     kubeconfig_out,
+    kubelet_configuration,
     node_template,
 )
+from berth.flags.feature_gates import with_gates
 from berth.terminal import in_loop, naming_port, port, program, say, sparing_survivors
 from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
@@ -91,7 +95,7 @@ def main(argv: Sequence[str]) -> int:
         return _run_scenario(parser, given)
     if given.exit or given.speed is not None:
         parser.error("--speed and --exit require --scenario")
-    source = configuration.source(given)
+    source = configuration.source(given, adjust=partial(with_gates, gates=given.feature_gates))
     config, plugins = source.load()
 
     async def schedule(service: SchedulerService) -> None:
@@ -103,6 +107,8 @@ def main(argv: Sequence[str]) -> int:
         nodes=default_nodes if given.nodes is None else given.nodes,
         node_groups=groups,
         template=node_template(given.node_template),
+        stages=load_stages(given.stages),
+        configuration=kubelet_configuration(given.kubelet_config),
         load=gather(given.load),
         namespace=given.namespace,
         sample=given.sample,
@@ -116,7 +122,7 @@ def main(argv: Sequence[str]) -> int:
         service = Up(
             options,
             config,
-            embedded_cluster(given),
+            embedded_cluster(given, gates=config.feature_gates),
             plugins=plugins,
             schedule=schedule,
             clock=RealClock(),
@@ -129,8 +135,8 @@ def main(argv: Sequence[str]) -> int:
 def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Run the file of ``--scenario``, which says itself what the cluster is."""
     for name in (
-        "nodes", "node_group", "node_template", "load", "sample", "config", "preset",
-        "exit_when_idle",
+        "nodes", "node_group", "node_template", "kubelet_config", "stages", "load", "sample",
+        "config", "preset", "exit_when_idle",
     ):  # fmt: skip
         if getattr(given, name) != parser.get_default(name):
             flag = f"--{name.replace('_', '-')}"
@@ -151,7 +157,7 @@ def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) ->
     async def run() -> int:
         result = await run_scenario(
             file,
-            embedded_cluster(given, clock=clock, rng=rng),
+            embedded_cluster(given, clock=clock, rng=rng, gates=file.feature_gates),
             plugins=plugins,
             clock=clock,
             rng=rng,

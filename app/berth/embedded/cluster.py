@@ -5,7 +5,7 @@ import ipaddress
 import os
 import random
 import ssl
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,10 +27,12 @@ from berth.cluster.access.users import (
     User,
 )
 from berth.cluster.bootstrap import bootstrap, publish
+from berth.cluster.controllers.options import DEFAULTS, ControllerOptions
 from berth.cluster.controllers.run import Controllers
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES
+from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.database import Database
@@ -64,6 +66,8 @@ class EmbeddedCluster:
         observer: Observer | None = None,
         database: Database | None = None,
         limits: InFlightLimits = DEFAULT,
+        controller_options: ControllerOptions = DEFAULTS,
+        features: Collection[str] = (),
     ) -> None:
         """It listens at the address *host*; *names* are what others call it, addresses or DNS.
 
@@ -71,7 +75,8 @@ class EmbeddedCluster:
 
         Else it is HTTPS with a certificate of its own, and requests need a token and the right to
         what they want. *tokens* are those that are good from the start; *observer* gets
-        every decision about a request, and *limits* are for requests in progress.
+        every decision about a request, and *limits* are for requests in progress. *features* are
+        the feature gates that are on.
 
         It begins with what *database* has, and everything is kept there: objects, authority, and
         the credentials that are written to files. Without, nothing is kept. Raises DatabaseError.
@@ -79,12 +84,13 @@ class EmbeddedCluster:
         self._clock = clock
         self._rng = rng
         self._host = host
+        self._controller_options = controller_options
         self._tokens = Tokens() if tokens is None else tokens
         self._database = database
         self._identity = Identity(database, self._tokens, clock=clock)
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows; None when it is plain HTTP."""
-        self._registry = Registry(RESOURCES)
+        self._registry = Registry((*RESOURCES, *gated_kinds(features)))
         self._signing_key = self._identity.signing_key
         self._journal = None if database is None else Journal(database)
         store = Store(journal=self._journal)
@@ -99,6 +105,7 @@ class EmbeddedCluster:
             signing_key=self._signing_key,
             observer=observer,
             limits=limits,
+            features=features,
         )
         self._turns = Turns()
         self.url = ""
@@ -170,6 +177,8 @@ class EmbeddedCluster:
             rng=self._rng,
             certificate=(self.authority or b"").decode(),
             signing_key=self._signing_key,
+            options=self._controller_options,
+            authority=None if self.certificate is None else self._identity.authority,
         )
         async with asyncio.TaskGroup() as tasks:
             for name, run in (("API server", self._server.run), ("controllers", controllers.run)):
@@ -239,7 +248,9 @@ class EmbeddedCluster:
         return issued(self._identity.authority, list(hosts), now=now, name="berth")
 
     async def _listen(self, port: int) -> int:
-        tls = None if self.certificate is None else server_context(self.certificate)
+        tls = None
+        if self.certificate is not None:
+            tls = server_context(self.certificate, client_authority=self.authority)
         if port == 0 and self._identity.port:
             with suppress(OSError):
                 return await self._server.start(self._host, self._identity.port, tls=tls)

@@ -18,8 +18,10 @@ from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
 from berth.cluster.bootstrap import default_storage_class
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.stages.types import Stages
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.autoscaling import access_rights, cluster_autoscaler
 from berth.embedded.cluster import EmbeddedCluster
@@ -51,6 +53,10 @@ class UpOptions:
 
     nodes: int
     template: NodeTemplate = field(default_factory=NodeTemplate)
+    stages: Stages = field(default_factory=Stages)
+    """How pods live."""
+    configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
+    """Of the nodes."""
     node_groups: NodeGroups = field(default_factory=NodeGroups)
     """Further nodes, which come and go as pods need them."""
     load: Gathered = field(default_factory=Gathered)
@@ -142,7 +148,12 @@ class Up:
             service.add_server("secure", port)
             kubelets = HollowKubelets(
                 cluster.in_process("kubelet", user=KUBELETS),
-                Settings(self._options.nodes, self._options.template),
+                Settings(
+                    self._options.nodes,
+                    self._options.template,
+                    stages=self._options.stages,
+                    configuration=self._options.configuration,
+                ),
                 clock=clock,
                 rng=rng,
             )
@@ -185,7 +196,7 @@ class Up:
         return 0 if verification.is_good and not loader.refused.lacks_pods else 1
 
     async def _load(self, loader: Loader, client: ApiClient, kubelets: HollowKubelets) -> None:
-        await kubelets.registered.wait()
+        await kubelets.ready.wait()
         if self._options.sample:
             names = self._options.template.names(self._options.nodes)
             await load_sample(loader, client, nodes=names)

@@ -2,7 +2,7 @@
 
 import argparse
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from berth import manifests
@@ -10,11 +10,16 @@ from berth.addresses import LOOPBACK
 from berth.clock import Clock, RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
+from berth.cluster.kubelet import configuration
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.template_manifest import template_from
 from berth.cluster.storage.database import Database
+from berth.config.feature_gates import enabled_features
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
+from berth.flags.feature_gates import add_feature_gates
+from berth.flags.kube_controller_manager import add_controller_flags, controller_options
 from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
 
@@ -37,6 +42,14 @@ def add_node_flags(parser: argparse.ArgumentParser, *, nodes: int, besides: str 
         metavar="FILE",
         help="Node manifest to use as a template for all nodes",
     )
+    parser.add_argument(
+        "--stages", default="fast", metavar="PROFILE|FILE",
+        help="how pods live: fast, realistic or chaotic, or a file of rules; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--kubelet-config", type=Path, metavar="FILE",
+        help="KubeletConfiguration of all nodes: eviction thresholds, reserved resources, maxPods",
+    )  # fmt: skip
 
 
 def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
@@ -63,10 +76,16 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
         "--token-auth-file", type=Path, metavar="FILE",
         help="additional API users: a CSV file with token, user, uid, and groups as \"a,b\"",
     )  # fmt: skip
+    add_feature_gates(
+        parser,
+        text="feature gates of the API server, and of the scheduler where there is one, as"
+        " Gate=true or Gate=false. GenericWorkload serves PodGroups and Workloads",
+    )
     parser.add_argument(
         "--insecure", action="store_true",
         help="serve the API over plain HTTP: anyone who can reach the port has all rights",
     )  # fmt: skip
+    add_controller_flags(parser)
 
 
 def embedded_cluster(
@@ -77,13 +96,14 @@ def embedded_cluster(
     limits: InFlightLimits = DEFAULT,
     clock: Clock | None = None,
     rng: random.Random | None = None,
+    gates: Mapping[str, bool] | None = None,
 ) -> EmbeddedCluster:
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
     *clock* and *rng* are by default the machine's and an unpredictable one. It listens at the
     address *host*, and its certificate is good for *names*, too. *limits* are for requests in
-    progress.
-    Raises TokenFileError and DatabaseError.
+    progress. *gates* are those of its configuration, by default those of the flag.
+    Raises ConfigError, TokenFileError and DatabaseError.
     """
     tokens = Tokens()
     if given.token_auth_file is not None:
@@ -97,6 +117,8 @@ def embedded_cluster(
         insecure=given.insecure,
         tokens=tokens,
         limits=limits,
+        controller_options=controller_options(given),
+        features=enabled_features(given.feature_gates if gates is None else gates),
         database=None if given.data_dir is None else Database(given.data_dir),
     )
 
@@ -104,6 +126,11 @@ def embedded_cluster(
 def kubeconfig_out(given: argparse.Namespace) -> KubeconfigOut:
     """Return which kubeconfigs the flags of :func:`add_cluster_flags` ask for."""
     return KubeconfigOut(given.kubeconfig_out, given.merge_kubeconfig)
+
+
+def kubelet_configuration(path: Path | None) -> KubeletConfiguration:
+    """Read what ``--kubelet-config`` names. Raises KubeletConfigurationError."""
+    return KubeletConfiguration() if path is None else configuration.read(path)
 
 
 def node_template(path: Path | None) -> NodeTemplate:

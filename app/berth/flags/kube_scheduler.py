@@ -7,10 +7,10 @@ from dataclasses import MISSING, Field
 from typing import Any, Final
 
 from berth import log
-from berth.config.feature_gates import effective_gates
 from berth.config.options import CHOICES, DEPRECATED, HELP, WHOLE, Options, flag_fields
 from berth.config.types import KubeSchedulerConfiguration
 from berth.duration import Duration
+from berth.flags.feature_gates import Merge, boolean, feature_gates, with_gates
 from berth.release import PREVIOUS_RELEASE, RELEASE
 
 _LEADER_ELECTION = {
@@ -33,7 +33,6 @@ _PROFILING = {
     "contention_profiling": "enable_contention_profiling",
 }
 _VERSION: Final = re.compile(r"1\.\d+")
-_GATE_COMPONENT = "kube:"
 
 
 def make_parser(prog: str) -> argparse.ArgumentParser:
@@ -53,9 +52,9 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         }
         match default:
             case bool():
-                settings |= {"type": _boolean, "metavar": "BOOL"}
+                settings |= {"type": boolean, "metavar": "BOOL"}
             case dict():
-                settings |= {"type": _gates, "action": _Merge, "metavar": "GATE=BOOL,..."}
+                settings |= {"type": feature_gates, "action": Merge, "metavar": "GATE=BOOL,..."}
             case tuple():
                 whole = option.metadata[WHOLE]
                 settings |= {"type": _one if whole else _several, "action": _Extend}
@@ -142,12 +141,10 @@ def apply_flags(config: KubeSchedulerConfiguration, options: Options) -> KubeSch
         top = _given(options, _PROFILING)
         client = _given(options, _CLIENT_CONNECTION)
     election = _given(options, _LEADER_ELECTION)
-    gates = {**config.feature_gates, **options.versions.feature_gates}
-    effective_gates(gates)
+    config = with_gates(config, gates=options.versions.feature_gates)
     return config.model_copy(
         update={
             **top,
-            "feature_gates": gates,
             "client_connection": config.client_connection.model_copy(update=client),
             "leader_election": config.leader_election.model_copy(update=election),
         }
@@ -191,27 +188,6 @@ class _Extend(argparse.Action):
         setattr(namespace, self.dest, getattr(namespace, self.dest, ()) + values)
 
 
-class _Merge(argparse.Action):
-    """Collects mappings: of a key given twice the last value counts."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        setattr(namespace, self.dest, {**getattr(namespace, self.dest, {}), **values})
-
-
-def _boolean(text: str) -> bool:
-    if text in ("1", "t", "T", "true", "TRUE", "True"):
-        return True
-    if text in ("0", "f", "F", "false", "FALSE", "False"):
-        return False
-    raise argparse.ArgumentTypeError(f"invalid boolean value: {text!r}")
-
-
 def _duration(text: str) -> Duration:
     try:
         return Duration.parse(text)
@@ -225,13 +201,3 @@ def _one(text: str) -> tuple[str, ...]:
 
 def _several(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
-
-
-def _gates(text: str) -> dict[str, bool]:
-    gates: dict[str, bool] = {}
-    for item in _several(text):
-        name, equals, value = item.strip().partition("=")
-        if not equals:
-            raise argparse.ArgumentTypeError(f"missing bool value for {name}")
-        gates[name.removeprefix(_GATE_COMPONENT)] = _boolean(value)
-    return gates

@@ -5,7 +5,7 @@ time is linear in its length whatever is written.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from berth.objects.selectors import Operator, Requirement, Selector, all_of, check_requirement
@@ -32,7 +32,9 @@ _MEMBERSHIPS: Final = {"in": Operator.IN, "notin": Operator.NOT_IN}
 class _Token(NamedTuple):
     text: str
     is_word: bool
-    position: int
+
+
+_END: Final = _Token("", is_word=False)
 
 
 def parse_label_selector(text: str) -> Selector:
@@ -40,10 +42,8 @@ def parse_label_selector(text: str) -> Selector:
 
     Raises ``ValueError`` naming the part that cannot be read.
     """
-    if len(text) > LONGEST:
-        raise ValueError(f"labelSelector {text[:40]!r}...: longer than {LONGEST} characters")
     try:
-        requirements = list(_Parser(text).requirements())
+        requirements = read_requirements(text)
         for requirement in requirements:
             check_requirement(requirement)
     except ValueError as exc:
@@ -51,57 +51,98 @@ def parse_label_selector(text: str) -> Selector:
     return all_of(requirements)
 
 
+def read_requirements(
+    text: str,
+    *,
+    check_key: Callable[[str], None] = lambda _key: None,
+    check_values: Callable[[Requirement], None] = lambda _requirement: None,
+) -> list[Requirement]:
+    """Return what a label selector requires, whatever its labels are.
+
+    Raises ``ValueError`` in the words of apimachinery's ``labels.Parse``; *check_key* and
+    *check_values* may raise it, too.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"longer than {LONGEST} characters")
+    return list(_Parser(text, check_key, check_values).requirements())
+
+
 class _Parser:
     """Reads requirements from tokens, looking one ahead."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(
+        self,
+        text: str,
+        check_key: Callable[[str], None],
+        check_values: Callable[[Requirement], None],
+    ) -> None:
+        self._check_key = check_key
+        self._check_values = check_values
         self._tokens = (
-            _Token(found[0], found.lastgroup == "word", found.start())
-            for found in _TOKEN.finditer(text)
+            _Token(found[0], found.lastgroup == "word") for found in _TOKEN.finditer(text)
         )
-        self._end = _Token("", is_word=False, position=len(text))
-        self._next = next(self._tokens, self._end)
+        self._next = next(self._tokens, _END)
 
     def requirements(self) -> Iterator[Requirement]:
-        if self._next is self._end:
-            return
-        yield self._requirement()
-        while self._accepts(","):
-            yield self._requirement()
-        if self._next is not self._end:
-            raise self._unreadable()
+        while self._next is not _END:
+            if not self._begins_requirement:
+                raise self._found("!, identifier, or 'end of string'")
+            try:
+                requirement = self._requirement()
+                self._check_values(requirement)
+            except ValueError as exc:
+                raise ValueError(f"unable to parse requirement: {exc}") from None
+            yield requirement
+            if self._next is _END:
+                return
+            if not self._accepts(","):
+                raise self._found("',' or 'end of string'")
+            if not self._begins_requirement:
+                raise self._found("identifier after ','")
+
+    @property
+    def _begins_requirement(self) -> bool:
+        return self._next.is_word or self._next.text == "!"
 
     def _requirement(self) -> Requirement:
-        if self._accepts("!"):
-            return Requirement(self._word(), Operator.DOES_NOT_EXIST)
-        key, after = self._word(), self._next
+        is_denied = self._accepts("!")
+        if not self._next.is_word:
+            raise self._found("identifier")
+        key = self._take()
+        self._check_key(key)
+        if is_denied:
+            return Requirement(key, Operator.DOES_NOT_EXIST)
+        after = self._next
+        if after is _END or (not after.is_word and after.text == ","):
+            return Requirement(key, Operator.EXISTS)
         if not after.is_word and (operator := _COMPARISONS.get(after.text)):
             self._take()
             return Requirement(key, operator, (self._value(),))
         if after.is_word and (operator := _MEMBERSHIPS.get(after.text)):
             self._take()
             return Requirement(key, operator, self._values())
-        return Requirement(key, Operator.EXISTS)
+        raise self._found("in, notin, =, ==, !=, gt, lt")
+
+    def _value(self) -> str:
+        """Return the value after a comparison; it may be empty."""
+        if self._next is _END or (not self._next.is_word and self._next.text == ","):
+            return ""
+        if not self._next.is_word:
+            raise self._found("identifier")
+        return self._take()
 
     def _values(self) -> tuple[str, ...]:
         if not self._accepts("("):
-            raise self._unreadable()
-        values = [self._value()]
-        while self._accepts(","):
-            values.append(self._value())
-        if not self._accepts(")"):
-            raise self._unreadable()
-        return tuple(values)
-
-    def _value(self) -> str:
-        """Return the next word; values may be empty."""
-        return self._take() if self._next.is_word else ""
-
-    def _word(self) -> str:
-        if not self._next.is_word:
-            raise self._unreadable()
-        return self._take()
+            raise ValueError(f"found '{self._next.text}' expected: '('")
+        if not self._next.is_word and self._next.text not in (",", ")"):
+            raise self._found("',', ')' or identifier")
+        values = []
+        while True:
+            values.append(self._take() if self._next.is_word else "")
+            if self._accepts(")"):
+                return tuple(values)
+            if not self._accepts(","):
+                raise self._found("',' or ')'" if values[-1] else "',', or identifier")
 
     def _accepts(self, mark: str) -> bool:
         if self._next.is_word or self._next.text != mark:
@@ -110,13 +151,11 @@ class _Parser:
         return True
 
     def _take(self) -> str:
-        taken, self._next = self._next, next(self._tokens, self._end)
+        taken, self._next = self._next, next(self._tokens, _END)
         return taken.text
 
-    def _unreadable(self) -> ValueError:
-        if self._next is self._end:
-            return ValueError("it ends too early")
-        return ValueError(f"cannot read {_shown(self._text[self._next.position :])}")
+    def _found(self, expected: str) -> ValueError:
+        return ValueError(f"found '{self._next.text[:_MOST_SHOWN]}', expected: {expected}")
 
 
 def _shown(text: str) -> str:

@@ -70,8 +70,8 @@ class SchedulingQueue:
         *observers*, by profile name, time the PreEnqueue plugins.
         *signature_profiles* are those whose plugins decide by signature
         (:mod:`berth.framework.pod_signature`).
-        *schedules_groups*: pods of a PodGroup are tried together, whichever of them is popped. So
-        they always back off after a failure, and none comes back early: it would bring all others.
+        *schedules_groups*: pods of a PodGroup are tried together. They always back off after a
+        failure, and none comes back early: it would bring all others.
         """
         self._schedules_groups = schedules_groups
         self._clock = clock
@@ -384,14 +384,11 @@ class SchedulingQueue:
         return self._in_flight.uids()
 
     def in_flight_counts(self) -> Counter[str]:
-        """Return the length of the in-flight list by event label, for ``inflight_events``."""
+        """Return the length of the in-flight list by event label."""
         return self._in_flight.counts()
 
     def incoming_counts(self) -> dict[tuple[str, str], int]:
-        """Return how many pods ever entered, by sub-queue and event label.
-
-        For ``queue_incoming_pods_total``, where gated pods count as unschedulable ones.
-        """
+        """Return how many pods ever entered, by sub-queue (gated is unschedulable) and event."""
         return dict(self._incoming)
 
     def check_invariants(self) -> None:
@@ -495,10 +492,7 @@ class SchedulingQueue:
             self._remove_unschedulable(key)
 
     def _remove_unschedulable(self, key: str) -> None:
-        """Forget an unschedulable pod, and with the last one of a signature its known failure.
-
-        Without a waiting pod no event would end it.
-        """
+        """Forget a pod, and with the last one of a signature its failure: no event would end it."""
         group = self._unschedulable.remove(key)
         if group is not None and not group.pods and group.signature is not None:
             self._known.forget_signature(group.signature)

@@ -91,7 +91,7 @@ async def running() -> AsyncIterator[Cluster]:
         asyncio.create_task(kubelets.run(), name="kubelets"),
         asyncio.create_task(controllers.run(), name="controllers"),
     ]
-    await kubelets.registered.wait()
+    await kubelets.ready.wait()
     try:
         async with asyncio.timeout(20):
             yield Cluster(client, registry)

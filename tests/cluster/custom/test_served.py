@@ -156,6 +156,25 @@ async def test_with_the_definition_its_objects_go() -> None:
     assert (await server.get(widgets()))["items"] == []
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        pytest.param("POST", "widgets", 404, id="create"),
+        pytest.param("DELETE", "widgets", 404, id="delete all"),
+        pytest.param("GET", "widgets", 200, id="but all are listed"),
+    ],
+)
+async def test_namespaced_kinds_are_written_in_namespaces(
+    method: str, path: str, code: int
+) -> None:
+    server = await defined(definition())
+    group = widgets().split("/namespaces/")[0]
+    got, answer = await server.request(method, f"{group}/{path}", widget())
+    assert got == code
+    if code == 404:
+        assert answer["message"] == "the server could not find the requested resource"
+
+
 async def test_a_definition_waits_for_objects_that_are_held() -> None:
     server = await defined(definition())
     body = widget()

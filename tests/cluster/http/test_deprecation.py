@@ -34,3 +34,10 @@ async def test_deprecated_kinds(secured: Secured, method: str, path: str, want: 
     answer = await secured.http.request(method, f"{CORE}{path}", headers=headers, json=body)
     assert answer.is_success
     assert answer.headers.get("warning") == want
+
+
+async def test_a_refusal_keeps_the_warnings(secured: Secured) -> None:
+    headers = {"authorization": f"Bearer {secured.tokens.issue(ADMIN)}"}
+    for path, code in (("/endpoints/none", 404), ("/endpoints?fieldSelector=x=y", 400)):
+        answer = await secured.http.get(f"{CORE}{path}", headers=headers)
+        assert (answer.status_code, answer.headers.get("warning")) == (code, WARNING)

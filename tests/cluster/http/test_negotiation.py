@@ -214,3 +214,14 @@ async def test_people_get_line_breaks(query: str, user_agent: str, want: bool) -
         answer = await serving.http.get(f"{path}{query}", headers={"user-agent": user_agent})
         assert ('\n  "apiVersion": "v1",\n' in answer.text) == want
         assert answer.json()["apiVersion"] == "v1"
+
+
+@pytest.mark.parametrize("count", [0, 1, 1_500])
+@pytest.mark.parametrize("accept", [JSON, TABLE])
+async def test_long_lists_have_line_breaks_too(count: int, accept: str) -> None:
+    serving = Serving()
+    await serving.pods(*(f"p{i}" for i in range(count)))
+    path = f"{PODS}?pretty=true"
+    answer = await serving.http.get(path, headers={"accept": accept})
+    plain = await serving.http.get(PODS, headers={"accept": accept})
+    assert answer.content == msgspec.json.format(plain.content, indent=2)

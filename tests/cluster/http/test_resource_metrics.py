@@ -240,3 +240,14 @@ async def test_discovery_says_that_there_are_metrics() -> None:
         },
     ]
     assert [each["status"] for each in service["status"]["conditions"]] == ["True"]
+
+
+async def test_a_node_that_makes_no_sense_is_not_measured() -> None:
+    cluster = await Measured().fill()
+    odd = node("odd")
+    odd["status"]["capacity"] = {"memory": "-1Gi"}
+    cluster.store.create("nodes", odd)
+
+    found = await cluster.get(f"{METRICS}/nodes")
+
+    assert [each["metadata"]["name"] for each in found["items"]] == ["n1"]

@@ -10,7 +10,7 @@ from berth.clock import FakeClock
 from berth.cluster.columns.pod import final_reason, summarise
 from berth.cluster.events.correlator import Occurrence
 from berth.cluster.events.recorder import EventRecorder
-from berth.cluster.kubelet.container_plan import COMPLETES, RUNS, ContainerPlan, Role
+from berth.cluster.kubelet.container_plan import COMPLETES, RUNS, ContainerPlan, PodPlan, Role
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletContainer, KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
@@ -28,6 +28,7 @@ class Script:
 
     plans: Mapping[str, Sequence[ContainerPlan]] = field(default_factory=dict)
     start_seconds: float = 0.0
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     def container(self, container: KubeletContainer, role: Role, *, restarts: int) -> ContainerPlan:
         plans = self.plans.get(container.name)
@@ -62,18 +63,18 @@ class Life:
     """A pod that lives by a script. Times are seconds since its binding."""
 
     def __init__(
-        self, pod: KubeletPod, script: Script | None = None, *, stop_seconds: float = 1.0
+        self, pod: KubeletPod, plan: PodPlan | None = None, *, stop_seconds: float = 1.0
     ) -> None:
         self.clock = FakeClock(T0)
         self.recorded: list[Occurrence] = []
         self.pod = pod
         self.node = HollowNode("n", index=0, allocatable={"cpu": "4", "pods": "10"})
-        script = script or Script()
+        plan = plan or Script()
         self.life = PodLife(
             pod,
             self.node,
-            script,
-            begins_at=T0 + script.start_seconds,
+            plan,
+            begins_at=T0 + plan.start_seconds,
             stop_seconds=stop_seconds,
             events=PodEvents(lambda node: EventRecorder(self._record, "kubelet", self.clock, node)),
         )

@@ -92,6 +92,7 @@ def test_a_node_ends_a_pod(world: World) -> None:
         reason="Evicted",
         message="The node was low on resource: memory.",
         grace_seconds=0,
+        is_disruption=True,
     )
     (status,) = statuses(world.after(0))
 

@@ -11,6 +11,7 @@ from berth.cluster.bootstrap import bootstrap
 from berth.cluster.errors import StatusError
 from berth.cluster.http.server import ApiServer
 from berth.cluster.kinds.builtin import RESOURCES, find
+from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.kinds.registry import Registry
 from berth.cluster.options import DeleteOptions
 from berth.cluster.resources import Object, ResourceType
@@ -27,10 +28,17 @@ PODS = find("", "v1", "pods")
 class Booted:
     """Writes and their refusals; by default to the namespace of the object."""
 
-    def __init__(self) -> None:
+    def __init__(self, *features: str) -> None:
+        """*features* are the feature gates that are on."""
         self.clock = FakeClock(NOW)
         self.store = Store()
-        server = ApiServer(Registry(RESOURCES), self.store, clock=self.clock, rng=random.Random(7))
+        server = ApiServer(
+            Registry((*RESOURCES, *gated_kinds(features))),
+            self.store,
+            clock=self.clock,
+            rng=random.Random(7),
+            features=features,
+        )
         self.writes = server.writes
         at_once(bootstrap(self.writes))
         self.warnings: list[str] = []

@@ -17,6 +17,7 @@ from berth.cluster.writes.admission.default_storage_class import (
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
 from berth.cluster.writes.admission.priority import PODS
 from berth.cluster.writes.admission.request import Operation
+from berth.cluster.writes.admission.taint_nodes_by_condition import NODES
 from tests.cluster.at_once import at_once
 from tests.cluster.bodies import pod
 from tests.cluster.writes.booted import Booted
@@ -204,3 +205,36 @@ def test_the_class_of_a_volume_claim(cluster: Booted, said: Object, want: str) -
     claim = {"metadata": {"name": "data", "namespace": "default"}, "spec": spec}
 
     assert cluster.create(VOLUME_CLAIMS, claim)["spec"]["storageClassName"] == (want)
+
+
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+OTHER = {"key": "gpu", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("taints", "want"),
+    [
+        pytest.param(None, [NOT_READY], id="a new node is not ready"),
+        pytest.param([OTHER], [OTHER, NOT_READY], id="it keeps the taints that it comes with"),
+        pytest.param([{**NOT_READY, "value": "x"}], [{**NOT_READY, "value": "x"}], id="it has it"),
+        pytest.param(
+            [{**NOT_READY, "effect": "NoExecute"}],
+            [{**NOT_READY, "effect": "NoExecute"}, NOT_READY],
+            id="one of another effect is another",
+        ),
+    ],
+)
+def test_a_new_node_is_tainted(
+    cluster: Booted, taints: list[Object] | None, want: list[Object]
+) -> None:
+    node: Object = {"metadata": {"name": "n"}, "spec": {"taints": taints}}
+    assert cluster.create(NODES, node)["spec"]["taints"] == want
+
+
+def test_a_node_that_is_updated_is_not_tainted(cluster: Booted) -> None:
+    cluster.create(NODES, {"metadata": {"name": "n"}})
+
+    def untaint(node: Object) -> Object:
+        return {**node, "spec": {}}
+
+    assert "taints" not in cluster.update(NODES, "n", untaint)["spec"]

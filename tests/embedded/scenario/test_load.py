@@ -70,7 +70,7 @@ STEP = "steps:\n- name: s\n"
         pytest.param(
             HEAD + STEP + "  expect:\n  - pods: {selector: 'a=b=c'}\n",
             ['line 6: steps[0].expect[0].pods.selector: Invalid value: "a=b=c":'
-             " labelSelector 'a=b=c': cannot read '=c'"],
+             " labelSelector 'a=b=c': found '=', expected: ',' or 'end of string'"],
             id="a selector that cannot be read",
         ),
         pytest.param(
@@ -90,6 +90,12 @@ STEP = "steps:\n- name: s\n"
             ["line 6: cluster.schedulerConfiguration:"
              ' strict decoding error: unknown field "profles"'],
             id="a scheduler configuration that is wrong",
+        ),
+        pytest.param(
+            HEAD + STEP + "cluster:\n  stages: {profile: slow}\n",
+            ["line 6: cluster.stages: {folder}/file.yaml: profile: Invalid value: 'slow':"
+             " input should be 'fast', 'realistic' or 'chaotic'"],
+            id="stages that are wrong",
         ),
         pytest.param(
             HEAD + STEP + "  do:\n  - apply: [gone.yaml]\n",

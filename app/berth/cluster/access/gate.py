@@ -9,6 +9,7 @@ from starlette.types import Scope
 from berth.cluster import errors
 from berth.cluster.access.attributes import Attributes, attributes_of
 from berth.cluster.access.authentication import TokenAuthenticator
+from berth.cluster.access.client_certificates import user_of
 from berth.cluster.access.rbac import Authorizer
 from berth.cluster.access.service_account_tokens import InvalidTokenError
 from berth.cluster.access.users import (
@@ -20,6 +21,7 @@ from berth.cluster.access.users import (
     split_service_account,
 )
 from berth.cluster.http.requests import read_query
+from berth.http_server import PEER_CERTIFICATE
 
 USER: Final = "user"
 """Where the scope of a request has its :class:`User`."""
@@ -53,7 +55,8 @@ class Gate:
             elif name.startswith(IMPERSONATE):
                 asked = name.decode("latin-1").removeprefix("impersonate-")
                 impersonation.append((asked, value.decode("utf-8", "replace")))
-        user = ADMIN if self._is_open else self.authenticate(authorization)
+        certificate = scope["state"].get(PEER_CERTIFICATE) if "state" in scope else None
+        user = ADMIN if self._is_open else self.authenticate(authorization, certificate)
         if impersonation:
             user = self._impersonated(user, impersonation)
         if not user.is_master or self._authorizer.observer is not None:
@@ -65,8 +68,13 @@ class Gate:
                 self.authorize(user, wanted._replace(verb="create"))
         scope[USER] = user
 
-    def authenticate(self, authorization: str) -> User:
-        """Return whose Authorization header that is; 401 for a token that nobody has."""
+    def authenticate(self, authorization: str, certificate: bytes | None = None) -> User:
+        """Return whose client *certificate* (DER) or else Authorization header that is.
+
+        401 for a token that nobody has.
+        """
+        if certificate is not None and (user := user_of(certificate)) is not None:
+            return user
         if authorization[: len(BEARER)].lower() != BEARER:
             return ANONYMOUS
         try:

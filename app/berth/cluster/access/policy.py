@@ -127,6 +127,9 @@ ADMINISTERED: Final = (
     on("rolebindings roles", f"{READ} {WRITE}", groups=GROUP),
 )
 
+CERTIFICATES: Final = "certificates.k8s.io"
+REQUESTS: Final = "certificatesigningrequests"
+
 EVERYTHING: Final = (on("*", "*", groups="*"), on_paths("*", "*"))
 
 CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
@@ -155,8 +158,16 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     "system:kube-controller-manager": (
         on("*", f"{READ} {WRITE}", groups="*"),
         on("clusterroles", "escalate", groups=GROUP),  # what is aggregated, it does not have
+        on("signers", "approve sign", groups=CERTIFICATES),
     ),
     "system:node": NODE_RULES,
+    "system:node-bootstrapper": (on(REQUESTS, "create get list watch", groups=CERTIFICATES),),
+    f"system:{CERTIFICATES}:{REQUESTS}:nodeclient": (
+        on(f"{REQUESTS}/nodeclient", "create", groups=CERTIFICATES),
+    ),
+    f"system:{CERTIFICATES}:{REQUESTS}:selfnodeclient": (
+        on(f"{REQUESTS}/selfnodeclient", "create", groups=CERTIFICATES),
+    ),
 }  # fmt: skip
 
 METRICS_READER: Final = "system:aggregated-metrics-reader"

@@ -3,9 +3,11 @@
 import random
 from dataclasses import dataclass
 
+from berth.certificates import KeyPair
 from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers.informers import SharedInformers, T
+from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.controllers.table import Table
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.cluster.kinds.registry import Registry
@@ -24,8 +26,10 @@ class ControllerContext:
     """What clients are to trust, in PEM; empty: there is none to publish."""
     signing_key: SigningKey | None
     """That of the API server for service account tokens; None: Secrets get none."""
-
     events: EventBroadcaster
+    options: ControllerOptions
+    authority: KeyPair | None = None
+    """What signs certificates; None: none are signed."""
 
     def table(self, storage_key: str, view: type[T]) -> Table[T]:
         """Return the objects of a kind, such as ``deployments.apps``, read as *view*."""

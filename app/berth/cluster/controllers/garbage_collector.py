@@ -170,11 +170,14 @@ class GarbageCollector:
                     self._tell_of_other_namespace(item, ref)
         if old is not None or not item.meta.namespace:
             return
+        uid = item.meta.uid
         for kind in self._kinds:
-            for obj in kind.table.dependents(item.meta.uid).values():
+            if uid not in kind.table.owner_uids:
+                continue
+            for obj in kind.table.dependents(uid).values():
                 if _is_elsewhere(item.meta, obj.metadata):
                     for ref in obj.metadata.owners:
-                        if ref.uid == item.meta.uid:
+                        if ref.uid == uid:
                             self._tell_of_other_namespace(Item(kind, obj.metadata), ref)
 
     def _tell_of_other_namespace(self, item: Item, ref: OwnerReference) -> None:

@@ -25,9 +25,6 @@ PERIOD: Final = 20.0
 QUARANTINE: Final = 40.0
 """Seconds for which a node must be missing before the API is asked whether it is gone."""
 
-TERMINATED_POD_THRESHOLD: Final = 12_500
-"""``--terminated-pod-gc-threshold`` of kube-controller-manager."""
-
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 LOOK: Final = "/"
@@ -64,7 +61,7 @@ class PodGarbageCollector:
         nodes: Table[NodeView],
         pods: Table[PodView],
         *,
-        threshold: int = TERMINATED_POD_THRESHOLD,
+        threshold: int,
         clock: Clock,
     ) -> None:
         self._nodes = nodes
@@ -173,7 +170,10 @@ class PodGarbageCollector:
 
 def new_controller(context: ControllerContext) -> PodGarbageCollector:
     return PodGarbageCollector(
-        context.table("nodes", NodeView), context.table("pods", PodView), clock=context.clock
+        context.table("nodes", NodeView),
+        context.table("pods", PodView),
+        threshold=context.options.terminated_pod_gc_threshold,
+        clock=context.clock,
     )
 
 

@@ -5,10 +5,13 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from berth.certificates import KeyPair
 from berth.client.api import AcceptingApi
 from berth.clock import Clock
 from berth.cluster.access.signing_key import SigningKey
 from berth.cluster.controllers import (
+    certificate_approving,
+    certificate_signing,
     cluster_role_aggregation,
     cron_job,
     daemon_set,
@@ -21,8 +24,10 @@ from berth.cluster.controllers import (
     horizontal_pod_autoscaler,
     job,
     namespace,
+    node_lifecycle,
     persistent_volume,
     pod_garbage_collector,
+    pod_group_protection,
     replica_set,
     resource_claim,
     resource_quota,
@@ -39,6 +44,7 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import Controller
 from berth.cluster.controllers.informers import METADATA_ONLY, SharedInformers
 from berth.cluster.controllers.loop import Loop
+from berth.cluster.controllers.options import DEFAULTS, ControllerOptions
 from berth.cluster.events.recorder import EventBroadcaster
 from berth.cluster.kinds.registry import Registry
 from berth.tasks import forever
@@ -59,6 +65,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     endpoint_slice.new_controller,
     ttl_after_finished.new_controller,
     disruption.new_controller,
+    node_lifecycle.new_controller,
     stale_disruption.new_controller,
     taint_eviction.new_controller,
     pod_garbage_collector.new_controller,
@@ -71,9 +78,12 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     service_account_token.new_controller,
     root_ca.new_controller,
     resource_quota.new_controller,
+    pod_group_protection.new_controller,
     volume_protection.new_claim_controller,
     volume_protection.new_volume_controller,
     cluster_role_aggregation.new_controller,
+    certificate_approving.new_controller,
+    certificate_signing.new_controller,
 )
 """Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""
 
@@ -93,17 +103,28 @@ class Controllers:
         rng: random.Random,
         certificate: str = "",
         signing_key: SigningKey | None = None,
+        options: ControllerOptions = DEFAULTS,
+        authority: KeyPair | None = None,
     ) -> None:
         """*certificate* is what clients are to trust, in PEM; empty: there is none to publish.
 
         *signing_key* is that of the API server for service account tokens; None: Secrets get none.
+        *authority* signs certificates; None: none are signed.
         """
         self._informers = SharedInformers(
             client, client.accepting(METADATA_ONLY), registry, clock=clock, rng=rng
         )
         self._events = EventBroadcaster(client, clock=clock)
         context = ControllerContext(
-            self._informers, registry, clock, rng, certificate, signing_key, self._events
+            self._informers,
+            registry,
+            clock,
+            rng,
+            certificate,
+            signing_key,
+            self._events,
+            options,
+            authority,
         )
         slots = asyncio.Semaphore(CONCURRENCY)
         made = [new_controller(context) for new_controller in CONTROLLERS]

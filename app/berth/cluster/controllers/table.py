@@ -1,7 +1,7 @@
 """The objects of one kind, as a watch last told, with the indexes that controllers look up."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from berth.cluster.controllers.views import ObjectView
@@ -71,6 +71,11 @@ class Table(Generic[T]):
     def by_uid(self, uid: str) -> T | None:
         return self._objects.get(self._keys.get(uid, ""))
 
+    @property
+    def owner_uids(self) -> Container[str]:
+        """The uids that objects name among their owners."""
+        return self._dependents
+
     def dependents(self, uid: str) -> Mapping[str, T]:
         """Return the objects that name *uid* among their owners, by key."""
         return self._dependents.get(uid, {})
@@ -94,7 +99,12 @@ class Table(Generic[T]):
         self._tell(None, obj)
 
     def on_update(self, old: T, new: T) -> None:
-        self._remove(old)
+        before, after = old.metadata, new.metadata
+        if before.uid != after.uid or before.owner_references != after.owner_references:
+            self._remove(old)
+        else:
+            for index in self._indexes.values():
+                index.remove(old)
         self._insert(new)
         self._tell(old, new)
 

@@ -1,6 +1,7 @@
 """The fields of objects that controllers read; templates are carried along as they are."""
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final, Self
 
@@ -48,7 +49,10 @@ class Meta(View, frozen=True):
 
     @property
     def controller(self) -> OwnerReference | None:
-        return next((owner for owner in self.owners if owner.controller), None)
+        for owner in self.owner_references or ():
+            if owner.controller:
+                return owner
+        return None
 
 
 class ObjectView(View, frozen=True):
@@ -122,6 +126,10 @@ class ContainerView(View, frozen=True):
     ports: list[ContainerPortView] | None = None
 
 
+class SchedulingGroupView(View, frozen=True):
+    pod_group_name: str = ""
+
+
 class PodSpecView(View, frozen=True):
     node_name: str | None = None
     volumes: list[VolumeView] | None = None
@@ -129,6 +137,7 @@ class PodSpecView(View, frozen=True):
     hostname: str | None = None
     subdomain: str | None = None
     containers: list[ContainerView] | None = None
+    scheduling_group: SchedulingGroupView | None = None
 
 
 class PodResourceClaimStatus(View, frozen=True):
@@ -346,13 +355,13 @@ class LeaseView(ObjectView, frozen=True):
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
     @property
-    def renew_time(self) -> str:
-        """When it was renewed last; empty: never. Raises msgspec.DecodeError."""
-        return _decode_lease_spec(self.spec).renew_time or ""
+    def renew_time(self) -> datetime | None:
+        """When it was renewed last; None: never. Raises msgspec.ValidationError."""
+        return _decode_lease_spec(self.spec).renew_time
 
 
 class LeaseSpecView(View, frozen=True):
-    renew_time: str | None = None
+    renew_time: datetime | None = None
 
 
 _decode_lease_spec = msgspec.json.Decoder(LeaseSpecView).decode

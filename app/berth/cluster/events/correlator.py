@@ -55,6 +55,7 @@ class Occurrence(NamedTuple):
     """The node, of kubelets."""
     at: float
     """In unix seconds."""
+    annotations: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -163,11 +164,14 @@ def _event(occurrence: Occurrence, name: str) -> Object:
         "resourceVersion": regarding.resource_version,
         "fieldPath": regarding.field_path,
     }
+    metadata: Object = {"name": name, "namespace": _namespace(regarding)}
+    if occurrence.annotations:
+        metadata["annotations"] = dict(occurrence.annotations)
     source = {"component": occurrence.component, "host": occurrence.host}
     return {
         "kind": "Event",
         "apiVersion": "v1",
-        "metadata": {"name": name, "namespace": _namespace(regarding)},
+        "metadata": metadata,
         "involvedObject": {key: value for key, value in involved.items() if value},
         "reason": occurrence.reason,
         "message": occurrence.message,

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,11 +35,19 @@ class EventRecorder:
     host: str = ""
 
     def event(
-        self, regarding: Reference, *, type: Type = "Normal", reason: str, message: str
+        self,
+        regarding: Reference,
+        *,
+        type: Type = "Normal",
+        reason: str,
+        message: str,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Record that something happened to *regarding*."""
-        at = self.clock.now()
-        self.record(Occurrence(regarding, type, reason, message, self.component, self.host, at))
+        """Record that something happened to *regarding*; the event gets *annotations*."""
+        at, notes = self.clock.now(), tuple((annotations or {}).items())
+        self.record(
+            Occurrence(regarding, type, reason, message, self.component, self.host, at, notes)
+        )
 
 
 class EventBroadcaster:

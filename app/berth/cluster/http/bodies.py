@@ -4,7 +4,6 @@ What comes out has no nulls, says its type, and has every field that its kind kn
 JSON type, and no other: those are dropped, and talked about if the client wants that.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -36,8 +35,7 @@ PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, negotiation.APPLY
 PATCH_TYPES_OF_CUSTOM_RESOURCES = (JSON_PATCH, MERGE_PATCH, negotiation.APPLY_PATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True):
     """A patch and its language."""
 
     media_type: str

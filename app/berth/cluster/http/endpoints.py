@@ -73,7 +73,7 @@ class Endpoints:
         self, scope: Scope, receive: Receive, exchange: "_Exchange"
     ) -> ASGIApp | None:
         """Return the answer: a refusal is a Status, and so is a bug. None: nobody waits for it."""
-        accept = ""
+        accept, warned = "", list[str]()
         try:
             request = Request(scope, receive)
             accept = request.accept
@@ -86,21 +86,24 @@ class Endpoints:
                 exchange.kind = self._in_flight.enter(request.method, request.user)
                 if not exchange.kind:
                     return too_many_requests()
-            options.check_timeout(request.query)
+            if request.query:
+                options.check_timeout(request.query)
             if request.method in WITH_BODY:
                 await request.body()  # so that all that follows is one step
             await self._shares.turn(request.user)
-            step = Step(handler(Call(request, target, self._services)), self._clock)
+            call = Call(request, target, self._services)
+            warned = call.warnings
+            step = Step(handler(call), self._clock)
             try:
                 return await step
             finally:
                 self._shares.took(request.user, step.seconds)
         except StatusError as exc:
-            return refusal(exc, accept)
+            return refusal(exc, accept, warned)
         except TooLargeError as exc:
-            return refusal(errors.too_large(str(exc)), accept)
+            return refusal(errors.too_large(str(exc)), accept, warned)
         except FullError as exc:
-            return refusal(errors.no_room(str(exc)), accept)
+            return refusal(errors.no_room(str(exc)), accept, warned)
         except ClientDisconnect:
             return None
         except Exception as exc:

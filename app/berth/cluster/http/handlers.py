@@ -71,6 +71,10 @@ OBJECT_VERBS: Final = {"DELETE": "delete", "GET": "get", "PATCH": "patch", "PUT"
 def handler_of(method: str, target: Target) -> Handler:
     """Return who answers *method* on *target*, or raise a 405."""
     resource = target.resource
+    is_custom = resource.structural is not None
+    if is_custom and resource.namespaced and not target.namespace and method != "GET":
+        # Its handler in Kubernetes does not know such a path; that of built-in kinds does.
+        raise errors.path_not_found()
     if target.subresource:
         methods, is_served = SUBRESOURCES[target.subresource], True
     elif resource.is_measured:

@@ -149,7 +149,7 @@ _COLLECTION_VERBS: Final = {"DELETE": "DELETECOLLECTION", "GET": "LIST", "HEAD":
 class Series:
     """The numbers of one kind of request."""
 
-    __slots__ = ("codes", "durations", "labels", "running", "sizes")
+    __slots__ = ("codes", "durations", "is_long_running", "labels", "running", "sizes")
 
     def __init__(self, labels: tuple[str, ...]) -> None:
         self.labels = labels
@@ -158,15 +158,12 @@ class Series:
         self.durations = Distribution(DURATIONS.buckets)
         self.sizes = Distribution(SIZES.buckets)
         self.running = 0
+        self.is_long_running = labels[0] == "WATCH" or labels[5] in LONG_RUNNING_PARTS
+        """Whether it is a watch, or one of those that last as long as the client likes."""
 
     @property
     def verb(self) -> str:
         return self.labels[0]
-
-    @property
-    def is_long_running(self) -> bool:
-        """Whether it is a watch, or one of those that last as long as the client likes."""
-        return self.labels[0] == "WATCH" or self.labels[5] in LONG_RUNNING_PARTS
 
     def answered(self, code: int, seconds: float, size: int) -> None:
         """Count an answer that was sent."""

@@ -1,7 +1,7 @@
 """Content negotiation: how a client wants its answer, and how its body is read."""
 
 import json
-from enum import Enum, auto
+from enum import StrEnum, auto
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ USUAL_ACCEPT = 1024
 """Characters of an ``Accept`` header that is worth remembering."""
 
 
-class Shape(Enum):
+class Shape(StrEnum):
     """What an answer shows of an object."""
 
     OBJECT = auto()

@@ -14,7 +14,8 @@ from berth.cluster.http.bodies import read_patch, read_plain
 from berth.cluster.http.call import Call
 from berth.cluster.http.chunks import chunks, taking_turns
 from berth.cluster.http.list_options import ListOptions, list_options
-from berth.cluster.http.rendering import Renderer
+from berth.cluster.http.negotiation import JSON
+from berth.cluster.http.rendering import Renderer, pretty
 from berth.cluster.http.requests import Answer
 from berth.cluster.http.watches import Watch
 from berth.cluster.options import DeleteOptions
@@ -87,8 +88,19 @@ async def create(call: Call) -> ASGIApp:
 async def put(call: Call) -> ASGIApp:
     request = call.request
     content = await request.body()
-    bodies = call.bodies(PARTS[call.target.subresource].kind(call.target.resource))
-    return await _update(call, _replacement(lambda: bodies.read(content, request.content_type)))
+    resource, namespace, name, subresource = call.target
+    bodies = call.bodies(PARTS[subresource].kind(resource))
+    render = call.renderer(resource)
+    stored, is_new = await call.services.writes.replace(
+        resource,
+        namespace,
+        name,
+        _replacement(lambda: bodies.read(content, request.content_type)),
+        call.context(),
+        subresource=subresource,
+        creating=lambda: _authorize_creation(call),
+    )
+    return _shown(call, render, stored, 201 if is_new else 200)
 
 
 async def patch(call: Call) -> ASGIApp:
@@ -140,7 +152,6 @@ async def _apply(call: Call, content: bytes) -> Answer:
     render = call.renderer(resource)
     query = call.request.query
     options.check_patch(query, applies=True)
-    creation = Attributes("create", resource.group, resource.plural, "", namespace, name)
     applied = call.bodies(resource).applied(content)
     stored, is_new = await call.services.writes.apply(
         resource,
@@ -150,7 +161,7 @@ async def _apply(call: Call, content: bytes) -> Answer:
         call.context(),
         force=options.flag(query, "force"),
         subresource=subresource,
-        creating=lambda: call.services.gate.authorize(call.request.user, creation),
+        creating=lambda: _authorize_creation(call),
     )
     return _shown(call, render, stored, 201 if is_new else 200)
 
@@ -162,6 +173,13 @@ async def _update(call: Call, change: Change) -> Answer:
         resource, namespace, name, change, call.context(), subresource=subresource
     )
     return _shown(call, render, stored)
+
+
+def _authorize_creation(call: Call) -> None:
+    """Raise a 403 unless who may change the object may create it, too."""
+    resource, namespace, name, _ = call.target
+    creation = Attributes("create", resource.group, resource.plural, "", namespace, name)
+    call.services.gate.authorize(call.request.user, creation)
 
 
 def _replacement(read: Callable[[], Object]) -> Change:
@@ -186,7 +204,10 @@ def _shown(call: Call, render: Renderer, stored: Stored, code: int = 200) -> Ans
 
 def _listed(call: Call, render: Renderer, portion: reads.Portion) -> ASGIApp:
     """Return the answer that a list makes: at once when it is short, else while it is sent."""
-    ahead = chunks(render.list(portion), call.services.clock)
+    pieces = render.list(portion)
+    if call.request.wants_pretty and render.media_type == JSON:
+        pieces = pretty(pieces)
+    ahead = chunks(pieces, call.services.clock)
     first, second = next(ahead), next(ahead, None)
     if second is None:
         return call.answer(render, first)

@@ -30,7 +30,7 @@ class Paths:
 
     def target(self, path: str) -> Target:
         """Return what ``/api/v1/...`` or ``/apis/group/version/...`` means, or raise a 404."""
-        parsed = parse_path(path) if is_below_version(path) else None
+        parsed = parse_path(path)
         # What is after a proxy is somebody else's path.
         if parsed is None or (parsed.subresource != PROXY and (parsed.more or "//" in path)):
             raise errors.path_not_found()
@@ -53,11 +53,8 @@ class Paths:
 
 def is_below_version(path: str) -> bool:
     """Tell whether a path is about resources: longer than the URL of a group and version."""
-    if not path.startswith(("/api/", "/apis/")):
-        return False
-    return path.rstrip("/").count("/") >= depth_of(path)
-
-
-def depth_of(path: str) -> int:
-    """Return how many segments (the first is empty) the prefix of group and version has."""
-    return 3 if path.startswith("/api/") else 4
+    if path.startswith("/api/"):
+        return path.rstrip("/").count("/") >= len(("", "api", "version"))
+    if path.startswith("/apis/"):
+        return path.rstrip("/").count("/") >= len(("", "apis", "group", "version"))
+    return False

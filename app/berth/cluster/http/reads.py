@@ -12,6 +12,7 @@ from berth.clock import Clock
 from berth.cluster import errors, views
 from berth.cluster.http.chunks import CHUNK_SECONDS
 from berth.cluster.http.field_selectors import FieldSelector, parse_field_selector
+from berth.cluster.http.label_selectors import parse_label_selector
 from berth.cluster.http.list_options import (
     EXACT,
     NOT_OLDER_THAN,
@@ -22,7 +23,6 @@ from berth.cluster.options import Query
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.log import ExpiredError
 from berth.cluster.storage.store import Key, Store, Stored
-from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
 
 TOKEN_VERSION: Final = "meta.k8s.io/v1"
@@ -86,7 +86,7 @@ def selection(resource: ResourceType, namespace: str, query: Query, name: str = 
     try:
         labels = parse_label_selector(label_text) if label_text else None
     except ValueError as exc:
-        raise errors.bad_request(f"unable to parse requirement: {exc}") from exc
+        raise errors.bad_request(str(exc)) from exc
     try:
         fields = parse_field_selector(field_text, views.selectable(resource))
     except ValueError as exc:

@@ -45,6 +45,7 @@ class Renderer:
             )
         self._resource = resource
         self._form = form
+        self.media_type = form.media_type
         self._type = form.type_of if form.kind else {}
         self._include_object = include_object or "Metadata"
         self._clock = clock
@@ -56,10 +57,6 @@ class Renderer:
         if self._form.shape is Shape.TABLE:
             return None
         return self._resource.group_version, self._form
-
-    @property
-    def media_type(self) -> str:
-        return self._form.media_type
 
     @property
     def stream_media_type(self) -> str:
@@ -198,6 +195,24 @@ class Renderer:
     def _row(self, stored: Stored) -> bytes:
         group_version = self._type["apiVersion"]
         return row(self._resource, stored, self._include_object, self._clock.now(), group_version)
+
+
+def pretty(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a list that :meth:`Renderer.list` made as JSON, with the line breaks for people.
+
+    Together they are what ``msgspec.json.format`` makes of all of it.
+    """
+    parts = iter(pieces)
+    head = msgspec.json.format(next(parts) + END, indent=2)
+    yield head.removesuffix(b"]\n}")
+    is_empty = True
+    for part in parts:
+        if part == END:
+            yield b"]\n}" if is_empty else b"\n  ]\n}"
+            return
+        item = msgspec.json.format(part.removeprefix(b","), indent=2)
+        yield (b"\n    " if is_empty else b",\n    ") + item.replace(b"\n", b"\n    ")
+        is_empty = False
 
 
 def yaml_list(empty: bytes, items: Iterable[bytes]) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ the streams of watches.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qsl
 
@@ -15,7 +15,7 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from berth.cluster import errors
+from berth.cluster import errors, warnings
 from berth.cluster.access.users import User
 from berth.cluster.errors import StatusError
 from berth.cluster.http import negotiation
@@ -189,12 +189,16 @@ def too_many_requests() -> Answer:
     return Answer(text, 429, headers, media_type="text/plain; charset=utf-8")
 
 
-def refusal(error: StatusError, accept: str = "") -> Answer:
-    """Return the Status that *error* stands for, in protobuf if nothing else is accepted."""
+def refusal(error: StatusError, accept: str = "", warned: Sequence[str] = ()) -> Answer:
+    """Return the Status that *error* stands for, in protobuf if nothing else is accepted.
+
+    It has the warnings that there were before the request was refused.
+    """
     try:
         media_type = negotiation.representation(accept).media_type
     except StatusError:
         media_type = JSON
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
+    headers += warnings.headers(warned)
     body = negotiation.encoded(error.status(), builtin.meta("Status"), media_type)
     return Answer(body, error.code, headers, media_type=media_type)

@@ -6,8 +6,8 @@ not hollow, and those whose machine has failed, are not measured, nor are the po
 """
 
 import asyncio
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
 import msgspec
 from starlette.types import ASGIApp
@@ -36,6 +36,8 @@ from berth.objects.meta import KubeStruct
 from berth.objects.node import Node, NodeStatus
 from berth.objects.pod import ContainerStatus, Pod, PodStatus
 from berth.objects.quantity import NANO
+
+T = TypeVar("T")
 
 PODS: Final = find("", "v1", "pods")
 WINDOW: Final = "15s"
@@ -92,8 +94,19 @@ class MeasuredPod(Pod, frozen=True, gc=False):
         return {name: each for name, each in used.items() if name in running}
 
 
-_decode_node = msgspec.json.Decoder(MeasuredNode).decode
-_decode_pod = msgspec.json.Decoder(MeasuredPod).decode
+def _read_with(decode: Callable[[bytes], T]) -> Callable[[Stored], T | None]:
+    def read(stored: Stored) -> T | None:
+        """Return what is stored; None: its quantities make no sense, so it is not measured."""
+        try:
+            return decode(stored.body)
+        except msgspec.ValidationError:
+            return None
+
+    return read
+
+
+_node_of = _read_with(msgspec.json.Decoder(MeasuredNode).decode)
+_pod_of = _read_with(msgspec.json.Decoder(MeasuredPod).decode)
 
 
 async def get(call: Call) -> ASGIApp:
@@ -108,10 +121,10 @@ async def get(call: Call) -> ASGIApp:
         raise errors.not_found(measured, name) from None
     found: Object | None = None
     if resource is NODE_METRICS:
-        node = _decode_node(stored.body)
-        if node.is_measured:
+        node = _node_of(stored)
+        if node is not None and node.is_measured:
             found = _node_metrics(stored, node, (await _usage_of_nodes(store, name)).get(name), now)
-    elif (pod := _decode_pod(stored.body)).spec.node_name in _measured_nodes(store):
+    elif (pod := _pod_of(stored)) is not None and pod.spec.node_name in _measured_nodes(store):
         found = _pod_metrics(stored, pod, now)
     if found is None:
         raise errors.not_found(resource, f"{namespace}/{name}" if namespace else name)
@@ -128,15 +141,15 @@ async def list_all(call: Call) -> ASGIApp:
     if resource is NODE_METRICS:
         usages = await _usage_of_nodes(store)
         for stored in store.list(NODES.storage_key):
-            node = _decode_node(stored.body)
-            if wanted.takes(stored) and node.is_measured:
+            node = _node_of(stored) if wanted.takes(stored) else None
+            if node is not None and node.is_measured:
                 found.append(_node_metrics(stored, node, usages.get(node.name), now))
     else:
         nodes = _measured_nodes(store)
         for number, stored in enumerate(store.list(PODS.storage_key, namespace), 1):
-            if wanted.takes(stored):
-                pod = _decode_pod(stored.body)
-                metrics = _pod_metrics(stored, pod, now) if pod.spec.node_name in nodes else None
+            pod = _pod_of(stored) if wanted.takes(stored) else None
+            if pod is not None and pod.spec.node_name in nodes:
+                metrics = _pod_metrics(stored, pod, now)
                 found += [] if metrics is None else [metrics]
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -145,17 +158,17 @@ async def list_all(call: Call) -> ASGIApp:
 
 
 def _measured_nodes(store: Store) -> Mapping[str, MeasuredNode]:
-    nodes = (_decode_node(stored.body) for stored in store.list(NODES.storage_key))
-    return {each.name: each for each in nodes if each.is_measured}
+    nodes = map(_node_of, store.list(NODES.storage_key))
+    return {each.name: each for each in nodes if each is not None and each.is_measured}
 
 
 async def _usage_of_nodes(store: Store, only: str = "") -> dict[str, Usage]:
     """Return what the pods of each node use together."""
     found: dict[str, Usage] = {}
     for number, stored in enumerate(store.list(PODS.storage_key), 1):
-        pod = _decode_pod(stored.body)
-        node = pod.spec.node_name
-        if node and (not only or node == only):
+        pod = _pod_of(stored)
+        node = "" if pod is None else pod.spec.node_name
+        if pod is not None and node and (not only or node == only):
             found[node] = total([found.get(node, NOTHING), *pod.usage().values()])
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import ssl
+from collections.abc import Collection
 from functools import partial
 
 from starlette.types import Receive, Scope, Send
@@ -73,17 +74,24 @@ class ApiServer:
         signing_key: SigningKey | None = None,
         observer: Observer | None = None,
         limits: InFlightLimits = DEFAULT,
+        features: Collection[str] = (),
     ) -> None:
         """*tokens* say who is who; None: nobody is asked, and everybody may do everything.
 
         *signing_key* signs the tokens of service accounts; None: a new one. *observer* is told of
-        every decision about a request. *limits* are for requests in progress.
+        every decision about a request. *limits* are for requests in progress. *features* are the
+        feature gates that are on.
         """
         identities = Identities(rng)
         authorizer = Authorizer(store, observer=observer)
         self._webhooks = WebhookClient(store)
-        policies = (MutatingPolicies(store, registry), ValidatingPolicies(store, registry))
-        webhooks = WebhookAdmission(store, registry, self._webhooks, identities=identities)
+        policies = (
+            MutatingPolicies(store, registry, authorizer),
+            ValidatingPolicies(store, registry, authorizer),
+        )
+        webhooks = WebhookAdmission(
+            store, registry, self._webhooks, authorizer, identities=identities
+        )
         deletions = Deletions(store, clock=clock)
         self.writes = Writes(
             store,
@@ -94,6 +102,7 @@ class ApiServer:
                 clock=clock,
                 identities=identities,
                 async_steps=(*policies, webhooks),
+                features=features,
             ),
             clock=clock,
             identities=identities,

@@ -54,9 +54,10 @@ class Frames:
 
     def frame(self, change: Change, kind: ChangeType, render: Renderer) -> bytes:
         """Return the event that *change* is to somebody for whom it is a *kind*."""
-        if render.shared_as is None:
+        shared_as = render.shared_as
+        if shared_as is None:
             return render.frame(kind, render.event(_shown(change, kind)))
-        key = (change, kind, render.shared_as)
+        key = (change, kind, shared_as)
         frame = self._kept.get(key)
         if frame is None:
             if len(self._kept) >= MOST_FRAMES:
@@ -171,8 +172,9 @@ class Watch:
         return self._sent(self._render.frame(ChangeType.ADDED, self._render.event(stored)))
 
     def _said(self, changes: Iterable[Change]) -> Iterable[bytes]:
+        takes_everything = self._wanted.is_everything
         for change in changes:
-            kind = type_for(self._wanted, change)
+            kind = change.type if takes_everything else type_for(self._wanted, change)
             if kind is not None:
                 yield self._sent(self._frames.frame(change, kind, self._render))
 

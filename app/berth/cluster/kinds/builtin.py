@@ -29,6 +29,7 @@ from berth.cluster.schemas import builtin
 from berth.cluster.schemas.builtin import KindData
 from berth.cluster.strategies import (
     autoscaling,
+    autoscaling_validation,
     certificates,
     configuration,
     cron_job,
@@ -239,10 +240,15 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             "to_storage": autoscaling.to_v2,
             "from_storage": autoscaling.from_v2,
         },
-        rules={"default": autoscaling.default_v1},
+        rules={
+            "default": autoscaling.default_v1,
+            "check": lambda obj: autoscaling_validation.check(autoscaling.to_v2(obj)),
+        },
     ),
     "autoscaling/v2/horizontalpodautoscalers": ruled(
-        workload_cells.AUTOSCALER_CELLS, default=autoscaling.default
+        workload_cells.AUTOSCALER_CELLS,
+        default=autoscaling.default,
+        check=autoscaling_validation.check,
     ),
     "batch/v1/cronjobs": ruled(
         workload_cells.CRON_JOB_CELLS,
@@ -291,6 +297,24 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
 """By group, version and plural. Of kinds that are not here the schema says all."""
 
 
+CREATED_BY_PUT: Final = frozenset(
+    {
+        "v1/endpoints",
+        "v1/events",
+        "v1/limitranges",
+        "v1/services",
+        "coordination.k8s.io/v1/leases",
+        "events.k8s.io/v1/events",
+        "node.k8s.io/v1/runtimeclasses",
+        "rbac.authorization.k8s.io/v1/clusterrolebindings",
+        "rbac.authorization.k8s.io/v1/clusterroles",
+        "rbac.authorization.k8s.io/v1/rolebindings",
+        "rbac.authorization.k8s.io/v1/roles",
+    }
+)
+"""Kinds whose strategy in Kubernetes has ``AllowCreateOnUpdate``."""
+
+
 def _resource(data: KindData) -> ResourceType:
     group_version = f"{data.group}/{data.version}" if data.group else data.version
     behaviour = BEHAVIOURS.get(f"{group_version}/{data.plural}", Behaviour())
@@ -319,6 +343,7 @@ def _resource(data: KindData) -> ResourceType:
         verbs=data.verbs,
         subresources=subresources,
         strategy=strategy,
+        created_by_put=f"{group_version}/{data.plural}" in CREATED_BY_PUT,
         columns=tuple(
             Column(each.name, each.type, cells[each.name], each.format, each.priority)
             for each in data.columns

@@ -3,7 +3,7 @@
 A value that is no number, or no number that makes sense, counts as missing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -33,12 +33,17 @@ class PlainPlan:
     main: ContainerPlan = RUNS
     start_seconds: float = 0.0
 
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return _NOTHING
+
     def container(self, container: KubeletContainer, role: Role, *, restarts: int) -> ContainerPlan:
         if role is Role.MAIN:
             return self.main
         return COMPLETES if role is Role.INIT else RUNS
 
 
+_NOTHING: Final[Mapping[str, str]] = {}
 PLAIN: Final = PlainPlan()
 JOB: Final = PlainPlan(OF_JOB)
 
@@ -54,7 +59,7 @@ def plan_of(pod: KubeletPod) -> PlainPlan:
     return PlainPlan(told(annotations, plan.main)) if annotations else plan
 
 
-def told(annotations: dict[str, str], plan: ContainerPlan) -> ContainerPlan:
+def told(annotations: Mapping[str, str], plan: ContainerPlan) -> ContainerPlan:
     """Return *plan* with what *annotations* say."""
     seconds, code = annotations.get(RUN_SECONDS), annotations.get(EXIT_CODE)
     if seconds is not None or code is not None:

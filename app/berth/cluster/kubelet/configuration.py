@@ -6,6 +6,7 @@ kubelet does. Defaults and messages are those of ``pkg/kubelet/apis/config``.
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -15,14 +16,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from berth import manifests
+from berth.cluster.amounts import Amount
+from berth.cluster.kubelet.eviction.signals import Signal
 from berth.cluster.kubelet.eviction.thresholds import (
     DEFAULT_HARD,
     Threshold,
     parse_thresholds,
 )
+from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.duration import Duration
 from berth.errors import UserError
-from berth.objects.quantity import check_quantity
+from berth.objects.quantity import check_quantity, parse, value
+from berth.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +68,12 @@ WITHOUT_EFFECT: Final = frozenset(_OTHER_FIELDS.split())
 """The other fields: of machines and containers that there are not."""
 
 
+_HARD_RESERVATIONS: Final = {
+    Signal.MEMORY_AVAILABLE: MEMORY,
+    Signal.NODEFS_AVAILABLE: EPHEMERAL_STORAGE,
+}
+
+
 class KubeletConfigurationError(UserError):
     """A KubeletConfiguration that cannot be used; names the file and the field."""
 
@@ -90,8 +101,8 @@ class KubeletConfiguration(BaseModel):
     node_lease_duration_seconds: int = 40
     system_reserved: dict[str, str] = {}
     kube_reserved: dict[str, str] = {}
-    image_gc_high_threshold_percent: int = Field(85, alias="imageGCHighThresholdPercent")
-    image_gc_low_threshold_percent: int = Field(80, alias="imageGCLowThresholdPercent")
+    image_gc_high_threshold_percent: int = Field(default=85, alias="imageGCHighThresholdPercent")
+    image_gc_low_threshold_percent: int = Field(default=80, alias="imageGCLowThresholdPercent")
 
     @property
     def has_thresholds(self) -> bool:
@@ -101,6 +112,37 @@ class KubeletConfiguration(BaseModel):
     @property
     def pressure_transition_seconds(self) -> float:
         return self.eviction_pressure_transition_period.seconds or 300.0
+
+    def reserved(self, resource: str) -> int:
+        """Return how much of *resource* pods may not use, in whole units."""
+        given = (self.system_reserved, self.kube_reserved)
+        return value(sum(parse(each.get(resource, 0)) for each in given))
+
+    def applied_to(self, template: NodeTemplate) -> NodeTemplate:
+        """Return how nodes look whose kubelets have this configuration.
+
+        What is reserved, and the hard eviction thresholds, are not for pods
+        (``GetNodeAllocatableReservation``). Without a configuration, nothing is reserved.
+        """
+        if not self.model_fields_set:
+            return template
+        capacity, reserved = template.capacity(), dict[str, int]()
+        for given in (self.system_reserved, self.kube_reserved):
+            for name, text in given.items():
+                reserved[name] = reserved.get(name, 0) + parse(text)
+        for each in self.thresholds:
+            resource = _HARD_RESERVATIONS.get(each.signal, "")
+            if each.is_hard and resource in capacity:
+                nanos = each.value.of(value(parse(capacity[resource]))).nanos
+                reserved[resource] = reserved.get(resource, 0) + nanos
+        amounts = {
+            name: str(Amount(nanos, name != CPU)) for name, nanos in reserved.items() if nanos
+        }
+        found = replace(template, reserved=amounts)
+        if "max_pods" in self.model_fields_set:
+            others = {name: each for name, each in found.resources.items() if name != PODS}
+            found = replace(found, pods=self.max_pods, resources=others)
+        return found
 
     @cached_property
     def thresholds(self) -> Sequence[Threshold]:

@@ -41,6 +41,17 @@ class Termination:
     reason: str
     since: float
     until: float
+    message: str = ""
+
+
+STATUS_UNKNOWN: Final = Termination(
+    KILLED,
+    "ContainerStatusUnknown",
+    since=0.0,
+    until=0.0,
+    message="The container could not be located when the pod was terminated",
+)
+"""The end of a container that had not started when its pod ended (``status.TerminatePod``)."""
 
 
 @dataclass(slots=True)
@@ -70,6 +81,7 @@ class ContainerLife:
     last: Termination | None = None
     """The end before the last start."""
     restarts: int = 0
+    failed_pulls: int = 0
     back_off: BackOff | None = None
     is_pulled: bool = False
     """Whether its image was pulled for the start that comes."""
@@ -126,6 +138,14 @@ class ContainerLife:
         self.doing, self.due = Doing.ENDED, inf
         self.started = self.ready = False
 
+    def gives_up(self, *, is_initialized: bool) -> None:
+        """Never start again: it does not run, and the pod ends."""
+        if self.end is None and self.last is not None:
+            self.end, self.last = self.last, None
+        elif self.end is None and is_initialized:
+            self.end = STATUS_UNKNOWN
+        self.doing, self.due = Doing.ENDED, inf
+
     def backs_off(self, now: float) -> float:
         """Return for how long it pauses before it is started again, from *now*."""
         if self.back_off is None:
@@ -136,6 +156,7 @@ class ContainerLife:
         """Return for how long it pauses before its image is pulled again."""
         if self.pull_back_off is None:
             self.pull_back_off = BackOff(FIRST_SECONDS, now)
+        self.failed_pulls += 1
         return self.pull_back_off.next(now)
 
     def resumes(self, status: KubeletContainerStatus, now: float) -> None:

@@ -1,5 +1,6 @@
 """How the containers of hollow pods live: a choice for each start, because no process makes one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol
@@ -65,6 +66,11 @@ class PodPlan(Protocol):
         """From being taken by the node to the start of the first container."""
         ...
 
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """What the kubelet notes on the pod, such as what it uses."""
+        ...
+
     def container(self, container: KubeletContainer, role: Role, *, restarts: int) -> ContainerPlan:
-        """Return how *container* lives after its next start; it was restarted *restarts* times."""
+        """Return how *container* lives after its next start; it has failed *restarts* times."""
         ...

@@ -16,14 +16,19 @@ from berth.cluster.delay_queue import DelayQueue
 from berth.cluster.events.recorder import EventBroadcaster, EventRecorder
 from berth.cluster.hand_over import HandOver
 from berth.cluster.kubelet import node_events
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_node import HollowNode, Return
 from berth.cluster.kubelet.kubelet_pod import KubeletPod, decode_pod
 from berth.cluster.kubelet.node_reports import Leases, NodeReports
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_lifecycles import PodLifecycles, Timings
+from berth.cluster.kubelet.pressure import NodePressure, PodHandler
+from berth.cluster.kubelet.stages.plans import plans_by
+from berth.cluster.kubelet.stages.types import Stages
 from berth.informer.reflector import Reflector
-from berth.objects.node import Node
+from berth.objects.node import Node, Taint
+from berth.objects.taints import NO_SCHEDULE
 from berth.tasks import forever
 
 log = logging.getLogger(__name__)
@@ -34,11 +39,17 @@ WORKERS: Final = 48
 LEASE_SECONDS: Final = 40
 """How long a node counts as alive after a renewal, as with real kubelets."""
 
+NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", effect=NO_SCHEDULE)
+"""The taint of new nodes, which TaintNodesByCondition gives them."""
+
 LEASE_SLACK: Final = 0.1
 """By how many seconds a renewal may wait for those of other nodes: to wake up for each of them
 costs as much as the renewal."""
 
-Subject = Literal["node", "lease", "pod"]
+IMAGES_SECONDS: Final = 10.0
+"""After which time the images of a node are reported: how often real kubelets look for changes."""
+
+Subject = Literal["node", "lease", "pod", "pressure"]
 
 
 class Due(NamedTuple):
@@ -57,19 +68,34 @@ class Settings:
     timings: Timings = field(default_factory=Timings)
     lease_seconds: int | None = LEASE_SECONDS
     """Duration of node leases; None: no leases, which spares the API server some writes."""
+    stages: Stages = field(default_factory=Stages)
+    """How pods live."""
+    configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
+    """Its ``nodeLeaseDurationSeconds`` counts if :attr:`lease_seconds` is the default."""
+
+    @property
+    def lease_duration(self) -> int | None:
+        """Seconds; None: no leases."""
+        if self.lease_seconds == LEASE_SECONDS:
+            return self.configuration.node_lease_duration_seconds
+        return self.lease_seconds
 
 
 class HollowKubelets:
     """The kubelets of many nodes. :meth:`run` ends only by cancellation.
 
-    ``registered`` is set when the API server knows all nodes.
+    ``registered`` is set when the API server knows all nodes, and ``ready`` when controllers have
+    found all of them ready: none has the taint with which it was registered.
     """
 
     def __init__(
         self, client: Api, settings: Settings, *, clock: Clock, rng: random.Random
     ) -> None:
         self.registered = asyncio.Event()
+        self.ready = asyncio.Event()
+        self._unready: set[str] = set()
         self._client = client
+        self._configuration = settings.configuration
         self._queue: DelayQueue[Due] = DelayQueue(clock)
         self._ready: HandOver[Due] = HandOver()
         self._nodes: dict[str, HollowNode] = {}
@@ -77,8 +103,8 @@ class HollowKubelets:
         """Of all nodes that ever were: the next one's index."""
         self._node_reports = NodeReports(clock=clock)
         self._leases = (
-            Leases(seconds=settings.lease_seconds, clock=clock, rng=rng)
-            if settings.lease_seconds is not None
+            Leases(seconds=settings.lease_duration, clock=clock, rng=rng)
+            if settings.lease_duration is not None
             else None
         )
         self._events = EventBroadcaster(client, clock=clock)
@@ -88,6 +114,16 @@ class HollowKubelets:
             clock=clock,
             schedule=self._schedule_pod,
             events=PodEvents(self._recorder_of),
+            plan_of=plans_by(settings.stages, rng),
+        )
+        self._pressure = NodePressure(
+            self._nodes,
+            self._pods,
+            settings.configuration,
+            clock=clock,
+            schedule=self._schedule_pressure,
+            report=self._schedule_node,
+            recorder_of=self._recorder_of,
         )
         self._node_watch: Reflector[Node] = Reflector(
             client,
@@ -102,7 +138,7 @@ class HollowKubelets:
             client,
             "/api/v1/pods",
             decode=decode_pod,
-            handler=self._pods,
+            handler=PodHandler(self._pods, self._pressure),
             clock=clock,
             rng=rng,
             on_malformed=_log_malformed,
@@ -119,12 +155,16 @@ class HollowKubelets:
         """
         if name in self._nodes:
             raise ValueError(f"node {name!r}: there is such a machine already")
+        template = self._configuration.applied_to(template)
         node = HollowNode(name, index=self._node_count, allocatable=template.allocatable())
         self._node_count += 1
         self._nodes[name] = node
         known = self._node_watch.store.get(name)
         if known is not None:
             node.observe(known)
+        if known is None or NOT_READY in known.spec.taints:
+            self._unready.add(name)
+            self.ready.clear()
         self._node_reports.add(node, template)
         self._queue.add(Due("node", name))
 
@@ -136,14 +176,18 @@ class HollowKubelets:
         """
         if self._nodes.pop(name, None) is None:
             return
+        self._unready.discard(name)
+        self._notice_ready()
         self._node_reports.remove(name)
         self._pods.forget_node(name)
-        for subject in ("node", "lease"):
+        self._pressure.forget_node(name)
+        for subject in ("node", "lease", "pressure"):
             self._queue.discard(Due(subject, name))
         self._notice_registered()
 
     async def run(self) -> None:
         self._notice_registered()
+        self._notice_ready()
         async with asyncio.TaskGroup() as group:
             tasks = {
                 "kubelets watch nodes": self._node_watch.run,
@@ -160,7 +204,12 @@ class HollowKubelets:
         hollow = self._nodes.get(node.name)
         if hollow is None:
             return
-        match hollow.observe(node):
+        if self._unready and NOT_READY not in node.spec.taints:
+            self._unready.discard(node.name)
+            self._notice_ready()
+        returned = hollow.observe(node)
+        self._pressure.node_changed(hollow)
+        match returned:
             case Return.RESTARTED:
                 boot_id = self._node_reports.boot_id(node.name)
                 node_events.returned(node.name, self._recorder_of(node.name), boot_id=boot_id)
@@ -191,6 +240,12 @@ class HollowKubelets:
 
     def _recorder_of(self, node: str) -> EventRecorder:
         return self._events.recorder("kubelet", host=node)
+
+    def _schedule_node(self, name: str) -> None:
+        self._queue.add(Due("node", name))
+
+    def _schedule_pressure(self, name: str, delay: float) -> None:
+        self._queue.add(Due("pressure", name), delay=delay)
 
     def _schedule_pod(self, key: str, delay: float) -> None:
         self._queue.add(Due("pod", key), delay=delay)
@@ -224,6 +279,10 @@ class HollowKubelets:
             self._finished(due, action, None)
 
     def _step(self, due: Due) -> Action | None:
+        if due.subject == "pressure":
+            self._pressure.step(due.name)
+            self._note_images(self._nodes.get(due.name))
+            return None
         node = None if due.subject == "pod" else self._nodes.get(due.name)
         if node is not None and node.failure is not None:
             if due.subject == "node" and not self._node_reports.is_registered(due.name):
@@ -232,7 +291,9 @@ class HollowKubelets:
             return None
         match due.subject:
             case "pod":
-                return self._pods.step(due.name)
+                action = self._pods.step(due.name)
+                self._note_images(self._pods.node_of(due.name))
+                return action
             case "node":
                 return self._node_reports.step(due.name)
             case "lease":
@@ -256,6 +317,11 @@ class HollowKubelets:
             slack = LEASE_SLACK if due.subject == "lease" else 0.0
             self._queue.add(due, delay=delay, slack=slack)
 
+    def _note_images(self, node: HollowNode | None) -> None:
+        """Have it reported which images have come to a node, or gone."""
+        if node is not None and len(node.images) != len(node.reported_images):
+            self._queue.add(Due("node", node.name), delay=IMAGES_SECONDS)
+
     def _start(self, name: str) -> None:
         """Note that the API server knows a node."""
         if len(self._nodes) <= node_events.LARGEST_FLEET:
@@ -267,6 +333,10 @@ class HollowKubelets:
     def _notice_registered(self) -> None:
         if self._node_reports.all_registered:
             self.registered.set()
+
+    def _notice_ready(self) -> None:
+        if not self._unready:
+            self.ready.set()
 
 
 _decode_node = msgspec.json.Decoder(Node).decode

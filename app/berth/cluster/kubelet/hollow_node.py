@@ -7,6 +7,7 @@ from typing import Final
 
 from berth.cluster.kubelet import admission
 from berth.cluster.kubelet.admission import Rejection, shortage
+from berth.cluster.kubelet.eviction import admission as eviction_admission
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.node_template import host_ip, pod_network
 from berth.objects.host_ports import HostPort, host_ports
@@ -56,9 +57,13 @@ class HollowNode:
         self.host_ip = host_ip(index)
         self.node: Node | None = None
         self.failure: Failure | None = None
+        self.pressure: tuple[str, ...] = ()
+        """The conditions of pressure that are True."""
         self.boots = 0
         self.images: dict[str, int] = {}
         """Bytes of the images that were pulled, by name."""
+        self.reported_images: dict[str, int] = {}
+        """Those that the status has."""
         self._pulls: dict[str, float] = {}
         """By image that is being pulled: the unix time at which it is there."""
         self._was_stopped = False
@@ -93,6 +98,9 @@ class HollowNode:
 
     def admit(self, pod: KubeletPod) -> Rejection | None:
         """Take *pod*, or say why not."""
+        refusal = eviction_admission.admit(pod, self.pressure, qos_class=pod.status.qos_class)
+        if refusal is not None:
+            return Rejection(eviction_admission.EVICTED, refusal)
         requests = requests_of(pod)
         rejection = admission.os_rejection(pod) or admission.resource_rejection(
             requests, used=self._used, allocatable=self._allocatable, devices=self._devices

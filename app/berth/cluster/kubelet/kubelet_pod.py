@@ -3,7 +3,8 @@
 import msgspec
 
 from berth.objects.meta import KubeStruct, ObjectMeta
-from berth.objects.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus
+from berth.objects.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, Volume
+from berth.objects.quantity import Quantity
 from berth.objects.sharing import POD_PARTS, sharing
 
 
@@ -62,6 +63,16 @@ class ReadinessGate(KubeStruct, frozen=True, gc=False):
     condition_type: str = ""
 
 
+class EmptyDir(KubeStruct, frozen=True, gc=False):
+    size_limit: Quantity | None = None
+
+
+class KubeletVolume(Volume, frozen=True, gc=False):
+    """A volume with how much may be in it."""
+
+    empty_dir: EmptyDir | None = None
+
+
 class KubeletPodSpec(PodSpec, frozen=True, gc=False):
     """A pod's spec with what is done about containers that end, and those that came later."""
 
@@ -72,6 +83,7 @@ class KubeletPodSpec(PodSpec, frozen=True, gc=False):
     containers: tuple[KubeletContainer, ...] = ()
     init_containers: tuple[KubeletContainer, ...] = ()
     ephemeral_containers: tuple[KubeletContainer, ...] = ()
+    volumes: tuple[KubeletVolume, ...] = ()
     os: PodOS | None = None
 
 
@@ -103,6 +115,8 @@ class KubeletPodStatus(PodStatus, frozen=True, gc=False):
     """A pod's status with its address and the states of its containers."""
 
     pod_ip: str = msgspec.field(default="", name="podIP")
+    qos_class: str = ""
+    reason: str = ""
     container_statuses: tuple[KubeletContainerStatus, ...] = ()
     init_container_statuses: tuple[KubeletContainerStatus, ...] = ()
     ephemeral_container_statuses: tuple[KubeletContainerStatus, ...] = ()
@@ -114,6 +128,11 @@ class KubeletPod(Pod, frozen=True, gc=False):
     metadata: DeletableMeta = DeletableMeta()
     spec: KubeletPodSpec = KubeletPodSpec()
     status: KubeletPodStatus = KubeletPodStatus()
+
+    @property
+    def ready(self) -> str:
+        """The status of the condition Ready, as the API has it; empty: it has none."""
+        return next((each.status for each in self.status.conditions if each.type == "Ready"), "")
 
 
 decode_pod = sharing(msgspec.json.Decoder(KubeletPod).decode, POD_PARTS)

@@ -1,14 +1,21 @@
 """What hollow nodes report of themselves: that they exist, and that they live. Synchronous."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum, auto
 
 from berth.client.errors import AlreadyExistsError, ApiError, NotFoundError
 from berth.clock import Clock, rfc3339_micro
 from berth.cluster.actions import STRATEGIC_MERGE, Action, Create, Patch
 from berth.cluster.kubelet.hollow_node import HollowNode
-from berth.cluster.kubelet.node_template import OWN_CONDITIONS, NodeTemplate, boot_id
+from berth.cluster.kubelet.node_template import (
+    OWN_CONDITIONS,
+    UNDER_PRESSURE,
+    NodeTemplate,
+    boot_id,
+    conditions,
+    without,
+)
 from berth.cluster.resources import Object
 from berth.objects.node import Node
 from berth.objects.quantity import Quantity
@@ -23,6 +30,9 @@ JITTER = 0.04
 """By which part of the interval a renewal may come later, so that nodes do not march in step."""
 
 RETRY_SECONDS = 1.0
+
+MOST_IMAGES = 50
+"""Images in a node's status: the default of ``nodeStatusMaxImages``."""
 
 Schedule = Callable[[str, float], None]
 """Have the node with that name looked at in so many seconds."""
@@ -65,7 +75,12 @@ class NodeReports:
         A condition of ours is Unknown, because others have missed us, or allocatable does not
         follow capacity, which others may raise and add to.
         """
-        return _is_missed(node) or _allocatable_changes(node) != {}
+        hollow, template = self._nodes[node.name]
+        return (
+            _is_missed(node)
+            or _allocatable_changes(node, template.reserved) != {}
+            or _pressure_changes(node, hollow.pressure, now=0.0) != []
+        )
 
     def skip(self, name: str) -> None:
         """Register nothing: the machine does not work now."""
@@ -102,9 +117,15 @@ class NodeReports:
                 return Patch(path, {"status": status}, STRATEGIC_MERGE)
         status = {}
         if name in self._returned or (node.node and _is_missed(node.node)):
-            status |= template.health(name, boots=node.boots, now=now)
-        if node.node and (changes := _allocatable_changes(node.node)):
+            pressure = node.pressure
+            status |= template.health(name, boots=node.boots, now=now, pressure=pressure)
+        elif node.node and (pressed := _pressure_changes(node.node, node.pressure, now=now)):
+            status["conditions"] = pressed
+        if node.node and (changes := _allocatable_changes(node.node, template.reserved)):
             status["allocatable"] = changes
+        if node.images != node.reported_images:
+            node.reported_images = dict(node.images)
+            status["images"] = _images(node.images)
         return Patch(path, {"status": status}, STRATEGIC_MERGE) if status else None
 
     def finished(self, name: str, error: ApiError | None) -> float | None:
@@ -117,6 +138,7 @@ class NodeReports:
             self._returned.discard(name)
             return None
         if self._states[name] is Registration.DONE:
+            self._nodes[name][0].reported_images = {}
             return None if isinstance(error, NotFoundError) else RETRY_SECONDS
         if isinstance(error, AlreadyExistsError):
             self._states[name] = Registration.EXISTS
@@ -126,6 +148,17 @@ class NodeReports:
         return RETRY_SECONDS
 
 
+def _images(images: Mapping[str, int]) -> list[Object]:
+    """Return the images of a node as its status has them: the largest ones, with tags."""
+    largest = sorted(images.items(), key=lambda each: (-each[1], each[0]))[:MOST_IMAGES]
+    return [{"names": [_tagged(name)], "sizeBytes": size} for name, size in largest]
+
+
+def _tagged(image: str) -> str:
+    is_tagged = ":" in image.rpartition("/")[2] or "@" in image
+    return image if is_tagged else f"{image}:latest"
+
+
 def _is_missed(node: Node) -> bool:
     return any(
         condition.status == "Unknown" and condition.type in OWN_CONDITIONS
@@ -133,13 +166,28 @@ def _is_missed(node: Node) -> bool:
     )
 
 
-def _allocatable_changes(node: Node) -> dict[str, Quantity | None]:
+def _pressure_changes(node: Node, pressure: Collection[str], *, now: float) -> list[Object]:
+    """Return the conditions of pressure that are not what *pressure* says, as they should be."""
+    known = {each.type: each.status for each in node.status.conditions}
+    wrong = {
+        type_ for type_ in UNDER_PRESSURE if (known.get(type_) == "True") != (type_ in pressure)
+    }
+    return (
+        [each for each in conditions(pressure, now=now) if each["type"] in wrong] if wrong else []
+    )
+
+
+def _allocatable_changes(node: Node, reserved: Mapping[str, str]) -> dict[str, Quantity | None]:
     """Return what has to change so that all capacity can be allocated; None: to be removed.
+
+    But for what is *reserved*.
 
     As in ``pkg/kubelet/nodestatus``: capacity that others add reaches pods, and an extended
     resource without capacity is gone. A hollow machine is as large as its capacity says.
     """
     capacity, allocatable = node.status.capacity, node.status.allocatable
+    if reserved:
+        capacity = without(capacity, reserved)
     if capacity == allocatable:
         return {}
     changes: dict[str, Quantity | None] = {

@@ -1,10 +1,12 @@
 """How hollow nodes look."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from berth.clock import rfc3339
+from berth.cluster.amounts import Amount, amount
 from berth.cluster.resources import Object
+from berth.objects.quantity import Quantity
 
 VERSION = "v1.36.0-berth"
 
@@ -14,6 +16,13 @@ HEALTHY_CONDITIONS = (
     ("PIDPressure", "False", "KubeletHasSufficientPID", "has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "is posting ready status"),
 )
+UNDER_PRESSURE: Mapping[str, tuple[str, str]] = {
+    "MemoryPressure": ("KubeletHasInsufficientMemory", "has insufficient memory available"),
+    "DiskPressure": ("KubeletHasDiskPressure", "has disk pressure"),
+    "PIDPressure": ("KubeletHasInsufficientPID", "has insufficient PID available"),
+}
+"""Reason and message of a condition that is True."""
+
 OWN_CONDITIONS = frozenset(type_ for type_, *_ in HEALTHY_CONDITIONS)
 
 
@@ -33,6 +42,8 @@ class NodeTemplate:
     region: str = "region-1"
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
+    reserved: Mapping[str, str] = field(default_factory=dict)
+    """What of the capacity pods do not get."""
 
     def names(self, count: int) -> list[str]:
         """Return the names of *count* nodes; they sort as they count."""
@@ -40,6 +51,11 @@ class NodeTemplate:
         return [f"{self.prefix}{index:0{width}}" for index in range(count)]
 
     def allocatable(self) -> dict[str, str]:
+        """Return what pods get."""
+        return {name: str(each) for name, each in without(self.capacity(), self.reserved).items()}
+
+    def capacity(self) -> dict[str, str]:
+        """Return what the machine has."""
         return {
             "cpu": self.cpu,
             "memory": self.memory,
@@ -63,10 +79,9 @@ class NodeTemplate:
 
     def status(self, name: str, *, index: int, now: float) -> Object:
         """Return the status of a node that is well."""
-        amounts = self.allocatable()
         return {
-            "capacity": amounts,
-            "allocatable": amounts,
+            "capacity": self.capacity(),
+            "allocatable": self.allocatable(),
             **self.health(name, boots=0, now=now),
             "addresses": [
                 {"type": "InternalIP", "address": host_ip(index)},
@@ -75,21 +90,15 @@ class NodeTemplate:
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
         }
 
-    def health(self, name: str, *, boots: int, now: float) -> Object:
-        """Return the part of the status that tells that a node is well after *boots* restarts."""
-        stamp = rfc3339(now)
+    def health(
+        self, name: str, *, boots: int, now: float, pressure: Collection[str] = ()
+    ) -> Object:
+        """Return the part of the status that tells that a node is well after *boots* restarts.
+
+        *pressure* are the conditions of pressure that are True all the same.
+        """
         return {
-            "conditions": [
-                {
-                    "type": type_,
-                    "status": status,
-                    "lastHeartbeatTime": stamp,
-                    "lastTransitionTime": stamp,
-                    "reason": reason,
-                    "message": f"kubelet {message}",
-                }
-                for type_, status, reason, message in HEALTHY_CONDITIONS
-            ],
+            "conditions": conditions(pressure, now=now),
             "nodeInfo": {
                 "machineID": name,
                 "systemUUID": name,
@@ -106,14 +115,48 @@ class NodeTemplate:
 
     def _labels(self, name: str, index: int) -> dict[str, str]:
         labels = {
+            "beta.kubernetes.io/arch": "amd64",
+            "beta.kubernetes.io/os": "linux",
+            "kubernetes.io/arch": "amd64",
             "kubernetes.io/hostname": name,
             "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
         }
         if self.zones:
             labels["topology.kubernetes.io/region"] = self.region
             labels["topology.kubernetes.io/zone"] = f"zone-{index % self.zones + 1}"
         return {**labels, **self.labels}
+
+
+def without(capacity: Mapping[str, Quantity], reserved: Mapping[str, str]) -> dict[str, Quantity]:
+    """Return quantities without those that are *reserved*, nothing below zero."""
+    found: dict[str, Quantity] = dict(capacity)
+    for name, quantity in reserved.items():
+        if name in found:
+            whole, part = amount(found[name]), amount(quantity)
+            binary = whole.binary or part.binary
+            found[name] = str(Amount(max(whole.nanos - part.nanos, 0), binary))
+    return found
+
+
+def conditions(pressure: Collection[str], *, now: float) -> list[Object]:
+    """Return the conditions of a node that works, of which those in *pressure* are True."""
+    stamp = rfc3339(now)
+    found = []
+    for type_, healthy, *told in HEALTHY_CONDITIONS:
+        status, (reason, message) = healthy, told
+        if type_ in pressure:
+            status, (reason, message) = "True", UNDER_PRESSURE[type_]
+        found.append(
+            {
+                "type": type_,
+                "status": status,
+                "lastHeartbeatTime": stamp,
+                "lastTransitionTime": stamp,
+                "reason": reason,
+                "message": f"kubelet {message}",
+            }
+        )
+    return found
 
 
 def boot_id(name: str, boots: int) -> str:

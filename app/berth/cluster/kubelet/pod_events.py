@@ -10,6 +10,7 @@ from berth.cluster.kubelet.container_life import ContainerLife
 from berth.cluster.kubelet.container_plan import Pull, Role
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.duration import Duration
+from berth.objects.pod import Pod
 
 HOLLOW: Final = "the hollow node chose so"
 """What there is to say of a probe that no process failed."""
@@ -54,7 +55,7 @@ class PodEvents:
 
     def started(self, pod: KubeletPod, life: ContainerLife, *, is_pulled: bool) -> None:
         """A container runs; the events tell where its image was if it was not pulled now."""
-        recorder, about = self._recorder_of(pod.spec.node_name), _reference(pod, life)
+        recorder, about = self._recorder_of(pod.spec.node_name), reference(pod, life)
         if not is_pulled:
             present = "already present on machine and can be accessed by the pod"
             message = f'Container image "{life.container.image}" {present}'
@@ -111,10 +112,10 @@ class PodEvents:
         message: str,
     ) -> None:
         recorder = self._recorder_of(pod.spec.node_name)
-        recorder.event(_reference(pod, life), type=type, reason=reason, message=message)
+        recorder.event(reference(pod, life), type=type, reason=reason, message=message)
 
 
-def _reference(pod: KubeletPod, life: ContainerLife | None) -> Reference:
+def reference(pod: Pod, life: ContainerLife | None) -> Reference:
     """Return what an event is about: *pod*, or one of its containers."""
     meta, about = pod.metadata, ""
     if life is not None:

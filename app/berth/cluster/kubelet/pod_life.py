@@ -31,6 +31,9 @@ MINIMUM_GRACE_SECONDS: Final = 2.0
 
 DEFAULT_GRACE_SECONDS: Final = 30.0
 
+LOST_EXIT: Final = 255
+"""The exit code of containers that were lost with their machine."""
+
 MOST_STEPS: Final = 1_000
 """Done at once of what is due; the rest of it another time."""
 
@@ -42,7 +45,8 @@ DEADLINE_EXCEEDED: Final = Rejection(
 class PodLife:
     """Times are unix times. ``version`` grows with all that its status shows.
 
-    ``failure`` is why the node ends the pod, if it does. ``is_over``: nothing of it runs, nor will.
+    ``failure`` is why the node ends the pod, if it does, and ``is_disrupted`` whether that is no
+    fault of the pod. ``is_over``: nothing of it runs, nor will.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class PodLife:
         self.version = 0
         self.start_time: float | None = None
         self.failure: Rejection | None = None
+        self.is_disrupted = False
         self.is_stopping = False
         self.is_over = False
         self.containers = [
@@ -81,6 +86,11 @@ class PodLife:
             if each.role is Role.MAIN and each.has_run:
                 return True
         return all(each.is_passed for each in self.containers if each.role is not Role.MAIN)
+
+    @property
+    def running(self) -> set[str]:
+        """The names of the containers that run."""
+        return {each.container.name for each in self.containers if each.doing is Doing.RUNNING}
 
     def next_due(self) -> float:
         """Return when something happens next; infinity: never by itself."""
@@ -125,9 +135,10 @@ class PodLife:
         first, self.is_stopping = not self.is_stopping, True
         self._begins_at = self._deadline = inf
         self._kill_at = kill_at
+        is_initialized = self.is_initialized
         for each in self.containers:
             if each.doing is not Doing.RUNNING:
-                each.doing, each.due = Doing.ENDED, inf
+                each.gives_up(is_initialized=is_initialized)
                 continue
             if first:
                 self._events.stopping(self.pod, each)
@@ -163,12 +174,28 @@ class PodLife:
                 self._end(each, now, exit_code=exit_code, reason=reason)
 
     def lose_machine(self, now: float) -> None:
-        """End all that runs: the machine was down."""
+        """End all that runs: the machine was down. Init containers run again first."""
         running = [each for each in self.containers if each.doing is Doing.RUNNING]
-        if running and not self.is_stopping:
-            self._events.sandbox_changed(self.pod)
+        if not running:
+            return
+        self.version += 1
         for each in running:
-            self._end(each, now, exit_code=255, reason="Unknown")
+            each.terminates(now, exit_code=LOST_EXIT, reason="Unknown")
+        if self.is_stopping:
+            self._check_over()
+            return
+        self._events.sandbox_changed(self.pod)
+        again = [each for each in running if self._is_restarted(each, LOST_EXIT)]
+        if any(each.role is Role.INIT and each not in again for each in running):
+            self._stop_rest(now)
+            return
+        inits = [each for each in self.containers if each.role is Role.INIT]
+        for each in (*again, *(each for each in inits if again and each.doing is Doing.ENDED)):
+            each.last, each.end = each.end, None
+            each.restarts += 1
+            each.doing = Doing.WAITING
+        self._start_next(now)
+        self._check_mains(now)
 
     def abandon(self) -> None:
         """Forget all that was to come: somebody else says that the pod has finished."""
@@ -215,7 +242,7 @@ class PodLife:
             case Doing.PULLING:
                 self._pulled(each, now)
             case Doing.PULL_BACK_OFF:
-                self._pull(each, now)
+                self._start(each, now)
             case Doing.CREATING:
                 self._run(each, now)
             case Doing.BACK_OFF:
@@ -233,7 +260,8 @@ class PodLife:
                 each.due = inf
 
     def _start(self, each: ContainerLife, now: float) -> None:
-        each.plan = self._plan.container(each.container, each.role, restarts=each.restarts)
+        failures = each.restarts + each.failed_pulls
+        each.plan = self._plan.container(each.container, each.role, restarts=failures)
         self.version += 1
         if each.plan.pull is None:
             self._create(each, now)
@@ -277,7 +305,8 @@ class PodLife:
         if each.plan.create_seconds <= 0:
             self._run(each, now)
             return
-        self._wait(each, "", "")
+        if not each.restarts:
+            self._wait(each, "", "")
         each.doing, each.due = Doing.CREATING, now + each.plan.create_seconds
 
     def _run(self, each: ContainerLife, now: float) -> None:

@@ -4,9 +4,10 @@ What the containers of a pod do is :mod:`berth.cluster.kubelet.pod_life`; here i
 server is told of it, one report at a time, and what follows from changes there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import Final
 
 from berth.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from berth.clock import Clock
@@ -22,6 +23,8 @@ from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_life import PodLife
 from berth.cluster.kubelet.pod_status import Conditions
 from berth.cluster.resources import Object
+
+_NOTHING: Final[Mapping[str, str]] = {}
 
 Schedule = Callable[[str, float], None]
 """Have the pod with that key looked at in so many seconds."""
@@ -48,6 +51,8 @@ class Tracked:
     life: PodLife | None = None
     """None: the node has not taken it, or it had ended before we knew it."""
     rejection: Rejection | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """What is noted on the pod with the next report."""
     pod_ip: str = ""
     given: dict[str, Object] = field(default_factory=dict)
     """By container: the resources that it has."""
@@ -97,6 +102,8 @@ class PodLifecycles:
         self._schedule = schedule
         self._plan_of = plan_of
         self._pods: dict[str, Tracked] = {}
+        self._on: dict[str, dict[str, Tracked]] = {}
+        """The same pods, by node."""
         self._deferred: set[str] = set()
         """Pods that wait for room to be resized."""
         self._unseen: dict[str, KubeletPod] = {}
@@ -106,23 +113,58 @@ class PodLifecycles:
         """Return the pods that use the node *node*: taken, not ended, and not being evicted."""
         return [
             each.pod
-            for each in self._pods.values()
-            if each.node.name == node
-            and each.life is not None
-            and not each.life.is_over
-            and each.life.failure is None
+            for each in self._on.get(node, {}).values()
+            if each.life is not None and not each.life.is_over and each.life.failure is None
         ]
 
-    def evict(self, key: str, *, reason: str, message: str, grace_seconds: float) -> None:
+    def node_of(self, key: str) -> HollowNode | None:
+        """Return the node of a pod that is known here."""
+        tracked = self._pods.get(key)
+        return None if tracked is None else tracked.node
+
+    def active_on(self, node: str) -> Iterator[tuple[KubeletPod, set[str]]]:
+        """Yield the pods that use the node *node*, with the names of their running containers.
+
+        Pods that are being evicted are among them until their containers have ended.
+        """
+        for each in self._on.get(node, {}).values():
+            if each.life is not None and not each.life.is_over:
+                yield each.pod, each.life.running
+
+    def finished_on(self, node: str) -> Iterator[KubeletPod]:
+        """Yield the pods of the node *node* whose containers have all ended."""
+        for each in self._on.get(node, {}).values():
+            if each.pod.is_terminated or (each.life is not None and each.life.is_over):
+                yield each.pod
+
+    def is_running(self, key: str) -> bool:
+        """Tell whether a pod uses its node."""
+        tracked = self._pods.get(key)
+        return tracked is not None and tracked.is_running
+
+    def evict(
+        self,
+        key: str,
+        *,
+        reason: str,
+        message: str,
+        grace_seconds: float,
+        is_disruption: bool = False,
+    ) -> None:
         """Have the node end a pod by its own decision: it fails with *reason* and *message*.
 
-        Its containers get *grace_seconds* at most. Nothing happens to pods that do not run here.
+        Its containers get *grace_seconds* at most, and no more than the pod's own grace period.
+        With *is_disruption* the pod is told that it was the node's fault (``DisruptionTarget``).
+        Nothing happens to pods that do not run here.
         """
         tracked = self._pods.get(key)
         if tracked is not None and tracked.life is not None:
             now = self._clock.now()
             tracked.life.advance(now)
-            tracked.life.fail(Rejection(reason, message), now, grace_seconds)
+            own = tracked.pod.spec.termination_grace_period_seconds
+            grace = grace_seconds if own is None else min(grace_seconds, own)
+            tracked.life.is_disrupted = is_disruption
+            tracked.life.fail(Rejection(reason, message), now, grace)
             self._schedule(key, 0.0)
 
     def kill_container(self, key: str, container: str, *, reason: str, exit_code: int) -> None:
@@ -158,8 +200,7 @@ class PodLifecycles:
 
     def forget_node(self, name: str) -> None:
         """Drop the pods of a node that is no more; nobody reports their end."""
-        gone = [key for key, tracked in self._pods.items() if tracked.node.name == name]
-        for key in gone:
+        for key in self._on.pop(name, {}):
             del self._pods[key]
             self._deferred.discard(key)
         for key in [key for key, pod in self._unseen.items() if pod.spec.node_name == name]:
@@ -173,6 +214,7 @@ class PodLifecycles:
             self._unseen[obj.key] = obj
             return
         tracked = self._pods[obj.key] = self._meet(obj, node)
+        self._on.setdefault(node.name, {})[obj.key] = tracked
         self._notice_deletion(tracked)
         if tracked.rejection is not None:
             self._schedule(obj.key, 0.0)
@@ -194,8 +236,10 @@ class PodLifecycles:
                 if not life.is_over:
                     life.abandon()
                 self._release(tracked)
-            elif new.metadata.generation > tracked.followed or (
-                new.spec.readiness_gates and new.status.conditions != old.status.conditions
+            elif (
+                new.metadata.generation > tracked.followed
+                or (new.spec.readiness_gates and new.status.conditions != old.status.conditions)
+                or _is_contradicted(tracked, old)
             ):
                 self._schedule(new.key, 0.0)
         self._notice_deletion(tracked)
@@ -205,6 +249,7 @@ class PodLifecycles:
         tracked = self._pods.pop(obj.key, None)
         self._deferred.discard(obj.key)
         if tracked is not None:
+            self._on.get(tracked.node.name, {}).pop(obj.key, None)
             self._release(tracked)
 
     def step(self, key: str) -> Action | None:
@@ -236,7 +281,7 @@ class PodLifecycles:
         if report is not None:
             tracked.reported, sent = report
             if error is None:
-                tracked.sent = sent
+                tracked.sent, tracked.annotations = sent, _NOTHING
         life = tracked.life
         if life is not None and life.is_over:
             self._release(tracked)
@@ -264,6 +309,7 @@ class PodLifecycles:
             events=self._events,
         )
         tracked = Tracked(pod, node, life, followed=pod.metadata.generation)
+        tracked.annotations = plan.annotations
         tracked.given = {each.name: given(each.resources) for each in pod.spec.containers}
         if is_known:
             node.take(pod)
@@ -314,7 +360,7 @@ class PodLifecycles:
         if pod.spec.ephemeral_containers:
             statuses = pod_status.ephemeral_statuses(pod, tracked.ephemeral_since)
             status["ephemeralContainerStatuses"] = statuses
-        return _status_patch(pod, status)
+        return _status_patch(pod, status, tracked.annotations)
 
     def _reject(self, tracked: Tracked, now: float) -> Action | None:
         rejection = tracked.rejection
@@ -376,10 +422,27 @@ class PodLifecycles:
             self._schedule(tracked.pod.key, max(due - self._clock.now(), 0.0))
 
 
+def _is_contradicted(tracked: Tracked, old: KubeletPod) -> bool:
+    """Whether somebody says that a pod is not ready, as it was; then it is reported again.
+
+    The node lifecycle controller does when it hears nothing of a node.
+    """
+    if (old.ready, tracked.pod.ready) != ("True", "False"):
+        return False
+    if tracked.sent.get("Ready", pod_status.FALSE).status != "True":
+        return False
+    tracked.sent, tracked.reported = {**tracked.sent, "Ready": pod_status.FALSE}, -1
+    return True
+
+
 def _path(pod: KubeletPod) -> str:
     return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
 
 
-def _status_patch(pod: KubeletPod, status: Object) -> Patch:
-    body = {"metadata": {"uid": pod.metadata.uid}, "status": status}
-    return Patch(f"{_path(pod)}/status", body, STRATEGIC_MERGE)
+def _status_patch(
+    pod: KubeletPod, status: Object, annotations: Mapping[str, str] = _NOTHING
+) -> Patch:
+    metadata: Object = {"uid": pod.metadata.uid}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return Patch(f"{_path(pod)}/status", {"metadata": metadata, "status": status}, STRATEGIC_MERGE)

@@ -14,7 +14,7 @@ from berth.cluster.kubelet.container_plan import Role
 from berth.cluster.kubelet.container_status import container_status
 from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
-from berth.cluster.kubelet.pod_life import DEADLINE_EXCEEDED, PodLife
+from berth.cluster.kubelet.pod_life import PodLife
 from berth.cluster.resources import Object
 
 RESIZE_PENDING: Final = "PodResizePending"
@@ -100,7 +100,7 @@ def conditions_of(life: PodLife, *, resize: Rejection | None = None) -> Conditio
         conditions = {"PodReadyToStartContainers": FALSE, "Ready": done, "ContainersReady": done}
         if not failed:
             conditions["Initialized"] = Condition("True", "PodCompleted")
-        elif life.failure is not None and life.failure is not DEADLINE_EXCEEDED:
+        elif life.failure is not None and life.is_disrupted:
             why = Condition("True", "TerminationByKubelet", life.failure.message)
             conditions["DisruptionTarget"] = why
         return conditions

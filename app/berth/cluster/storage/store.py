@@ -264,7 +264,7 @@ class Store:
     def get(self, storage_key: str, namespace: str, name: str) -> Stored:
         """Return the object or raise :class:`NotFoundError`."""
         try:
-            return self._collection(storage_key).objects[namespace, name]
+            return self._collections[storage_key].objects[namespace, name]
         except KeyError:
             raise NotFoundError(f"{storage_key} {namespace}/{name}") from None
 
@@ -331,11 +331,11 @@ class Store:
         """
         metadata = obj["metadata"]
         key = (metadata.get("namespace") or "", metadata["name"])
-        old = self._current(storage_key, key, expected)
+        collection = self._collection(storage_key)
+        old = _current(collection, key, expected)
         stored = Stored(obj, old.version if dry_run else self._version + 1)
         self._check_room(stored, old, self._limit + self._limit // RESERVED_SHARE)
         if not dry_run:
-            collection = self._collection(storage_key)
             self._commit(collection, Change(ChangeType.MODIFIED, stored, old))
         return stored
 
@@ -352,10 +352,10 @@ class Store:
 
         Returns its last state, at the version of the deletion.
         """
-        old = self._current(storage_key, (namespace, name), expected)
+        collection = self._collection(storage_key)
+        old = _current(collection, (namespace, name), expected)
         last = old.at(self._version + 1)
         if not dry_run:
-            collection = self._collection(storage_key)
             self._commit(collection, Change(ChangeType.DELETED, last, old))
         return last
 
@@ -406,12 +406,6 @@ class Store:
             log = Log(self._log_capacity, self._log_bytes, compacted=self._compacted)
             return self._collections.setdefault(storage_key, _Collection(storage_key, log))
 
-    def _current(self, storage_key: str, key: Key, expected: int | None) -> Stored:
-        old = self.get(storage_key, *key)
-        if expected is not None and old.version != expected:
-            raise ConflictError(f"{storage_key} {key}: at {old.version}, not at {expected}")
-        return old
-
     def _check_room(self, stored: Stored, old: Stored | None, limit: int) -> None:
         size = len(stored.body)
         growth = size - (0 if old is None else len(old.body))
@@ -459,3 +453,13 @@ class Store:
             collection.put(stored)
             self._size += len(stored.body)
         collection.log.append(change)
+
+
+def _current(collection: _Collection, key: Key, expected: int | None) -> Stored:
+    """Return the object that is to be replaced, if it is at version *expected*."""
+    old = collection.objects.get(key)
+    if old is None:
+        raise NotFoundError(f"{collection.storage_key} {key[0]}/{key[1]}")
+    if expected is not None and old.version != expected:
+        raise ConflictError(f"{collection.storage_key} {key}: at {old.version}, not at {expected}")
+    return old

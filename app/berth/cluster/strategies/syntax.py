@@ -5,8 +5,12 @@ Each rule returns the list of complaints, empty when the string is fine.
 
 import re
 from collections.abc import Callable
+from typing import Final
 
 Rule = Callable[[str], list[str]]
+
+MOST_GOOD: Final = 1_000
+"""Texts that each rule remembers to be good: most are said again and again."""
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -21,12 +25,20 @@ def _rule(pattern: str, *, limit: int, complaint: str, examples: tuple[str, ...]
     listed = " or ".join(f"'{example}', " for example in examples)
     wrong = f"{complaint} (e.g. {listed}regex used for validation is '{pattern}')"
 
+    good: set[str] = set()
+
     def rule(value: str) -> list[str]:
+        if value in good:
+            return []
         complaints = []
         if len(value.encode()) > limit:
             complaints.append(f"must be no more than {limit} bytes")
         if compiled.fullmatch(value) is None:
             complaints.append(wrong)
+        if not complaints:  # so it is short
+            if len(good) >= MOST_GOOD:
+                good.clear()
+            good.add(value)
         return complaints
 
     return rule

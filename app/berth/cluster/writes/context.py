@@ -1,12 +1,11 @@
 """What every write knows beside the object."""
 
-from dataclasses import dataclass, field
+import msgspec
 
 from berth.cluster.access.users import User
 
 
-@dataclass(frozen=True, slots=True)
-class WriteContext:
+class WriteContext(msgspec.Struct, frozen=True):
     """Who writes, and how."""
 
     user: User
@@ -14,5 +13,5 @@ class WriteContext:
     """``?fieldManager=``, else what the User-Agent says before its first slash."""
     dry_run: bool = False
     """Everything is checked and nothing kept."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
     """What the answer is to say in ``Warning`` headers; steps append to it."""

@@ -100,6 +100,41 @@ class Writes:
         """
         return await self._update(resource, namespace, name, change, context, subresource)
 
+    async def replace(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        change: Change,
+        context: WriteContext,
+        *,
+        subresource: str = "",
+        creating: Callable[[], None] = allowed,
+    ) -> tuple[Stored, bool]:
+        """Do what a PUT does; return the object, and whether it was created.
+
+        An object that is not there is created, if its kind may be and this is about no
+        *subresource*; *creating* may refuse that.
+        """
+        while True:
+            may_create = resource.created_by_put and not subresource
+            if not may_create or self._is_there(resource, namespace, name):
+                stored = await self._update(resource, namespace, name, change, context, subresource)
+                return stored, False
+            creating()
+            obj = {**change({}), **views.type_of(resource)}
+            metadata = obj["metadata"] = dict(obj["metadata"])
+            _check_name(name, metadata.get("name") or name)
+            if uid := metadata.get("uid"):
+                raise errors.conflict(resource, name, errors.uid_mismatch(uid, ""))
+            metadata["name"] = name
+            metadata.pop("resourceVersion", None)
+            try:
+                return await self._create(resource, namespace, obj, context), True
+            except errors.StatusError as exc:
+                if exc.reason != "AlreadyExists" or context.dry_run:
+                    raise
+
     async def apply(
         self,
         resource: ResourceType,
@@ -316,7 +351,8 @@ class Writes:
                 )
             except ConflictError:
                 continue
-            _tell(request)
+            if request.on_stored is not None:
+                _tell(request)
             return updated
 
     def _own(
@@ -379,7 +415,8 @@ def _check_same(resource: ResourceType, metadata: Object, stored: Stored) -> Non
     """Raise unless a proposed object means the stored one, in the state its author saw."""
     namespace, name = stored.key
     _check_name(name, metadata.get("name") or name)
-    _take_namespace(resource, metadata, namespace)
+    if metadata.get("namespace") != namespace:
+        _take_namespace(resource, metadata, namespace)
     uid = metadata.get("uid") or stored.uid
     if uid != stored.uid:
         raise errors.conflict(resource, name, errors.uid_mismatch(uid, stored.uid))
@@ -401,6 +438,8 @@ def _refuse(resource: ResourceType, name: str, found: list[FieldError]) -> None:
 
 def _check_deletion(resource: ResourceType, new: Object, old: Object) -> None:
     """Raise a 422 for an update that says when the object is deleted, which only a DELETE may."""
+    if "deletionTimestamp" not in new and "deletionGracePeriodSeconds" not in new:
+        return
     found = []
     said = new.get("deletionTimestamp")
     if said and "deletionTimestamp" not in old:

@@ -10,7 +10,7 @@ What ``kubectl apply``, ``patch``, ``taint``, ``cordon`` and ``edit`` send. Dire
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -25,9 +25,10 @@ RETAIN_KEYS = "$retainKeys"
 SET_ORDER = "$setElementOrder/"
 DELETE_VALUES = "$deleteFromPrimitiveList/"
 REPLACE = {DIRECTIVE: "replace"}
+PLAIN: Final = frozenset({str, int, bool, float})
+"""The types of values that are taken as they are."""
 
 JsonObject = dict[str, Any]
-Identity = Callable[[Json], Hashable]
 
 
 def strategic_merge(document: JsonObject, patch: Json, schema: Schema) -> JsonObject:
@@ -88,7 +89,7 @@ AS_IT_COMES = _Arrangement()
 
 
 def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> JsonObject:
-    directives = [key for key in patch if key.startswith("$")]
+    directives = [key for key in patch if key[:1] == "$"]
     if not directives:
         merged = original.copy()
     else:
@@ -103,7 +104,9 @@ def _merge_object(original: JsonObject, patch: JsonObject, place: _Place) -> Jso
                 raise PatchError(f"unrecognized {DIRECTIVE} directive: {unknown!r:.{ECHOED}}")
     arrangements = _arrangements(patch, directives) if directives else {}
     for key, value in patch.items():
-        if isinstance(value, dict):
+        if type(value) in PLAIN and not directives:
+            merged[key] = value
+        elif isinstance(value, dict):
             if value.get(DIRECTIVE) == "delete":
                 merged.pop(key, None)
             else:
@@ -171,17 +174,15 @@ def _merge_list(
         known = before + [value for value in patch or () if _identity(value) not in there]
         without = set(map(_identity, arrangement.without))
         merged = [value for value in known if _identity(value) not in without]
-        return _ordered(merged, before, _order(patch, arrangement), _identity)
+        return _ordered(merged, before, _order(patch, arrangement), "")
     if not place.key:
         return before if patch is None else [_plain(item) for item in patch]
     merged = _merge_elements(before, patch or [], place)
-
-    def identity(item: Json) -> Hashable:
-        return _identity(item.get(place.key)) if isinstance(item, dict) else None
-
+    if not before and arrangement is AS_IT_COMES:
+        return merged  # in the order of the patch
     if REPLACE in (patch or ()):
         return merged
-    return _ordered(merged, before, _order(patch, arrangement), identity)
+    return _ordered(merged, before, _order(patch, arrangement), place.key)
 
 
 def _order(patch: list[Json] | None, arrangement: _Arrangement) -> list[Json]:
@@ -199,7 +200,8 @@ def _merge_elements(before: list[Json], patch: list[Json], place: _Place) -> lis
     """Where the elements of a key are; the API allows several in some lists."""
     for index, item in enumerate(before):
         if isinstance(item, dict):
-            places.setdefault(_identity(item.get(place.key)), []).append(index)
+            name = item.get(place.key)
+            places.setdefault(name if type(name) is str else _identity(name), []).append(index)
     for change in patch:
         if not isinstance(change, dict):
             raise PatchError(
@@ -209,7 +211,9 @@ def _merge_elements(before: list[Json], patch: list[Json], place: _Place) -> lis
             raise PatchMismatchError(
                 f"{change!r:.{ECHOED}} does not contain declared merge key: {place.key}"
             )
-        name = _identity(change[place.key])
+        name = change[place.key]
+        if type(name) is not str:
+            name = _identity(name)
         known = places.get(name)
         if change.get(DIRECTIVE) == "delete":
             for index in places.pop(name, ()):
@@ -239,30 +243,38 @@ def _plain(item: Json) -> Json:
     return _merge_object({}, item, NOWHERE) if isinstance(item, dict) else item
 
 
-def _ordered(
-    merged: list[Json], before: list[Json], order: list[Json], identity: Identity
-) -> list[Json]:
-    """Put *merged* in the order the client asked for, as the API server does.
+def _names(items: list[Json], key: str) -> list[Hashable]:
+    """Return what identifies each of *items*: what they have at *key*; empty: they themselves."""
+    if not key:
+        return [_identity(item) for item in items]
+    names = (item.get(key) if isinstance(item, dict) else None for item in items)
+    return [name if type(name) is str else _identity(name) for name in names]
 
-    Elements that the client does not speak of keep their place before or after those that were
-    there with them; new ones come before what is left of them.
+
+def _ordered(merged: list[Json], before: list[Json], order: list[Json], key: str) -> list[Json]:
+    """Put *merged*, whose elements *key* identifies, in the order the client asked for.
+
+    As the API server does: elements that the client does not speak of keep their place before or
+    after those that were there with them; new ones come before what is left of them.
     """
-    wanted = dict.fromkeys(identity(item) for item in order)
-    places: dict[Hashable, int] = {}
-    for index, item in enumerate(before):
-        places.setdefault(identity(item), index)
+    wanted = dict.fromkeys(_names(order, key))
+    names = _names(merged, key)
     by_name: dict[Hashable, list[Json]] = {}
-    for item in merged:
-        by_name.setdefault(identity(item), []).append(item)
-
-    def place(item: Json) -> int:
-        return places.get(identity(item), -1)
-
-    known = [item for name in wanted for item in by_name.get(name, ())]
-    unknown = deque(item for item in merged if identity(item) not in wanted)
+    unknown: deque[tuple[Hashable, Json]] = deque()
+    for name, item in zip(names, merged, strict=True):
+        if name in wanted:
+            by_name.setdefault(name, []).append(item)
+        else:
+            unknown.append((name, item))
+    if not unknown:
+        return [item for name in wanted for item in by_name.get(name, ())]
+    places: dict[Hashable, int] = {}
+    for index, name in enumerate(_names(before, key)):
+        places.setdefault(name, index)
     result: list[Json] = []
-    for item in known:
-        while unknown and place(unknown[0]) < place(item):
-            result.append(unknown.popleft())
-        result.append(item)
-    return [*result, *unknown]
+    for name in wanted:
+        for item in by_name.get(name, ()):
+            while unknown and places.get(unknown[0][0], -1) < places.get(name, -1):
+                result.append(unknown.popleft()[1])
+            result.append(item)
+    return [*result, *(item for _, item in unknown)]

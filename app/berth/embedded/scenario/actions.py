@@ -213,7 +213,7 @@ class Action(ConfigModel):
     heal_nodes: Names | None = None
     """Turn these machines on, or connect them again."""
     add_nodes: NodeGroup | None = None
-    """Start more machines; go on when they are registered."""
+    """Start more machines; go on when they are ready."""
     remove_nodes: Names | None = None
     """Take these machines away, and delete their Nodes."""
     scheduler: Literal["stop", "start", "restart"] | None = None

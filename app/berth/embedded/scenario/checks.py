@@ -4,10 +4,12 @@ import fnmatch
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from berth.cluster.json_path import JsonPath
 from berth.cluster.resources import Object
+from berth.embedded.scenario.conditions import condition, is_ready, is_terminating, node_of
 from berth.embedded.scenario.expectations import (
     Count,
     Event,
@@ -25,6 +27,8 @@ MOST_SHOWN: Final = 12
 """Pods that a finding lists."""
 
 ANY: Final = Count(at_least=1)
+
+_selector = lru_cache(maxsize=256)(parse_label_selector)
 
 ExplainText = Callable[[str], str]
 """Returns what the scheduler says of the pod ``namespace/name``; raises LookupError."""
@@ -97,7 +101,7 @@ def _check_pods(wanted: Pods, observed: Observed) -> Finding:
         count = ANY
     if count is not None:
         holds = _takes(count, len(found))
-    per_node = Counter(node for pod in found if (node := _node(pod)))
+    per_node = Counter(node for pod in found if (node := node_of(pod)))
     if wanted.nodes is not None:
         holds = holds and _takes(wanted.nodes, len(per_node))
         facts.append(f"on {len(per_node)} nodes")
@@ -132,17 +136,17 @@ def _is_named(obj: Object, namespace: str, name: str, selector: str) -> bool:
     return (
         (not namespace or metadata.get("namespace", "") in ("", namespace))
         and (not name or fnmatch.fnmatchcase(metadata["name"], name))
-        and (not selector or parse_label_selector(selector).matches(metadata.get("labels") or {}))
+        and (not selector or _selector(selector).matches(metadata.get("labels") or {}))
     )
 
 
 def _is_as_wanted(pod: Object, wanted: Pods, nodes: Mapping[str, Object]) -> bool:
-    status, node = pod.get("status") or {}, _node(pod)
-    if ("deletionTimestamp" in pod["metadata"]) is not wanted.terminating:
+    status, node = pod.get("status") or {}, node_of(pod)
+    if is_terminating(pod) is not wanted.terminating:
         return False
     if wanted.phase and status.get("phase") != wanted.phase:
         return False
-    if wanted.ready is not None and (_condition(pod, "Ready", "status") == "True") != wanted.ready:
+    if wanted.ready is not None and (is_ready(pod)) != wanted.ready:
         return False
     if wanted.scheduled is not None and bool(node) != wanted.scheduled:
         return False
@@ -153,28 +157,17 @@ def _is_as_wanted(pod: Object, wanted: Pods, nodes: Mapping[str, Object]) -> boo
         return False
     if wanted.node_selector:
         labels = (nodes.get(node) or {"metadata": {}})["metadata"].get("labels") or {}
-        if not node or not parse_label_selector(wanted.node_selector).matches(labels):
+        if not node or not _selector(wanted.node_selector).matches(labels):
             return False
     if wanted.reason and wanted.reason not in (
         status.get("reason"),
-        _condition(pod, "PodScheduled", "reason"),
+        condition(pod, "PodScheduled", "reason"),
     ):
         return False
     if wanted.restarts is not None and _restarts(pod) < wanted.restarts:
         return False
-    messages = f"{status.get('message') or ''}\n{_condition(pod, 'PodScheduled', 'message')}"
+    messages = f"{status.get('message') or ''}\n{condition(pod, 'PodScheduled', 'message')}"
     return wanted.message in messages
-
-
-def _node(pod: Object) -> str:
-    return str(pod["spec"].get("nodeName") or "")
-
-
-def _condition(pod: Object, kind: str, name: str) -> str:
-    for condition in (pod.get("status") or {}).get("conditions") or ():
-        if condition["type"] == kind:
-            return str(condition.get(name) or "")
-    return ""
 
 
 def _restarts(pod: Object) -> int:
@@ -191,8 +184,8 @@ def _domains(pods: list[Object], spread: Spread, nodes: Mapping[str, Object]) ->
     }
     counts = dict.fromkeys(of_node.values(), 0)
     for pod in pods:
-        if _node(pod) in of_node:
-            counts[of_node[_node(pod)]] += 1
+        if node_of(pod) in of_node:
+            counts[of_node[node_of(pod)]] += 1
     return counts
 
 
@@ -200,10 +193,10 @@ def _described(pod: Object) -> str:
     """Return a line about a pod: where it is, or why nowhere."""
     status = pod.get("status") or {}
     what = str(status.get("reason") or status.get("phase") or "")
-    if "deletionTimestamp" in pod["metadata"]:
+    if is_terminating(pod):
         what = f"{what}, terminating"
-    why = _condition(pod, "PodScheduled", "message") if not _node(pod) else status.get("message")
-    where = f" on {_node(pod)}" if _node(pod) else ""
+    why = condition(pod, "PodScheduled", "message") if not node_of(pod) else status.get("message")
+    where = f" on {node_of(pod)}" if node_of(pod) else ""
     return f"{pod['metadata']['name']} {what}{where}{f': {why}' if why else ''}"
 
 

@@ -9,6 +9,11 @@ import yaml
 from pydantic import ValidationError
 
 from berth import documents, field_errors, manifests
+from berth.cluster.kubelet import configuration as kubelet
+from berth.cluster.kubelet.configuration import KubeletConfiguration, KubeletConfigurationError
+from berth.cluster.kubelet.stages import load as stages
+from berth.cluster.kubelet.stages.load import StagesError
+from berth.cluster.kubelet.stages.types import Stages
 from berth.config import decode, errors
 from berth.config.errors import ConfigError
 from berth.config.load import from_object
@@ -66,16 +71,31 @@ class ScenarioFile:
                 found += [(str(self._path), o) for o in manifests.parse(text, source="manifest")]
         return found
 
+    def kubelet_configuration(self) -> KubeletConfiguration:
+        """Return the configuration of all nodes. Raises KubeletConfigurationError."""
+        fields, source = self._fields(self.scenario.cluster.kubelet_configuration)
+        return kubelet.from_object(fields, source=source)
+
+    def stages(self) -> Stages:
+        """Return how pods live. Raises StagesError."""
+        fields, source = self._fields(self.scenario.cluster.stages)
+        return stages.from_object(fields, source=source)
+
+    def _fields(self, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+        """Return a configuration that *given* has or names, and what it is called in errors."""
+        name = given.get("file")
+        if name is None:
+            return given, str(self._path)
+        path = self._path.parent / str(name)
+        try:
+            value = decode.document(path.read_bytes(), source=str(path)).value
+        except OSError as exc:
+            raise ScenarioError(str(path), [exc.strerror or str(exc)]) from exc
+        return value if isinstance(value, dict) else {}, str(path)
+
     def configuration(self, given: Mapping[str, Any]) -> KubeSchedulerConfiguration:
         """Return the scheduler's configuration that *given* stands for."""
-        fields, source = dict(given), str(self._path)
-        if name := fields.pop("file", ""):
-            path = self._path.parent / str(name)
-            source = str(path)
-            try:
-                fields = decode.document(path.read_bytes(), source=source).value
-            except OSError as exc:
-                raise ScenarioError(source, [exc.strerror or str(exc)]) from exc
+        fields, source = self._fields(given)
         head = {"apiVersion": CONFIGURATION_VERSION, "kind": CONFIGURATION_KIND}
         config = from_object(
             {**head, **fields},
@@ -85,6 +105,12 @@ class ScenarioFile:
         )
         check_profiles(config, self._plugins.registry, source=source)
         return config
+
+    @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """The gates of the scheduler's configuration at the start, which the API server shares."""
+        given = self.scenario.cluster.scheduler_configuration
+        return self.configuration(given).feature_gates
 
     def _decoded(self, value: object) -> Scenario:
         fields = value if isinstance(value, dict) else {}
@@ -120,6 +146,16 @@ class ScenarioFile:
 
         cluster = ("cluster", "schedulerConfiguration")
         check_configuration(cluster, scenario.cluster.scheduler_configuration)
+        try:
+            self.kubelet_configuration()
+        except KubeletConfigurationError as exc:
+            at = ("cluster", "kubeletConfiguration")
+            problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
+        try:
+            self.stages()
+        except StagesError as exc:
+            at = ("cluster", "stages")
+            problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
         check_objects(("cluster", "objects"), scenario.cluster.objects)
         for number, step in enumerate(scenario.steps):
             for index, action in enumerate(step.do):

@@ -12,6 +12,7 @@ from berth.clock import Clock
 from berth.cluster.resources import Object
 from berth.embedded.scenario.references import resource_of
 from berth.informer.reflector import Reflector
+from berth.informer.store import ResourceEventHandler
 from berth.tasks import Start
 
 ALWAYS_SEEN: Final = ("Pod", "Node", "Event")
@@ -26,16 +27,33 @@ class _Changes:
         self.version = 0
         self.happened = asyncio.Event()
 
-    def on_add(self, _obj: Object, /) -> None:
+    def note(self) -> None:
         self.version += 1
         self.happened.set()
         self.happened = asyncio.Event()
 
-    def on_update(self, _old: Object, new: Object, /) -> None:
-        self.on_add(new)
+
+class _Handler:
+    """Notes changes of a kind, and tells its followers of them."""
+
+    def __init__(self, changes: _Changes) -> None:
+        self.followers: list[ResourceEventHandler[Object]] = []
+        self._changes = changes
+
+    def on_add(self, obj: Object, /) -> None:
+        self._changes.note()
+        for each in self.followers:
+            each.on_add(obj)
+
+    def on_update(self, old: Object, new: Object, /) -> None:
+        self._changes.note()
+        for each in self.followers:
+            each.on_update(old, new)
 
     def on_delete(self, obj: Object, /) -> None:
-        self.on_add(obj)
+        self._changes.note()
+        for each in self.followers:
+            each.on_delete(obj)
 
 
 class Observed:
@@ -44,17 +62,19 @@ class Observed:
     def __init__(self, api: Api, kinds: Iterable[str], *, clock: Clock, rng: random.Random) -> None:
         self._clock = clock
         self._changes = _Changes()
+        kinds = dict.fromkeys((*ALWAYS_SEEN, *kinds))
+        self._handlers = {kind: _Handler(self._changes) for kind in kinds}
         self._reflectors = {
             kind: Reflector(
                 api,
                 resource_of(kind).collection_path(),
                 decode=_decode,
-                handler=self._changes,
+                handler=self._handlers[kind],
                 clock=clock,
                 rng=rng,
                 on_malformed=_must_not_happen,
             )
-            for kind in dict.fromkeys((*ALWAYS_SEEN, *kinds))
+            for kind in kinds
         }
 
     async def run(self, start: Start) -> None:
@@ -67,6 +87,10 @@ class Observed:
     def of(self, kind: str) -> Mapping[str, Object]:
         """Return the objects of *kind*, by ``namespace/name``."""
         return self._reflectors[kind].store
+
+    def follow(self, kind: str, follower: ResourceEventHandler[Object]) -> None:
+        """Tell *follower* of every change of objects of *kind* from now on."""
+        self._handlers[kind].followers.append(follower)
 
     @property
     def version(self) -> int:

@@ -8,7 +8,9 @@ from typing import Final
 
 from berth.clock import Clock
 from berth.duration import Duration
+from berth.embedded.scenario import audit
 from berth.embedded.scenario.actions import Action
+from berth.embedded.scenario.audit import Auditor
 from berth.embedded.scenario.checks import Finding, check, kinds_of, words
 from berth.embedded.scenario.deeds import DeedError, Deeds
 from berth.embedded.scenario.expectations import Expectation, Statement
@@ -64,9 +66,10 @@ class Runner:
         self._say = say
         self._started = self._clock.monotonic()
         self._deeds = Deeds(simulation, file, say=self._tell)
-        self._observed = Observed(
-            simulation.api, kinds_of(_statements(self._scenario)), clock=self._clock, rng=rng
-        )
+        audited = audit.KINDS if self._scenario.audit else ()
+        kinds = (*kinds_of(_statements(self._scenario)), *audited)
+        self._observed = Observed(simulation.api, kinds, clock=self._clock, rng=rng)
+        self._auditor: Auditor | None = None
         self._broken: FailedError | None = None
         """What an invariant said first."""
 
@@ -78,6 +81,14 @@ class Runner:
             if objects := self._scenario.cluster.objects:
                 await self._deeds.perform(Action(create=objects))
             self._started = self._clock.monotonic()
+            if self._scenario.audit is not None:
+                self._auditor = Auditor(
+                    self._observed,
+                    explain=self._explain,
+                    is_scheduling=lambda: self._simulation.scheduler is not None,
+                    clock=self._clock,
+                )
+                start("scenario audit", partial(self._audit, self._scenario.audit.seconds))
             for invariant in self._scenario.invariants:
                 start("scenario invariant", partial(self._guard, invariant))
             try:
@@ -90,6 +101,9 @@ class Runner:
                 result.failure = str(exc)
                 self._report_failure(str(exc))
             result.seconds = self._clock.monotonic() - self._started
+            if self._auditor is not None:
+                for line in self._auditor.lines():
+                    self._tell(line)
             await self._deeds.cancel()
         return result
 
@@ -159,9 +173,17 @@ class Runner:
                 self._broken = FailedError(_told(finding, f"always; at {self._time()}"))
             await self._observed.changed(after=seen)
 
+    async def _audit(self, seconds: float) -> None:
+        assert self._auditor is not None
+        while True:
+            self._auditor.look()
+            await self._clock.sleep(seconds)
+
     def _raise_if_broken(self) -> None:
         if self._broken is not None:
             raise self._broken
+        if self._auditor is not None and self._auditor.violations:
+            raise FailedError(f"audit: {self._auditor.violations[0]}")
 
     async def _until(self, look: Callable[[], Finding], seconds: float) -> Finding:
         """Look at every change until it holds, for *seconds* at most; return the last finding."""

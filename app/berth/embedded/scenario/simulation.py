@@ -12,8 +12,10 @@ from berth.client.api import Api
 from berth.client.errors import NotFoundError
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.stages.types import Stages
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.scenario.actions import NodeGroup
@@ -32,7 +34,9 @@ class Simulation:
         self,
         cluster: EmbeddedCluster,
         config: KubeSchedulerConfiguration,
+        kubelet: KubeletConfiguration,
         *,
+        stages: Stages,
         plugins: KnownPlugins,
         clock: Clock,
         rng: random.Random,
@@ -50,7 +54,10 @@ class Simulation:
         self._start = start
         self._scheduling: asyncio.Task[None] | None = None
         self._kubelets = HollowKubelets(
-            cluster.in_process("kubelet", user=KUBELETS), Settings(nodes=0), clock=clock, rng=rng
+            cluster.in_process("kubelet", user=KUBELETS),
+            Settings(nodes=0, configuration=kubelet, stages=stages),
+            clock=clock,
+            rng=rng,
         )
         self._start("controllers", cluster.run_controllers)
         self._start("kubelets", self._kubelets.run)
@@ -79,11 +86,10 @@ class Simulation:
         self._config = config
 
     async def add_nodes(self, group: NodeGroup) -> None:
-        """Start machines, and return when they are registered."""
+        """Start machines, and return when their nodes are ready."""
         for index, name in enumerate(group.names):
             self._kubelets.add_node(_template(group, index), name)
-        for name in group.names:
-            await self.until_there(f"/api/v1/nodes/{name}")
+        await self._kubelets.ready.wait()
 
     async def remove_node(self, name: str) -> None:
         """Take a machine away, and delete its Node."""
@@ -101,18 +107,29 @@ class Simulation:
 async def running(
     cluster: EmbeddedCluster,
     config: KubeSchedulerConfiguration,
+    kubelet: KubeletConfiguration,
     nodes: tuple[NodeGroup, ...],
     *,
+    stages: Stages,
     plugins: KnownPlugins,
     clock: Clock,
     rng: random.Random,
 ) -> AsyncIterator[Simulation]:
     """Run controllers, kubelets and a scheduler on *cluster*, which was started, for the block.
 
-    It begins when *nodes* are registered and pods can be created.
+    It begins when *nodes* are ready and pods can be created.
     """
     async with background() as start:
-        simulation = Simulation(cluster, config, plugins=plugins, clock=clock, rng=rng, start=start)
+        simulation = Simulation(
+            cluster,
+            config,
+            kubelet,
+            stages=stages,
+            plugins=plugins,
+            clock=clock,
+            rng=rng,
+            start=start,
+        )
         for group in nodes:
             await simulation.add_nodes(group)
         await simulation.until_there(ACCOUNT)

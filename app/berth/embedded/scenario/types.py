@@ -29,6 +29,11 @@ class Cluster(ConfigModel):
     scheduler_configuration: dict[str, Any] = Field(default_factory=dict)
     """A `KubeSchedulerConfiguration`, without `apiVersion` and `kind`; or `{file: NAME}` with the
     name of a file beside the scenario."""
+    kubelet_configuration: dict[str, Any] = Field(default_factory=dict)
+    """A `KubeletConfiguration` for all nodes, without `apiVersion` and `kind`; or a file, too."""
+    stages: dict[str, Any] = Field(default_factory=dict)
+    """How pods live: `Stages` without `apiVersion` and `kind`, such as `{profile: realistic}`; or a
+    file, too. Without a seed of its own, that of the scenario counts."""
     objects: Manifests = ()
     """Objects that exist before the first step: manifests, or names of files beside the scenario.
     """
@@ -40,7 +45,7 @@ class Step(ConfigModel):
     name: str
     """What happens, in a few words; it is printed."""
     at: Duration | None = None
-    """Not before this time, counted from when all nodes are registered."""
+    """Not before this time, counted from when all nodes are ready."""
     wait: Duration | None = None
     """Let so much time pass first."""
     after: Statement | None = None
@@ -74,6 +79,10 @@ class Scenario(ConfigModel):
     wins."""
     cluster: Cluster = Cluster()
     """The cluster."""
+    audit: Duration | None = None
+    """How often to check what holds in every cluster: no node has more requested than it can take,
+    no pod is lost, every pending pod is explained, no eviction breaks a budget. What happened is
+    counted, and printed at the end."""
     invariants: tuple[Statement, ...] = ()
     """What must be so all the time, from the first step to the end of the last."""
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]

@@ -67,7 +67,16 @@ async def run_scenario(
         await cluster.start(port, objects=[default_storage_class()])
         cleanup.push_async_callback(cluster.stop)
         simulation = await cleanup.enter_async_context(
-            running(cluster, config, scenario.cluster.nodes, plugins=plugins, clock=clock, rng=rng)
+            running(
+                cluster,
+                config,
+                file.kubelet_configuration(),
+                scenario.cluster.nodes,
+                stages=file.stages(),
+                plugins=plugins,
+                clock=clock,
+                rng=rng,
+            )
         )
         if served is not None:
             await _serve(cluster, simulation, served, cleanup=cleanup, clock=clock, say=say)

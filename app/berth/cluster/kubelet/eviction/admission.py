@@ -7,6 +7,8 @@ from berth.cluster.kubelet.eviction.signals import MEMORY_PRESSURE
 from berth.cluster.kubelet.eviction.stats import is_critical
 from berth.objects.pod import Pod, Toleration
 
+EVICTED: Final = "Evicted"
+"""The reason of those that it does not take, and of those that it evicts."""
 TAINT: Final = "node.kubernetes.io/memory-pressure"
 
 

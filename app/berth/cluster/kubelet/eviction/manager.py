@@ -60,7 +60,7 @@ class Reclaim:
     """What a node can free before pods are evicted. Each may be called at any time."""
 
     delete_unused_containers: Callable[[], None]
-    delete_unused_images: Callable[[], None]
+    delete_unused_images: Callable[[], object]
 
 
 class EvictionManager:
@@ -73,11 +73,13 @@ class EvictionManager:
         filesystems: Filesystems = Filesystems.SHARED,
         pressure_transition_seconds: float = 300.0,
         max_pod_grace_seconds: int = 0,
+        isolates_local_storage: bool = True,
     ) -> None:
         """*thresholds* are those of the configuration.
 
         A condition is reported until its thresholds were kept for *pressure_transition_seconds*.
-        A pod that is evicted by a soft threshold gets *max_pod_grace_seconds*.
+        A pod that is evicted by a soft threshold gets *max_pod_grace_seconds*. With
+        *isolates_local_storage* pods are evicted that exceed their own limits of storage.
         """
         self._thresholds, ignored = in_force(thresholds, filesystems)
         for signal in ignored:
@@ -86,6 +88,7 @@ class EvictionManager:
         self._filesystems = filesystems
         self._pressure_transition_seconds = pressure_transition_seconds
         self._max_pod_grace_seconds = max_pod_grace_seconds
+        self._isolates_local_storage = isolates_local_storage
         self.conditions: tuple[str, ...] = ()
         """The conditions of the node that are True, as of the last synchronization."""
         self._first_observed: dict[Threshold, float] = {}
@@ -113,7 +116,8 @@ class EvictionManager:
         excess = [
             Eviction(each.pod, message)
             for each in stats.pods
-            if not each.is_critical
+            if self._isolates_local_storage
+            and not each.is_critical
             and (message := local_storage.excess(each, self._filesystems)) is not None
         ]
         if excess or not exceeded:
@@ -192,7 +196,7 @@ def _met(
 
 def _reclaim_functions(
     signal: Signal, filesystems: Filesystems, reclaim: Reclaim
-) -> list[Callable[[], None]]:
+) -> list[Callable[[], object]]:
     """Return what may free what *signal* is about, in order."""
     containers, images = reclaim.delete_unused_containers, reclaim.delete_unused_images
     if RESOURCES[signal] in (MEMORY, PIDS):

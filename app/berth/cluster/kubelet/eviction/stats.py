@@ -3,8 +3,8 @@
 Bytes, numbers of inodes and processes.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -78,6 +78,19 @@ class NodeStats:
     filesystems: Filesystems = Filesystems.SHARED
     imagefs_capacity: int = 0
     """Bytes; 0: images are in nodefs."""
+
+    def without(self, containers: Iterable[tuple[PodStats, str]]) -> "NodeStats":
+        """Return the same with *containers* ended, which are of its pods."""
+        ended: dict[str, set[str]] = {}
+        for stats, name in containers:
+            ended.setdefault(stats.pod.key, set()).add(name)
+        pods = [
+            replace(each, containers={k: v for k, v in each.containers.items() if k not in gone})
+            if (gone := ended.get(each.pod.key))
+            else each
+            for each in self.pods
+        ]
+        return replace(self, pods=pods)
 
     @cached_property
     def of_pods(self) -> Usage:

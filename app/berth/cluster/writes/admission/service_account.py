@@ -1,12 +1,13 @@
 """ServiceAccount: every pod runs as one, and finds a token of it in its containers."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from berth.clock import Clock
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
-from berth.cluster.storage.store import NotFoundError, Store
+from berth.cluster.storage.store import NotFoundError, Store, Stored
 from berth.cluster.strategies.shape import section
 from berth.cluster.writes.admission.refusals import forbidden
 from berth.cluster.writes.admission.request import AdmissionRequest, Operation
@@ -36,6 +37,7 @@ class ServiceAccount(Step):
     def __init__(self, store: Store, *, identities: Identities) -> None:
         self._store = store
         self._identities = identities
+        self._read = lru_cache(maxsize=1_000)(Stored.decode)
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
         return operation is Operation.CREATE and not subresource and resource.storage_key == PODS
@@ -66,9 +68,9 @@ class ServiceAccount(Step):
             raise forbidden(request, "a mirror pod may not reference secrets")
 
     def find(self, namespace: str, name: str) -> Object | None:
-        """Return the account of that name, if it is there."""
+        """Return the account of that name, if it is there; it is shared, and not to be changed."""
         try:
-            return self._store.get(ACCOUNTS, namespace, name).decode()
+            return self._read(self._store.get(ACCOUNTS, namespace, name))
         except NotFoundError:
             return None
 
@@ -89,7 +91,7 @@ class ServiceAccount(Step):
         if wanted is not False:
             self._mount_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-            spec["imagePullSecrets"] = account["imagePullSecrets"]
+            spec["imagePullSecrets"] = [dict(each) for each in account["imagePullSecrets"]]
 
     def _mount_token(self, spec: Object) -> None:
         """Mount a token in every container that has nothing of its own in that place."""

@@ -3,7 +3,7 @@
 That is ``AllOrderedPlugins`` of ``k8s.io/kubernetes/pkg/kubeapiserver/options``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from berth.clock import Clock
@@ -24,6 +24,11 @@ from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycl
 from berth.cluster.writes.admission.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
+from berth.cluster.writes.admission.pod_groups import (
+    DisabledSchedulingGroups,
+    PodGroupProtection,
+    PodGroupWorkloadExists,
+)
 from berth.cluster.writes.admission.pod_security import PodSecurity
 from berth.cluster.writes.admission.priority import Priority
 from berth.cluster.writes.admission.resource_quota import ResourceQuota
@@ -34,6 +39,7 @@ from berth.cluster.writes.admission.step import AsyncStep
 from berth.cluster.writes.admission.storage_object_in_use_protection import (
     StorageObjectInUseProtection,
 )
+from berth.cluster.writes.admission.taint_nodes_by_condition import TaintNodesByCondition
 from berth.cluster.writes.identities import Identities
 
 
@@ -49,6 +55,7 @@ class MakeAdmission(Protocol):
         clock: Clock,
         identities: Identities,
         async_steps: Sequence[AsyncStep],
+        features: Collection[str] = (),
     ) -> Admission: ...
 
 
@@ -59,19 +66,24 @@ def standard_admission(
     clock: Clock,
     identities: Identities,
     async_steps: Sequence[AsyncStep],
+    features: Collection[str] = (),
 ) -> Admission:
     """Return admission as a real server has it by default, with what waits for others."""
     service_account = ServiceAccount(store, identities=identities)
     return Admission(
         (
+            DisabledSchedulingGroups(features),
             NamespaceLifecycle(store),
+            PodGroupWorkloadExists(store),
             LimitRanger(store),
             service_account,
+            TaintNodesByCondition(),
             PodSecurity(store),
             Priority(store),
             DefaultTolerationSeconds(),
             DefaultStorageClass(store),
             StorageObjectInUseProtection(),
+            PodGroupProtection(),
             PersistentVolumeClaimResize(store),
             RuntimeClass(store),
             CertificateApproval(authorizer),

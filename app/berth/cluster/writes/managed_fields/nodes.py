@@ -84,7 +84,11 @@ class Leaf:
         return MEMBER
 
     def compare(self, element: str, old: Value, new: Value, found: Difference) -> None:
-        found.leaf(element, old, new)
+        # As Difference.leaf, which most of the time would be called from here.
+        if new is ABSENT:
+            found.removed[element] = MEMBER
+        elif old is ABSENT or old != new:
+            found.changed[element] = MEMBER
 
     def merge(self, live: Value, applied: Value) -> Value:
         return ABSENT if applied is None else applied

@@ -1,0 +1,160 @@
+"""Workloads and PodGroups of ``scheduling.k8s.io/v1alpha2`` (spec G2)."""
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from berth import field_errors
+from berth.cluster.resources import Object
+from berth.cluster.strategies import syntax
+from berth.cluster.strategies.shape import section
+from berth.field_errors import FieldError, join
+
+MOST_TEMPLATES: Final = 8
+MOST_TOPOLOGY_CONSTRAINTS: Final = 1
+DISRUPTION_MODES: Final = ("Pod", "PodGroup")
+IMMUTABLE: Final = "field is immutable"
+
+BEHIND_GATES: Final = {
+    "schedulingConstraints": "TopologyAwareWorkloadScheduling",
+    "resourceClaims": "DRAWorkloadResourceClaims",
+    "disruptionMode": "WorkloadAwarePreemption",
+    "priorityClassName": "WorkloadAwarePreemption",
+    "priority": "WorkloadAwarePreemption",
+}
+"""Fields of a group, or of a template of one, that are dropped unless the gate is on."""
+
+Prepare = Callable[[Object, Object | None], None]
+
+
+def prepare_pod_group(features: Collection[str]) -> Prepare:
+    """Return what drops the fields of a group that are behind gates, unless it has them."""
+
+    def prepare(new: Object, old: Object | None) -> None:
+        _drop(section(new, "spec"), (old or {}).get("spec") or {}, features)
+
+    return prepare
+
+
+def prepare_workload(features: Collection[str]) -> Prepare:
+    """Return the same for the templates of a Workload."""
+
+    def prepare(new: Object, old: Object | None) -> None:
+        before = {each.get("name"): each for each in _templates(old or {})}
+        for template in _templates(new):
+            _drop(template, before.get(template.get("name")) or {}, features)
+
+    return prepare
+
+
+def _drop(spec: Object, before: Object, features: Collection[str]) -> None:
+    for field, gate in BEHIND_GATES.items():
+        if gate not in features and field not in before:
+            spec.pop(field, None)
+
+
+def _templates(workload: Object) -> list[Object]:
+    return (workload.get("spec") or {}).get("podGroupTemplates") or []
+
+
+def check_pod_group(group: Object) -> list[FieldError]:
+    spec = group.get("spec") or {}
+    return [*_check_reference(spec), *_check_group(spec, "spec")]
+
+
+def check_pod_group_update(new: Object, old: Object) -> list[FieldError]:
+    return list(_check_immutable(new.get("spec") or {}, old.get("spec") or {}))
+
+
+def check_workload(workload: Object) -> list[FieldError]:
+    return list(_check_workload(workload.get("spec") or {}))
+
+
+def check_workload_update(new: Object, old: Object) -> list[FieldError]:
+    return list(_check_immutable(new.get("spec") or {}, old.get("spec") or {}))
+
+
+def _check_immutable(new: Object, old: Object) -> Iterator[FieldError]:
+    for field in sorted(new.keys() | old.keys()):
+        if new.get(field) != old.get(field):
+            yield field_errors.invalid(join("spec", field), new.get(field), IMMUTABLE)
+
+
+def _check_reference(spec: Object) -> Iterator[FieldError]:
+    reference = spec.get("podGroupTemplateRef")
+    if reference is None:
+        return
+    path = "spec.podGroupTemplateRef"
+    workload = reference.get("workload")
+    if workload is None:
+        yield field_errors.invalid(path, "", "must specify one of: `workload`")
+        return
+    for field in ("workloadName", "podGroupTemplateName"):
+        if not workload.get(field):
+            yield field_errors.required(f"{path}.workload.{field}")
+
+
+def _check_workload(spec: Object) -> Iterator[FieldError]:
+    reference = spec.get("controllerRef")
+    if reference is not None:
+        for field in ("kind", "name"):
+            if not reference.get(field):
+                yield field_errors.required(f"spec.controllerRef.{field}")
+    templates = spec.get("podGroupTemplates") or []
+    path = "spec.podGroupTemplates"
+    if not templates:
+        yield field_errors.required(path, "must have at least one item")
+    if len(templates) > MOST_TEMPLATES:
+        yield field_errors.too_many(path, len(templates), MOST_TEMPLATES)
+        return
+    seen = set()
+    for index, template in enumerate(templates):
+        here, name = f"{path}[{index}]", template.get("name")
+        if not name:
+            yield field_errors.required(f"{here}.name")
+        elif name in seen:
+            yield field_errors.duplicate(here, {"name": name})
+        else:
+            for problem in syntax.dns1123_label(name):
+                yield field_errors.invalid(f"{here}.name", name, problem)
+        seen.add(name)
+        yield from _check_group(template, here)
+
+
+def _check_group(spec: Object, path: str) -> Iterator[FieldError]:
+    """Evaluate what a group and a template of one have in common."""
+    yield from _check_policy(spec.get("schedulingPolicy"), f"{path}.schedulingPolicy")
+    topology = (spec.get("schedulingConstraints") or {}).get("topology") or []
+    here = f"{path}.schedulingConstraints.topology"
+    if len(topology) > MOST_TOPOLOGY_CONSTRAINTS:
+        yield field_errors.too_many(here, len(topology), MOST_TOPOLOGY_CONSTRAINTS)
+    for index, constraint in enumerate(topology):
+        key = constraint.get("key")
+        if not key:
+            yield field_errors.required(f"{here}[{index}].key")
+            continue
+        for problem in syntax.qualified_name(key):
+            yield field_errors.invalid(f"{here}[{index}].key", key, problem)
+    mode = spec.get("disruptionMode")
+    if mode is not None and mode not in DISRUPTION_MODES:
+        yield field_errors.not_supported(f"{path}.disruptionMode", mode, DISRUPTION_MODES)
+
+
+def _check_policy(policy: Object | None, path: str) -> Iterator[FieldError]:
+    if policy is None:
+        yield field_errors.required(path)
+        return
+    given = [name for name in ("basic", "gang") if policy.get(name) is not None]
+    if not given:
+        yield field_errors.invalid(path, "", "must specify one of: `basic`, `gang`")
+    elif len(given) > 1:
+        shown = f"{{{', '.join(given)}}}"
+        yield field_errors.invalid(path, shown, "must specify exactly one of: `basic`, `gang`")
+    gang = policy.get("gang")
+    if gang is None:
+        return
+    count = gang.get("minCount")
+    if count is None:
+        yield field_errors.required(f"{path}.gang.minCount")
+    elif count < 1:
+        why = "must be greater than or equal to 1"
+        yield field_errors.invalid(f"{path}.gang.minCount", count, why)

@@ -1,0 +1,63 @@
+"""``--feature-gates Gate=true,Other=false``."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any, Final
+
+from berth.config.feature_gates import effective_gates
+from berth.config.types import KubeSchedulerConfiguration
+
+_GATE_COMPONENT: Final = "kube:"
+
+
+def add_feature_gates(parser: argparse.ArgumentParser, *, text: str) -> None:
+    """Add the flag, described by *text*; its value is a mapping."""
+    parser.add_argument(
+        "--feature-gates",
+        type=feature_gates,
+        action=Merge,
+        default={},
+        metavar="GATE=BOOL,...",
+        help=text,
+    )
+
+
+class Merge(argparse.Action):
+    """Collects mappings: of a key given twice the last value counts."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, {**getattr(namespace, self.dest, {}), **values})
+
+
+def feature_gates(text: str) -> dict[str, bool]:
+    """Read gates; a component in front, as in ``kube:Gate=true``, may only be that one."""
+    gates: dict[str, bool] = {}
+    for item in text.split(",") if text else ():
+        name, equals, value = item.strip().partition("=")
+        if not equals:
+            raise argparse.ArgumentTypeError(f"missing bool value for {name}")
+        gates[name.removeprefix(_GATE_COMPONENT)] = boolean(value)
+    return gates
+
+
+def boolean(text: str) -> bool:
+    """Read a boolean as Go's flags do."""
+    if text in ("1", "t", "T", "true", "TRUE", "True"):
+        return True
+    if text in ("0", "f", "F", "false", "FALSE", "False"):
+        return False
+    raise argparse.ArgumentTypeError(f"invalid boolean value: {text!r}")
+
+
+def with_gates(
+    config: KubeSchedulerConfiguration, *, gates: Mapping[str, bool]
+) -> KubeSchedulerConfiguration:
+    """Return *config* with *gates*, which win over its own. Raises ConfigError."""
+    effective_gates({**config.feature_gates, **gates})
+    return config.model_copy(update={"feature_gates": {**config.feature_gates, **gates}})
