@@ -4,7 +4,6 @@ All that is proposed was carried out on a private copy of the cluster before, wh
 decided about every pod that is made again. The same snapshot always has the same proposal.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -48,12 +47,23 @@ def propose(snapshot: Snapshot, goals: Goals, registry: Registry) -> Proposal:
 
     Raises RebalanceError, SnapshotError or ConfigError.
     """
-    return run_simulation(_Search(Trial(snapshot, registry)).run(goals))
+    stays: dict[str, str] = {}
+    while True:
+        search = _Search(Trial(snapshot, registry), stays)
+        found = run_simulation(search.run(goals))
+        if not search.failed:
+            return found
+        # They were cordoned when pods of other nodes moved, and will not be: all begins anew.
+        stays |= search.failed
 
 
 class _Search:
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: Trial, stays: Mapping[str, str]) -> None:
+        """*stays* are nodes that cannot become empty, and why."""
         self._trial = trial
+        self._stays = dict(stays)
+        self.failed: dict[str, str] = {}
+        """Further such nodes."""
         self._steps: list[Step] = []
         self._unmet: list[Unmet] = []
 
@@ -65,13 +75,16 @@ class _Search:
         for name in goals.empty_nodes:
             if name not in self._trial.nodes:
                 raise RebalanceError(f"--empty-nodes: {name!r}: there is no such node")
-        stays = await self._empty_all(goals.empty_nodes)
-        self._unmet += (Unmet(f"{name} is empty", why) for name, why in stays.items())
+        await self._empty_all(self._candidates(goals.empty_nodes))
+        for name in goals.empty_nodes:
+            if name in self._stays:
+                self._unmet.append(Unmet(f"{name} is empty", self._stays[name]))
         if number := goals.num_empty_nodes:
-            names = sorted(self._trial.nodes, key=self._cost_of_emptying)
-            stays = await self._empty_all(names[:number], names[number:])
-            if len(names) - len(stays) < number:
-                why = "; ".join(f"{name}: {each}" for name, each in stays.items())
+            cheapest = sorted(self._trial.nodes, key=self._cost_of_emptying)
+            names = self._candidates(cheapest)[:number]
+            await self._empty_all(names)
+            if len(names) < number:
+                why = "; ".join(f"{name}: {each}" for name, each in self._stays.items())
                 self._unmet.append(Unmet(f"{number} nodes are empty", why))
         if goals.mends_skew:
             for constraint in constraints(self._trial):
@@ -195,39 +208,30 @@ class _Search:
 
     def _cost_of_emptying(self, name: str) -> tuple[int, list[int], str]:
         """Nodes come first from which few pods have to move, and less important ones."""
-        pods = [pod for pod in self._trial.pods_on(name) if not goes_with_node(pod.pod)]
+        pods = self._leaving(name)
         return len(pods), sorted((pod.priority for pod in pods), reverse=True), name
 
-    async def _empty_all(
-        self, names: Sequence[str], others: Iterable[str] = ()
-    ) -> Mapping[str, str]:
-        """Empty nodes, and for each that stays one of *others*; return who stays, and why.
+    def _candidates(self, names: Sequence[str]) -> list[str]:
+        """Return those of *names* that may become empty; of the others it is noted why not."""
+        for name in names:
+            for pod in self._leaving(name) if name not in self._stays else ():
+                if why := self._why_not(pod):
+                    self._stays[name] = f"{pod.key} cannot be evicted: {why}"
+                    break
+        return [name for name in names if name not in self._stays]
 
-        All are cordoned at first, so that no pod moves from one of them to the next.
-        """
-        stays: dict[str, str] = {}
-        left, spare = deque(names), iter(others)
-        was_cordoned = {name: self._trial.is_cordoned(name) for name in self._trial.nodes}
+    def _leaving(self, name: str) -> list[PodInfo]:
+        """Return the pods that have to leave a node, the least important first."""
+        pods = [pod for pod in self._trial.pods_on(name) if not goes_with_node(pod.pod)]
+        return sorted(pods, key=lambda pod: (pod.priority, pod.key))
+
+    async def _empty_all(self, names: Sequence[str]) -> None:
+        """Empty nodes. All are cordoned at first, so that no pod moves from one to the next."""
         for name in names:
             self._trial.set_cordoned(name, cordoned=True)
-        while left:
-            name = left.popleft()
-            if why := await self._empty(name):
-                stays[name] = why
-                self._trial.set_cordoned(name, cordoned=was_cordoned[name])
-                if (instead := next(spare, None)) is not None:
-                    self._trial.set_cordoned(instead, cordoned=True)
-                    left.append(instead)
-        return stays
-
-    async def _empty(self, name: str) -> str:
-        """Empty a cordoned node; return why that is not possible."""
-        pods = [pod for pod in self._trial.pods_on(name) if not goes_with_node(pod.pod)]
-        for pod in pods:
-            if why := self._why_not(pod):
-                return f"{pod.key} cannot be evicted: {why}"
-        ordered = sorted(pods, key=lambda pod: (pod.priority, pod.key))
-        return await self._try(f"{name} is empty", ordered, cordon=name)
+        for name in names:
+            if why := await self._try(f"{name} is empty", self._leaving(name), cordon=name):
+                self.failed[name] = why
 
     # Constraints that are to be kept.
 
