@@ -139,7 +139,7 @@ async def _run(
         cluster.in_process("kubelet", user=KUBELETS), Settings(nodes=0), clock=clock, rng=rng
     )
     autoscaler = cluster_autoscaler(
-        cluster, service, NodeGroups(groups, options), kubelets, clock=clock, rng=rng
+        cluster, lambda: service, NodeGroups(groups, options), kubelets, clock=clock, rng=rng
     )
     await autoscaler.restore()
     working = [

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
-from berth.cel import functions, urls
+from berth.cel import authorizer_functions, functions, urls
 from berth.cel.failures import CompileError, EvaluationError
 from berth.cel.overloads import function, overload
 
@@ -36,14 +36,20 @@ _MISSING_KEY: Final = "Key not found in map : "
 class Environment:
     """What expressions may name; make one for each set of variables and keep it."""
 
-    def __init__(self, *variables: str, types: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *variables: str,
+        types: Mapping[str, str] | None = None,
+        authorizes: bool = False,
+    ) -> None:
         """*variables* are of any type; those in *types* are of the type that is said there, as CEL
-        writes it: ``int``, ``list<string>``, ``map<string, dyn>``."""
+        writes it: ``int``, ``list<string>``, ``map<string, dyn>``. With *authorizes* there are the
+        functions of ``authorizer``."""
         typed = {name: cel.Type(each) for name, each in (types or {}).items()}
         self._env = cel.NewEnv(
             config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
             variables={**dict.fromkeys(variables, cel.Type.DYN), **typed},
-            functions=_functions(),
+            functions=_functions() + (authorizer_functions.declarations() if authorizes else []),
         )
 
     def compile(self, source: str, *returns: str) -> "Expression":

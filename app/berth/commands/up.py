@@ -157,7 +157,13 @@ def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) ->
     async def run() -> int:
         result = await run_scenario(
             file,
-            embedded_cluster(given, clock=clock, rng=rng, gates=file.feature_gates),
+            embedded_cluster(
+                given,
+                clock=clock,
+                rng=rng,
+                gates=file.feature_gates,
+                options=file.controller_options(),
+            ),
             plugins=plugins,
             clock=clock,
             rng=rng,

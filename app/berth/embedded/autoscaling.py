@@ -1,6 +1,7 @@
 """The cluster autoscaler of ``berth up``: its machines are hollow kubelets, its user a role."""
 
 import random
+from collections.abc import Callable
 from typing import Final
 
 from berth.assembly.scheduler_service import SchedulerService
@@ -57,14 +58,14 @@ def access_rights() -> list[tuple[ResourceType, Object]]:
 
 def cluster_autoscaler(
     cluster: EmbeddedCluster,
-    service: SchedulerService,
+    service: Callable[[], SchedulerService],
     groups: NodeGroups,
     machines: Machines,
     *,
     clock: Clock,
     rng: random.Random,
 ) -> ClusterAutoscaler:
-    """Return the autoscaler of *cluster*, which asks what if of the scheduler *service*.
+    """Return the autoscaler of *cluster*, which asks what if of the running scheduler, *service*.
 
     The cluster needs :func:`access_rights`.
     """
@@ -72,8 +73,8 @@ def cluster_autoscaler(
         cluster.in_process(NAME, user=service_account(NAMESPACE, NAME)),
         groups,
         Cloud(groups.groups, machines, rng=rng),
-        take_snapshot=LiveSnapshots(service.core).take,
-        plugins=lambda: service.plugins.registry,
+        take_snapshot=lambda: LiveSnapshots(service().core).take(),
+        plugins=lambda: service().plugins.registry,
         clock=clock,
         rng=rng,
     )

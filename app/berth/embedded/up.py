@@ -160,7 +160,7 @@ class Up:
             autoscaler = None
             if groups:
                 autoscaler = cluster_autoscaler(
-                    cluster, service, groups, kubelets, clock=clock, rng=rng
+                    cluster, lambda: service, groups, kubelets, clock=clock, rng=rng
                 )
                 await autoscaler.restore()
             loader = Loader(

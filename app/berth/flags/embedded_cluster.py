@@ -9,6 +9,7 @@ from berth import manifests
 from berth.addresses import LOOPBACK
 from berth.clock import Clock, RealClock
 from berth.cluster.access.tokens import Tokens, read_token_file
+from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.http.in_flight import DEFAULT, InFlightLimits
 from berth.cluster.kubelet import configuration
 from berth.cluster.kubelet.configuration import KubeletConfiguration
@@ -97,12 +98,14 @@ def embedded_cluster(
     clock: Clock | None = None,
     rng: random.Random | None = None,
     gates: Mapping[str, bool] | None = None,
+    options: ControllerOptions | None = None,
 ) -> EmbeddedCluster:
     """Make the cluster that the flags of :func:`add_cluster_flags` ask for.
 
     *clock* and *rng* are by default the machine's and an unpredictable one. It listens at the
     address *host*, and its certificate is good for *names*, too. *limits* are for requests in
-    progress. *gates* are those of its configuration, by default those of the flag.
+    progress. *gates* are those of its configuration, and *options* those of its controllers, by
+    default those of the flags.
     Raises ConfigError, TokenFileError and DatabaseError.
     """
     tokens = Tokens()
@@ -117,7 +120,7 @@ def embedded_cluster(
         insecure=given.insecure,
         tokens=tokens,
         limits=limits,
-        controller_options=controller_options(given),
+        controller_options=options or controller_options(given),
         features=enabled_features(given.feature_gates if gates is None else gates),
         database=None if given.data_dir is None else Database(given.data_dir),
     )

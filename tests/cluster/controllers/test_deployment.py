@@ -169,6 +169,7 @@ def test_a_first_rollout(world: World) -> None:
         "readyReplicas": 3,
         "availableReplicas": 3,
         "unavailableReplicas": 0,
+        "terminatingReplicas": 0,
     }
     assert progress(world) == ("True", "NewReplicaSetAvailable")
     assert revision_of(world.deployment) == 1

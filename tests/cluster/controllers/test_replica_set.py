@@ -21,7 +21,6 @@ from berth.cluster.controllers.controller import Outcome, Plan
 from berth.cluster.controllers.expectations import UNSEEN_SECONDS
 from berth.cluster.controllers.replica_set import (
     ReplicaSetController,
-    in_order_of_deletion,
 )
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, WorkloadView
@@ -66,7 +65,9 @@ def world() -> World:
     return World()
 
 
-def reported(replicas: int, ready: int | None = None, available: int | None = None) -> Object:
+def reported(
+    replicas: int, ready: int | None = None, available: int | None = None, terminating: int = 0
+) -> Object:
     """A status as the controller reports it."""
     ready = replicas if ready is None else ready
     return {
@@ -75,6 +76,7 @@ def reported(replicas: int, ready: int | None = None, available: int | None = No
         "readyReplicas": ready,
         "availableReplicas": ready if available is None else available,
         "observedGeneration": 1,
+        "terminatingReplicas": terminating,
     }
 
 
@@ -161,34 +163,6 @@ def test_surplus_pods_go_once(world: World) -> None:
     assert world.writes(Delete) == [first[0]]
 
 
-@pytest.mark.parametrize(
-    ("pods", "want"),
-    [
-        pytest.param([pod_view("a"), pod_view("b", node=None)], "b", id="not on a node"),
-        pytest.param([pod_view("a"), pod_view("b", phase="Pending")], "b", id="not running"),
-        pytest.param([pod_view("a"), pod_view("b", ready=None)], "b", id="not ready"),
-        pytest.param(
-            [
-                pod_view("a"),
-                pod_view("b", annotations={"controller.kubernetes.io/pod-deletion-cost": "-1"}),
-            ],
-            "b",
-            id="of lower cost",
-        ),
-        pytest.param(
-            [pod_view("a"), pod_view("b", node="n2"), pod_view("c", node="n2", born="2027")],
-            "c",
-            id="on a node with more of its kind, the youngest",
-        ),
-        pytest.param(
-            [pod_view("a"), pod_view("b", ready="2026-06-01T00:00:00Z")], "b", id="ready later"
-        ),
-    ],
-)
-def test_who_goes_first(pods: list[PodView], want: str) -> None:
-    assert in_order_of_deletion(pods)[0].metadata.name == want
-
-
 def test_matching_orphans_are_adopted_and_others_released(world: World) -> None:
     world.replica_sets.on_add(workload_view(replicas=1, status=reported(0)))
     world.pods.on_add(pod_view("orphan", of=None))
@@ -211,7 +185,12 @@ def test_matching_orphans_are_adopted_and_others_released(world: World) -> None:
     [
         pytest.param([pod_view("a")], reported(1), id="one ready"),
         pytest.param([pod_view("a", ready=None)], reported(1, ready=0), id="one not ready"),
-        pytest.param([pod_view("a", deleted=True)], reported(0), id="one on its way out"),
+        pytest.param(
+            [pod_view("a", deleted=True)], reported(0, terminating=1), id="one on its way out"
+        ),
+        pytest.param(
+            [pod_view("a", deleted=True, phase="Failed")], reported(0), id="one that has ended"
+        ),
         pytest.param([pod_view("a", phase="Failed")], reported(0), id="one failed"),
     ],
 )

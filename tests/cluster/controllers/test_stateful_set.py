@@ -164,6 +164,44 @@ def test_claims_come_first_and_the_pod_once_they_are_seen() -> None:
             id="rollout down to the partition",
         ),
         pytest.param(
+            {"replicas": 4, "updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}},
+            tuple(member(ordinal, OLD) for ordinal in range(4)),
+            ["delete web-3", "delete web-2"],
+            id="rollout of two at a time",
+        ),
+        pytest.param(
+            {"replicas": 4, "updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}}},
+            tuple(member(ordinal, OLD) for ordinal in range(4)),
+            ["delete web-3"],
+            id="rollout of a share: rounded down, but one at least",
+        ),
+        pytest.param(
+            {
+                "replicas": 4,
+                "podManagementPolicy": "Parallel",
+                "updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}},
+            },
+            (member(0, OLD), member(1, OLD), member(2, OLD), new(3, ready=None)),
+            ["delete web-2"],
+            id="in parallel, the rollout goes on while one is not ready",
+        ),
+        pytest.param(
+            {"replicas": 2, "podManagementPolicy": "Parallel"},
+            (member(0, OLD), new(1, ready=None)),
+            [],
+            id="in parallel, no more are missing than may be",
+        ),
+        pytest.param(
+            {
+                "replicas": 2,
+                "ordinals": {"start": 3},
+                "updateStrategy": {"rollingUpdate": {"partition": 1}},
+            },
+            (member(3, OLD), member(4, OLD)),
+            ["delete web-4"],
+            id="the partition is counted from the first ordinal",
+        ),
+        pytest.param(
             {"replicas": 1, "updateStrategy": {"type": "OnDelete"}},
             (member(0, OLD),),
             [],
@@ -191,6 +229,31 @@ def test_the_status_counts() -> None:
         "updateRevision": REVISION_NOW,
         "observedGeneration": 1,
     }
+
+
+def test_pods_that_leave_are_counted_until_they_are_gone() -> None:
+    world = World(replicas=1, pods=(member(0, OLD, deleted=True, ready=None),))
+    [patch] = world.actions()
+    assert isinstance(patch, Patch)
+    counts = {"replicas": 1, "readyReplicas": 0, "currentReplicas": 0, "updatedReplicas": 0}
+    assert counts.items() <= patch.body["status"].items()
+
+
+@pytest.mark.parametrize(
+    ("phase", "type_", "reason", "message"),
+    [
+        ("Failed", "Warning", "RecreatingFailedPod", "is recreating failed Pod web-0"),
+        ("Succeeded", "Normal", "RecreatingTerminatedPod", "is recreating terminated Pod web-0"),
+    ],
+)
+def test_events_tell_of_pods_that_have_ended(
+    phase: str, type_: str, reason: str, message: str
+) -> None:
+    world = World(replicas=1, pods=(new(0, phase=phase),))
+    world.actions()
+    [event] = world.recorded
+    assert (event.type, event.reason) == (type_, reason)
+    assert event.message == f"StatefulSet default/web {message}"
 
 
 def test_however_many_are_wanted_a_plan_is_short() -> None:

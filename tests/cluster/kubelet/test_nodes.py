@@ -207,3 +207,36 @@ def test_a_lease_from_before_is_renewed_at_once() -> None:
 
     assert leases.finished("n", AlreadyExistsError(409, "AlreadyExists", "")) == 0.0
     assert isinstance(leases.step("n"), Patch)
+
+
+def test_images_that_were_pulled_are_reported_once() -> None:
+    hollow = HollowNode("n", index=0, allocatable={})
+    reports = NodeReports(clock=FakeClock(NOW))
+    reports.add(hollow, NodeTemplate())
+    reports.skip("n")
+    for image, size in (("web", 5), ("registry.example.com:5000/db:1", 7)):
+        hollow.pulled(image, size)
+    hollow.pulled("missing", None)
+
+    action = reports.step("n")
+    reports.finished("n", None)
+
+    assert isinstance(action, Patch)
+    assert action.body["status"] == {
+        "images": [
+            {"names": ["registry.example.com:5000/db:1"], "sizeBytes": 7},
+            {"names": ["web:latest"], "sizeBytes": 5},
+        ]
+    }
+    assert reports.step("n") is None
+
+
+def test_images_are_pulled_one_after_the_other() -> None:
+    hollow = HollowNode("n", index=0, allocatable={})
+
+    assert hollow.pull("one", 10.0, 4.0) == 14.0
+    assert hollow.pull("two", 11.0, 4.0) == 18.0
+    assert hollow.pull("one", 12.0, 4.0) == 14.0
+    hollow.pulled("one", 1)
+    hollow.pulled("two", 1)
+    assert hollow.pull("three", 30.0, 4.0) == 34.0

@@ -5,9 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from berth.cluster.kubelet.admission import Rejection
 from berth.cluster.kubelet.container_plan import ContainerPlan, Pull
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.resources import Object
-from tests.cluster.kubelet.lives import Life, Script, a_pod, events
+from tests.cluster.kubelet.lives import T0, Life, Script, a_pod, events
 
 ENDS = ContainerPlan(run_seconds=2.0)
 FAILS = ContainerPlan(run_seconds=2.0, exit_code=3)
@@ -397,3 +399,49 @@ def test_an_image_that_was_pulled_is_on_the_node() -> None:
         'Pulled Successfully pulled image "i" in 4s (4s including waiting). '
         "Image size: 1000000 bytes.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("pod", "want"),
+    [
+        pytest.param(
+            a_pod(inits=["one", "side*"]),
+            [(10, "0/2 PodInitializing 1"), (12, "2/2 Running 2")],
+            id="init containers run again first",
+        ),
+        pytest.param(
+            a_pod(inits=["one"], restartPolicy="Never"),
+            [(10, "0/1 Unknown 0")],
+            id="what is never restarted has failed",
+        ),
+    ],
+)
+def test_a_machine_was_down(pod: KubeletPod, want: list[tuple[float, str]]) -> None:
+    life = Life(pod, Script({"one": [ENDS]})).at(10)
+    life.life.lose_machine(T0 + 10)
+    assert [(10, life.shown), *life.timeline(100)] == want
+
+
+@pytest.mark.parametrize(
+    ("life", "shown", "want"),
+    [
+        pytest.param(
+            Life(a_pod(), Script({"c": [FAILS]})).at(5),
+            "0/1 Error 1",
+            {"exitCode": 3, "reason": "Error"},
+            id="it has failed before, and waited",
+        ),
+        pytest.param(
+            Life(a_pod(), Script({"c": [ContainerPlan(create_seconds=9.0)]})).at(5),
+            "0/1 ContainerStatusUnknown 0",
+            {"exitCode": 137, "reason": "ContainerStatusUnknown"},
+            id="it has never run",
+        ),
+    ],
+)
+def test_a_pod_ends_while_a_container_waits(life: Life, shown: str, want: Object) -> None:
+    life.life.fail(Rejection("Evicted", "too much"), T0 + 5, 30)
+    (status,) = life.status["containerStatuses"]
+    ended = status["state"]["terminated"]
+    assert (life.life.is_over, life.shown) == (True, shown)
+    assert {key: ended[key] for key in want} == want

@@ -21,7 +21,9 @@ def run_file(path: Path) -> tuple[Result, list[str]]:
     lines: list[str] = []
 
     async def run() -> Result:
-        cluster = EmbeddedCluster(clock=clock, rng=rng, insecure=True)
+        cluster = EmbeddedCluster(
+            clock=clock, rng=rng, insecure=True, controller_options=file.controller_options()
+        )
         return await run_scenario(
             file, cluster, plugins=KnownPlugins(), clock=clock, rng=rng, say=lines.append
         )

@@ -92,6 +92,12 @@ STEP = "steps:\n- name: s\n"
             id="a scheduler configuration that is wrong",
         ),
         pytest.param(
+            HEAD + STEP + "cluster:\n  stages: {profile: slow}\n",
+            ["line 6: cluster.stages: {folder}/file.yaml: profile: Invalid value: 'slow':"
+             " input should be 'fast', 'realistic' or 'chaotic'"],
+            id="stages that are wrong",
+        ),
+        pytest.param(
             HEAD + STEP + "  do:\n  - apply: [gone.yaml]\n",
             ["line 6: steps[0].do[0].apply[0]: {folder}/gone.yaml: No such file or directory"],
             id="a file that is not there",

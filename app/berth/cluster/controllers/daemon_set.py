@@ -232,16 +232,17 @@ class DaemonSetController:
         running = [pod for pod in active if not pod.is_finished]
         finished = [pod for pod in active if pod.is_finished]
         again: float | None = None
-        if finished:
+        if any(pod.status.phase == "Failed" for pod in finished):
             again = self._backoff(key, node)
             if again:
-                finished = []
+                finished = [pod for pod in finished if pod.status.phase == "Succeeded"]
         limits = limits_of(now.daemon_set.spec, len(now.verdicts))
         if not limits.surge:
             return [*finished, *running[1:]], again
         new = [pod for pod in running if now.is_new(pod)]
         old = [pod for pod in running if not now.is_new(pod)]
-        return [*finished, *new[1:], *old[1:]], again
+        lost = [pod for pod in old[:1] if new and pod.ready_since is None]
+        return [*finished, *new[1:], *lost, *old[1:]], again
 
     def _roll_out(self, key: str, now: Situation) -> list[Action]:
         """Return the next step towards the present template."""

@@ -30,6 +30,7 @@ def counts(
         "readyReplicas": sum(each.count("readyReplicas") for each in everything),
         "availableReplicas": available,
         "unavailableReplicas": max(sum(each.replicas for each in everything) - available, 0),
+        "terminatingReplicas": sum(each.count("terminatingReplicas") for each in everything),
     }
 
 

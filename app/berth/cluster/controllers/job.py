@@ -10,6 +10,7 @@ from berth.cluster.controllers import job_status
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to, selector_of
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.deletion_order import in_order_of_deletion
 from berth.cluster.controllers.expectations import (
     PREFIX_LENGTH,
     Expectations,
@@ -35,7 +36,6 @@ from berth.cluster.controllers.job_pods import (
 )
 from berth.cluster.controllers.replica_set import (
     BURST,
-    in_order_of_deletion,
     pod_path,
     tell_of_pod,
 )

@@ -11,6 +11,7 @@ from berth.cluster.controllers.availability import seconds_until_available
 from berth.cluster.controllers.claims import claim, owner_reference, reference_to, selector_of
 from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
+from berth.cluster.controllers.deletion_order import ranked
 from berth.cluster.controllers.expectations import Expectations, new_name, sooner
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import (
@@ -31,11 +32,6 @@ BURST: Final = 500
 
 REPLICA_FAILURE: Final = "ReplicaFailure"
 """The condition that pods cannot be created, or deleted."""
-
-DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-
-PHASE_RANKS: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
-"""Which pods go first when there are too many."""
 
 REPLICA_SETS: Final = find("apps", "v1", "replicasets")
 
@@ -90,6 +86,8 @@ class ReplicaSetController:
         if not scaling:
             self._failures.pop(key, None)
         status, again = self._status(replica_set, active)
+        if self._resource is REPLICA_SETS:
+            status["terminatingReplicas"] = sum(map(_is_terminating, claimed.owned))
         conditions = self._conditions(key, replica_set)
         if conditions != (replica_set.status.get("conditions") or []):
             status["conditions"] = conditions
@@ -156,10 +154,20 @@ class ReplicaSetController:
             return [_create(replica_set, self._resource, name) for name in names]
         if missing < 0 and not unseen:
             # While some are unseen the choice would fall on those that run.
-            victims = in_order_of_deletion(present)[: min(-missing, BURST)]
+            order = ranked(present, self._related(replica_set, active), now=self._clock.now())
+            victims = order[: min(-missing, BURST)]
             self._expectations.delete(key, victims)
             return [Delete(pod_path(pod), pod.metadata.uid) for pod in victims]
         return []
+
+    def _related(self, replica_set: WorkloadView, active: list[PodView]) -> Iterable[PodView]:
+        """Yield the pods of all ReplicaSets with the same controller: those of a Deployment."""
+        controller = replica_set.metadata.controller
+        if controller is None:
+            yield from active
+            return
+        for each in self._replica_sets.controlled(controller.uid):
+            yield from self._pods.controlled(each.metadata.uid)
 
     def _new_names(
         self, replica_set: WorkloadView, unseen: Mapping[str, str], count: int
@@ -255,39 +263,8 @@ def _may_be_adopted(old: PodView | None, new: PodView) -> bool:
     )
 
 
-def in_order_of_deletion(pods: Iterable[PodView]) -> list[PodView]:
-    """Return *pods*, first those whose loss is felt least.
-
-    Upstream's order: not assigned to a node, not running, not ready, of low deletion cost, on a
-    node with more of its kind, ready for a shorter time, younger.
-    """
-    pods = list(pods)
-    per_node: dict[str | None, int] = {}
-    for pod in pods:
-        per_node[pod.spec.node_name] = per_node.get(pod.spec.node_name, 0) + 1
-
-    def rank(pod: PodView) -> tuple[bool, int, bool, int, int]:
-        return (
-            bool(pod.spec.node_name),
-            PHASE_RANKS.get(pod.status.phase or "Pending", 1),
-            pod.ready_since is not None,
-            _deletion_cost(pod),
-            -per_node[pod.spec.node_name],
-        )
-
-    latest_first = sorted(
-        pods,
-        key=lambda pod: (pod.ready_since or "", pod.metadata.creation_timestamp or ""),
-        reverse=True,
-    )
-    return sorted(latest_first, key=rank)
-
-
-def _deletion_cost(pod: PodView) -> int:
-    try:
-        return int((pod.metadata.annotations or {}).get(DELETION_COST, "0")[:20])
-    except ValueError:
-        return 0
+def _is_terminating(pod: PodView) -> bool:
+    return pod.metadata.deletion_timestamp is not None and not pod.is_finished
 
 
 def pod_path(pod: PodView) -> str:

@@ -20,6 +20,7 @@ from berth.cluster.controllers.history import (
     template_of,
 )
 from berth.cluster.controllers.replica_set import BURST, pod_path, status_differs, status_patch
+from berth.cluster.controllers.rollout import absolute
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import (
     PodView,
@@ -221,6 +222,7 @@ class StatefulSetController:
             if pod is None:
                 actions += self._make(stateful_set, name, ordinal, versions)
             elif pod.is_finished and pod.metadata.deletion_timestamp is None:
+                self._tell_of_end(stateful_set, pod)
                 actions.append(_delete(pod))
             if not parallel and not members.is_healthy(pod):
                 return actions
@@ -234,9 +236,11 @@ class StatefulSetController:
             actions += self._let_go(stateful_set, leaving)[:BURST]
         elif surplus and surplus[-1].is_active:
             actions += self._let_go(stateful_set, surplus[-1:])
-        if actions or surplus or not all(map(members.is_healthy, pods.values())):
-            return actions
-        return self._roll_out(stateful_set, pods, versions.update)
+        if parallel or not (actions or surplus):
+            gone = {action.path for action in actions if isinstance(action, Delete)}
+            outdated = self._roll_out(stateful_set, members, versions.update)
+            actions += [each for each in outdated if each.path not in gone]
+        return actions
 
     def _let_go(self, stateful_set: WorkloadView, pods: Iterable[PodView]) -> list[Action]:
         """Return the deletion of *pods* or, before it, what has their claims go with them."""
@@ -296,23 +300,42 @@ class StatefulSetController:
         return claims or [_create(stateful_set, name, ordinal, *versions.of(ordinal))]
 
     def _roll_out(
-        self,
-        stateful_set: WorkloadView,
-        pods: Mapping[str, PodView],
-        revision: str,
-    ) -> list[Action]:
-        """Delete the highest pod of another template; it is made anew from the present one."""
+        self, stateful_set: WorkloadView, members: Members, revision: str
+    ) -> list[Delete]:
+        """Return the deletion of pods of other templates, the highest first.
+
+        They are made anew from the present one. So many go that no more than ``maxUnavailable`` of
+        all are missing or not available.
+        """
         strategy: Object = stateful_set.spec.get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return []
-        partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-        first = _start(stateful_set)
+        rolling: Object = strategy.get("rollingUpdate") or {}
+        most = absolute(rolling.get("maxUnavailable", 1), stateful_set.replicas, round_up=False)
+        wanted, pods = ordinals(stateful_set), members.pods
+        present = {_ordinal(name): pod for name, pod in pods.items() if _ordinal(name) in wanted}
+        missing = len(wanted) - sum(map(members.is_healthy, present.values()))
+        first = _start(stateful_set) + int(rolling.get("partition") or 0)
         outdated = [
-            pods[name]
-            for name in sorted(pods, key=_ordinal)
-            if _ordinal(name) - first >= partition and not _is_of(pods[name], revision)
+            _delete(present[ordinal])
+            for ordinal in sorted(present, reverse=True)
+            if ordinal >= first
+            and not _is_of(present[ordinal], revision)
+            and present[ordinal].metadata.deletion_timestamp is None
         ]
-        return [_delete(outdated[-1])] if outdated else []
+        return outdated[: max(max(most, 1) - missing, 0)]
+
+    def _tell_of_end(self, stateful_set: WorkloadView, pod: PodView) -> None:
+        """Record that a pod is made anew because it has ended."""
+        failed = pod.status.phase == "Failed"
+        what = "failed" if failed else "terminated"
+        self._recorder.event(
+            reference_to(stateful_set, STATEFUL_SETS),
+            type="Warning" if failed else "Normal",
+            reason="RecreatingFailedPod" if failed else "RecreatingTerminatedPod",
+            message=f"StatefulSet {stateful_set.metadata.key} is recreating {what} Pod "
+            f"{pod.metadata.name}",
+        )
 
 
 def new_controller(context: ControllerContext) -> StatefulSetController:
@@ -428,15 +451,19 @@ def _create(
 
 
 def _status(stateful_set: WorkloadView, members: Members, revision: str) -> Object:
-    active = [pod for pod in members.pods.values() if pod.is_active]
-    ready = sum(1 for pod in active if pod.ready_since is not None)
+    pods = members.pods.values()
+    active = [pod for pod in pods if pod.is_active]
+    running = [pod for pod in pods if pod.status.phase == "Running"]
+    ready = sum(1 for pod in running if pod.ready_since is not None)
     updated = sum(1 for pod in active if _is_of(pod, revision))
-    is_done = updated == len(active) == stateful_set.replicas
+    strategy: Object = stateful_set.spec.get("updateStrategy") or {}
+    is_rolling = strategy.get("type") != "OnDelete"
+    is_done = is_rolling and updated == ready == len(pods) == stateful_set.replicas
     current = revision if is_done else stateful_set.status.get("currentRevision") or revision
     return {
-        "replicas": len(active),
+        "replicas": len(pods),
         "readyReplicas": ready,
-        "availableReplicas": sum(map(members.is_healthy, active)),
+        "availableReplicas": sum(map(members.is_healthy, pods)),
         "currentReplicas": sum(1 for pod in active if _is_of(pod, current)),
         "updatedReplicas": updated,
         "currentRevision": current,

@@ -7,6 +7,7 @@ whose types are seen when it is merged.
 from typing import Any
 
 from berth.cel.literals import as_maps
+from berth.cluster.access.rbac import Authorizer
 from berth.cluster.dynamic_admission.changed import completed
 from berth.cluster.dynamic_admission.matching import converted
 from berth.cluster.dynamic_admission.policies import MUTATING, Mutation
@@ -35,8 +36,9 @@ from berth.cluster.writes.patch import (
 class MutatingPolicies:
     """An :class:`~berth.cluster.writes.admission.step.AsyncStep` that never waits."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
-        self._policies = Policies(store, registry, MUTATING)
+    def __init__(self, store: Store, registry: Registry, authorizer: Authorizer) -> None:
+        """*authorizer* answers what expressions ask of ``authorizer``."""
+        self._policies = Policies(store, registry, authorizer, MUTATING)
 
     def concerns(self, request: AdmissionRequest) -> bool:
         """Tell whether a policy is about the request."""
@@ -62,6 +64,10 @@ class MutatingPolicies:
 
     def _mutated(self, bound: Bound, request: AdmissionRequest) -> bool:
         """Let one policy change the object; tell whether it did."""
+        with self._policies.answering(request):
+            return self._changed_by(bound, request)
+
+    def _changed_by(self, bound: Bound, request: AdmissionRequest) -> bool:
         before = request.object
         policy = bound.policy.spec
         try:

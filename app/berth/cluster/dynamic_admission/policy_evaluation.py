@@ -4,10 +4,14 @@ Source: ``k8s.io/apiserver/pkg/admission/plugin/policy/generic``.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+from berth.cel.authorization import answering
 from berth.cel.failures import EvaluationError
 from berth.cluster import views
+from berth.cluster.access.rbac import Authorizer
+from berth.cluster.dynamic_admission.authorizing import authorizer_of, decides
 from berth.cluster.dynamic_admission.conditions import are_met
 from berth.cluster.dynamic_admission.latest import Latest
 from berth.cluster.dynamic_admission.matching import Matcher, converted, is_exempt
@@ -44,8 +48,15 @@ class Bound(NamedTuple):
 class Policies:
     """The policies of one kind that are there."""
 
-    def __init__(self, store: Store, registry: Registry, storage_keys: Sequence[str]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        authorizer: Authorizer,
+        storage_keys: Sequence[str],
+    ) -> None:
         self._store = store
+        self._authorizer = authorizer
         self._registry = registry
         self._latest = Latest(store, storage_keys, read_policies)
         self._matcher = Matcher(store, registry)
@@ -67,6 +78,10 @@ class Policies:
                 if match is None or self._matched(match, request) is not None:
                     yield Bound(policy, name, spec, resource)
 
+    def answering(self, request: AdmissionRequest) -> AbstractContextManager[None]:
+        """Let expressions in the block ask what who makes the request may do."""
+        return answering(decides(self._authorizer, request.context.user))
+
     def values(self, bound: Bound, request: AdmissionRequest) -> Iterator[Object]:
         """Yield what expressions are evaluated with, once for each object of parameters.
 
@@ -77,6 +92,7 @@ class Policies:
             "oldObject": converted(request.old_object, request.resource, bound.resource),
             "request": attributes_of(request, bound.resource),
             "namespaceObject": self._namespace(request),
+            "authorizer": authorizer_of(request),
         }
         for params in self._params(bound.policy.spec, bound.spec, request):
             yield {**values, "params": params}

@@ -6,6 +6,7 @@ Source: ``k8s.io/apiserver/pkg/admission/plugin/policy/validating``.
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from berth.cluster.access.rbac import Authorizer
 from berth.cluster.dynamic_admission.policies import VALIDATING, PolicySpec, Validation
 from berth.cluster.dynamic_admission.policy_evaluation import (
     Bound,
@@ -40,8 +41,9 @@ class _Failure(NamedTuple):
 class ValidatingPolicies:
     """An :class:`~berth.cluster.writes.admission.step.AsyncStep` that never waits."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
-        self._policies = Policies(store, registry, VALIDATING)
+    def __init__(self, store: Store, registry: Registry, authorizer: Authorizer) -> None:
+        """*authorizer* answers what expressions ask of ``authorizer``."""
+        self._policies = Policies(store, registry, authorizer, VALIDATING)
 
     def concerns(self, request: AdmissionRequest) -> bool:
         """Tell whether a policy is about the request."""
@@ -68,7 +70,9 @@ class ValidatingPolicies:
         policy = bound.policy.spec
         try:
             for values in self._policies.values(bound, request):
-                yield from _evaluated(policy, values)
+                with self._policies.answering(request):
+                    found = list(_evaluated(policy, values))
+                yield from found
         except PolicyError as exc:
             if policy.fails_closed:
                 yield _Failure(str(exc))

@@ -5,8 +5,11 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
+from berth.cel.authorization import answering
 from berth.cel.failures import EvaluationError
 from berth.cluster import errors
+from berth.cluster.access.rbac import Authorizer
+from berth.cluster.dynamic_admission.authorizing import authorizer_of, decides
 from berth.cluster.dynamic_admission.changed import completed
 from berth.cluster.dynamic_admission.client import CallError, WebhookClient
 from berth.cluster.dynamic_admission.conditions import are_met
@@ -47,12 +50,20 @@ class WebhookAdmission:
     """An :class:`~berth.cluster.writes.admission.step.AsyncStep`: the webhooks in *store*."""
 
     def __init__(
-        self, store: Store, registry: Registry, client: WebhookClient, *, identities: Identities
+        self,
+        store: Store,
+        registry: Registry,
+        client: WebhookClient,
+        authorizer: Authorizer,
+        *,
+        identities: Identities,
     ) -> None:
+        """*authorizer* answers what match conditions ask of ``authorizer``."""
         self._mutating = Latest(store, [MUTATING], read_webhooks)
         self._validating = Latest(store, [VALIDATING], read_webhooks)
         self._matcher = Matcher(store, registry)
         self._client = client
+        self._authorizer = authorizer
         self._identities = identities
 
     def concerns(self, request: AdmissionRequest) -> bool:
@@ -124,7 +135,7 @@ class WebhookAdmission:
         self, request: AdmissionRequest, hook: Webhook, resource: ResourceType, *, may_patch: bool
     ) -> Response | None:
         """Ask a webhook; return its answer, or None if it need not be asked, or failed in vain."""
-        if hook.match_conditions and not _meets_conditions(request, hook, resource):
+        if hook.match_conditions and not self._meets_conditions(request, hook, resource):
             return None
         if request.context.dry_run and hook.side_effects not in WITHOUT_SIDE_EFFECTS:
             raise errors.bad_request(f'admission webhook "{hook.name}" does not support dry run')
@@ -144,20 +155,23 @@ class WebhookAdmission:
             raise _denied(hook.name, response.status)
         return response
 
-
-def _meets_conditions(request: AdmissionRequest, hook: Webhook, resource: ResourceType) -> bool:
-    """Tell whether the conditions of *hook* are met; what fails counts by its failure policy."""
-    values = {
-        "object": converted(request.object, request.resource, resource),
-        "oldObject": converted(request.old_object, request.resource, resource),
-        "request": attributes_of(request, resource),
-    }
-    try:
-        return are_met(hook.match_conditions or (), values)
-    except EvaluationError as exc:
-        if hook.fails_closed:
-            raise errors.forbidden(request.resource, request.name, str(exc)) from exc
-        return False
+    def _meets_conditions(
+        self, request: AdmissionRequest, hook: Webhook, resource: ResourceType
+    ) -> bool:
+        """Tell whether *hook* is to be asked; what fails counts by its failure policy."""
+        values = {
+            "object": converted(request.object, request.resource, resource),
+            "oldObject": converted(request.old_object, request.resource, resource),
+            "request": attributes_of(request, resource),
+            "authorizer": authorizer_of(request),
+        }
+        try:
+            with answering(decides(self._authorizer, request.context.user)):
+                return are_met(hook.match_conditions or (), values)
+        except EvaluationError as exc:
+            if hook.fails_closed:
+                raise errors.forbidden(request.resource, request.name, str(exc)) from exc
+            return False
 
 
 def _denied(name: str, status: Object) -> StatusError:

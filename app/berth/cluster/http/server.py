@@ -85,8 +85,13 @@ class ApiServer:
         identities = Identities(rng)
         authorizer = Authorizer(store, observer=observer)
         self._webhooks = WebhookClient(store)
-        policies = (MutatingPolicies(store, registry), ValidatingPolicies(store, registry))
-        webhooks = WebhookAdmission(store, registry, self._webhooks, identities=identities)
+        policies = (
+            MutatingPolicies(store, registry, authorizer),
+            ValidatingPolicies(store, registry, authorizer),
+        )
+        webhooks = WebhookAdmission(
+            store, registry, self._webhooks, authorizer, identities=identities
+        )
         deletions = Deletions(store, clock=clock)
         self.writes = Writes(
             store,

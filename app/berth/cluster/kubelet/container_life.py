@@ -41,6 +41,17 @@ class Termination:
     reason: str
     since: float
     until: float
+    message: str = ""
+
+
+STATUS_UNKNOWN: Final = Termination(
+    KILLED,
+    "ContainerStatusUnknown",
+    since=0.0,
+    until=0.0,
+    message="The container could not be located when the pod was terminated",
+)
+"""The end of a container that had not started when its pod ended (``status.TerminatePod``)."""
 
 
 @dataclass(slots=True)
@@ -126,6 +137,14 @@ class ContainerLife:
         self.end = Termination(exit_code, told, self.since, now)
         self.doing, self.due = Doing.ENDED, inf
         self.started = self.ready = False
+
+    def gives_up(self, *, is_initialized: bool) -> None:
+        """Never start again: it does not run, and the pod ends."""
+        if self.end is None and self.last is not None:
+            self.end, self.last = self.last, None
+        elif self.end is None and is_initialized:
+            self.end = STATUS_UNKNOWN
+        self.doing, self.due = Doing.ENDED, inf
 
     def backs_off(self, now: float) -> float:
         """Return for how long it pauses before it is started again, from *now*."""

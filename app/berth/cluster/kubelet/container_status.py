@@ -58,9 +58,10 @@ def _is_done_init(life: ContainerLife) -> bool:
 
 
 def _terminated(end: Termination) -> Object:
-    return {
+    state: Object = {
         "exitCode": end.exit_code,
         "reason": end.reason,
-        "startedAt": rfc3339(end.since),
-        "finishedAt": rfc3339(end.until),
+        "startedAt": rfc3339(end.since) if end.since else None,
+        "finishedAt": rfc3339(end.until) if end.until else None,
     }
+    return {**state, "message": end.message} if end.message else state

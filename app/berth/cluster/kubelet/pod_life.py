@@ -31,6 +31,9 @@ MINIMUM_GRACE_SECONDS: Final = 2.0
 
 DEFAULT_GRACE_SECONDS: Final = 30.0
 
+LOST_EXIT: Final = 255
+"""The exit code of containers that were lost with their machine."""
+
 MOST_STEPS: Final = 1_000
 """Done at once of what is due; the rest of it another time."""
 
@@ -132,9 +135,10 @@ class PodLife:
         first, self.is_stopping = not self.is_stopping, True
         self._begins_at = self._deadline = inf
         self._kill_at = kill_at
+        is_initialized = self.is_initialized
         for each in self.containers:
             if each.doing is not Doing.RUNNING:
-                each.doing, each.due = Doing.ENDED, inf
+                each.gives_up(is_initialized=is_initialized)
                 continue
             if first:
                 self._events.stopping(self.pod, each)
@@ -170,12 +174,28 @@ class PodLife:
                 self._end(each, now, exit_code=exit_code, reason=reason)
 
     def lose_machine(self, now: float) -> None:
-        """End all that runs: the machine was down."""
+        """End all that runs: the machine was down. Init containers run again first."""
         running = [each for each in self.containers if each.doing is Doing.RUNNING]
-        if running and not self.is_stopping:
-            self._events.sandbox_changed(self.pod)
+        if not running:
+            return
+        self.version += 1
         for each in running:
-            self._end(each, now, exit_code=255, reason="Unknown")
+            each.terminates(now, exit_code=LOST_EXIT, reason="Unknown")
+        if self.is_stopping:
+            self._check_over()
+            return
+        self._events.sandbox_changed(self.pod)
+        again = [each for each in running if self._is_restarted(each, LOST_EXIT)]
+        if any(each.role is Role.INIT and each not in again for each in running):
+            self._stop_rest(now)
+            return
+        inits = [each for each in self.containers if each.role is Role.INIT]
+        for each in (*again, *(each for each in inits if again and each.doing is Doing.ENDED)):
+            each.last, each.end = each.end, None
+            each.restarts += 1
+            each.doing = Doing.WAITING
+        self._start_next(now)
+        self._check_mains(now)
 
     def abandon(self) -> None:
         """Forget all that was to come: somebody else says that the pod has finished."""

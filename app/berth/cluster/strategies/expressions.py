@@ -12,8 +12,10 @@ from berth.field_errors import FieldError
 if TYPE_CHECKING:
     from berth.cel.expressions import Environment, Expression
 
-VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
-"""What an expression may name. There is no ``authorizer``."""
+VARIABLES: Final = (
+    "object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer",
+)  # fmt: skip
+"""What an expression may name."""
 
 
 @cache
@@ -21,7 +23,7 @@ def environment() -> "Environment":
     """Return what the expressions may name."""
     from berth.cel.expressions import Environment  # here, for the library takes 0.15 s to load
 
-    return Environment(*VARIABLES)
+    return Environment(*VARIABLES, authorizes=True)
 
 
 @lru_cache(maxsize=1024)

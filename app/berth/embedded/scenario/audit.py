@@ -76,6 +76,7 @@ class Auditor:
         self._requests: dict[str, Mapping[str, int]] = {}
         self._since: dict[tuple[str, str], float] = {}
         """Since when something is so of a pod, by uid."""
+        self._asked: set[str] = set()
         self._told: set[str] = set()
         self._checked: set[tuple[str, str]] = set()
         self._selectors: dict[str, Selector] = {}
@@ -174,13 +175,17 @@ class Auditor:
 
     def _not_explained(self, key: str) -> str:
         """Return what is missing of the explanation of a pod; "" if it is explained."""
-        if not condition(self._observed.of("Pod")[key], "PodScheduled", "message"):
+        pod = self._observed.of("Pod")[key]
+        if not condition(pod, "PodScheduled", "message"):
             return "its status does not say why"
+        owners = pod["metadata"].get("ownerReferences") or [pod["metadata"]]
+        if owners[0]["uid"] in self._asked:  # about a pod that is like it
+            return ""
+        self._asked.add(owners[0]["uid"])
         try:
             self._explain(key)
         except LookupError as exc:
             return str(exc)
-        self.counts["explained"] += 1
         return ""
 
     def _check_requests(self, nodes: Mapping[str, Object], pods: Mapping[str, Object]) -> None:

@@ -210,7 +210,7 @@ class Deeds:
         if what != "start":
             await self._simulation.stop_scheduler()
         if what != "stop":
-            self._simulation.start_scheduler()
+            await self._simulation.start_scheduler()
 
     async def _configure(self, given: Mapping[str, Any]) -> None:
         self._simulation.configure_scheduler(self._file.configuration(given))

@@ -9,8 +9,14 @@ import yaml
 from pydantic import ValidationError
 
 from berth import documents, field_errors, manifests
+from berth.autoscaler import node_groups
+from berth.autoscaler.node_groups import NodeGroups
+from berth.cluster.controllers.options import ControllerOptions
 from berth.cluster.kubelet import configuration as kubelet
-from berth.cluster.kubelet.configuration import KubeletConfiguration, KubeletConfigurationError
+from berth.cluster.kubelet.configuration import KubeletConfiguration
+from berth.cluster.kubelet.hollow_kubelets import Settings
+from berth.cluster.kubelet.stages import load as stages
+from berth.cluster.kubelet.stages.types import Stages
 from berth.config import decode, errors
 from berth.config.errors import ConfigError
 from berth.config.load import from_object
@@ -19,6 +25,7 @@ from berth.config.types import KIND as CONFIGURATION_KIND
 from berth.config.types import KubeSchedulerConfiguration
 from berth.embedded.scenario.actions import Manifests
 from berth.embedded.scenario.types import API_VERSION, KIND, Scenario
+from berth.errors import UserError
 from berth.field_errors import join
 from berth.manifests import Manifest, ManifestError
 from berth.plugin_sources import KnownPlugins
@@ -68,10 +75,33 @@ class ScenarioFile:
                 found += [(str(self._path), o) for o in manifests.parse(text, source="manifest")]
         return found
 
+    def controller_options(self) -> ControllerOptions:
+        """Return the settings of the controllers."""
+        given = self.scenario.cluster.controller_manager
+        return ControllerOptions(
+            node_monitor_period=given.node_monitor_period.seconds,
+            node_monitor_grace_period=given.node_monitor_grace_period.seconds,
+            terminated_pod_gc_threshold=given.terminated_pod_gc_threshold,
+        )
+
+    def kubelets(self) -> Settings:
+        """Return how all nodes behave. Raises KubeletConfigurationError and StagesError."""
+        return Settings(nodes=0, configuration=self.kubelet_configuration(), stages=self.stages())
+
     def kubelet_configuration(self) -> KubeletConfiguration:
         """Return the configuration of all nodes. Raises KubeletConfigurationError."""
         fields, source = self._fields(self.scenario.cluster.kubelet_configuration)
         return kubelet.from_object(fields, source=source)
+
+    def node_groups(self) -> NodeGroups:
+        """Return what the autoscaler scales. Raises UserError."""
+        names = self.scenario.cluster.node_groups
+        return node_groups.read(self._path.parent / name for name in names)
+
+    def stages(self) -> Stages:
+        """Return how pods live. Raises StagesError."""
+        fields, source = self._fields(self.scenario.cluster.stages)
+        return stages.from_object(fields, source=source)
 
     def _fields(self, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         """Return a configuration that *given* has or names, and what it is called in errors."""
@@ -138,11 +168,16 @@ class ScenarioFile:
 
         cluster = ("cluster", "schedulerConfiguration")
         check_configuration(cluster, scenario.cluster.scheduler_configuration)
-        try:
-            self.kubelet_configuration()
-        except KubeletConfigurationError as exc:
-            at = ("cluster", "kubeletConfiguration")
-            problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
+        for name, read in (
+            ("kubeletConfiguration", self.kubelet_configuration),
+            ("stages", self.stages),
+            ("nodeGroups", self.node_groups),
+        ):
+            try:
+                read()
+            except UserError as exc:
+                at = ("cluster", name)
+                problems += [(at, f"{join('', *at)}: {each}") for each in str(exc).splitlines()]
         check_objects(("cluster", "objects"), scenario.cluster.objects)
         for number, step in enumerate(scenario.steps):
             for index, action in enumerate(step.do):

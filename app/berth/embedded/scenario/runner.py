@@ -84,7 +84,7 @@ class Runner:
             if self._scenario.audit is not None:
                 self._auditor = Auditor(
                     self._observed,
-                    explain=self._explain,
+                    explain=partial(self._explain, nodes=1),
                     is_scheduling=lambda: self._simulation.scheduler is not None,
                     clock=self._clock,
                 )
@@ -199,14 +199,15 @@ class Runner:
     def _look(self, statement: Statement) -> Finding:
         return check(statement, self._observed, self._explain)
 
-    def _explain(self, key: str) -> str:
+    def _explain(self, key: str, *, nodes: int | None = None) -> str:
+        """Return what ``berth explain`` says of a pod, with as many *nodes*; None: all."""
         scheduler = self._simulation.scheduler
         if scheduler is None:
             raise LookupError("no scheduler runs")
         explainer = Explainer(
             scheduler.scheduler, pods=scheduler.pods.store, clock=self._clock, schedules=True
         )
-        explanation = explainer.explain(key, limit=None)
+        explanation = explainer.explain(key, limit=nodes)
         if explanation is None:
             raise LookupError(f"the scheduler knows no pod {key}")
         return f"{explanation.summary}\n{as_text(render(explanation), width=WIDTH)}"

@@ -4,18 +4,21 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import msgspec
 
 from berth.assembly.scheduler_service import SchedulerService
+from berth.autoscaler.autoscaler import ClusterAutoscaler
+from berth.autoscaler.node_groups import NodeGroups
 from berth.client.api import Api
 from berth.client.errors import NotFoundError
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
-from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.config.types import KubeSchedulerConfiguration
+from berth.embedded.autoscaling import cluster_autoscaler
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.scenario.actions import NodeGroup
 from berth.plugin_sources import KnownPlugins
@@ -33,8 +36,9 @@ class Simulation:
         self,
         cluster: EmbeddedCluster,
         config: KubeSchedulerConfiguration,
-        kubelet: KubeletConfiguration,
         *,
+        kubelets: Settings,
+        groups: NodeGroups,
         plugins: KnownPlugins,
         clock: Clock,
         rng: random.Random,
@@ -50,32 +54,56 @@ class Simulation:
         self._plugins = plugins
         self._rng = rng
         self._start = start
-        self._scheduling: asyncio.Task[None] | None = None
+        self._is_autoscaling = False
+        """Whether the machines that node groups begin with have been started."""
+        self._scheduling: list[asyncio.Task[None]] = []
         self._kubelets = HollowKubelets(
             cluster.in_process("kubelet", user=KUBELETS),
-            Settings(nodes=0, lease_seconds=kubelet.node_lease_duration_seconds),
+            kubelets,
             clock=clock,
             rng=rng,
         )
+        self._autoscaler = None
+        if groups:
+            self._autoscaler = cluster_autoscaler(
+                cluster, self._running_scheduler, groups, self._kubelets, clock=clock, rng=rng
+            )
         self._start("controllers", cluster.run_controllers)
         self._start("kubelets", self._kubelets.run)
 
-    def start_scheduler(self) -> None:
-        """Start a scheduler, with an empty memory, unless one runs."""
+    async def start_scheduler(self) -> None:
+        """Start a scheduler, with an empty memory, unless one runs; and what asks it."""
         if self.scheduler is not None:
             return
         api = self._cluster.in_process("berth-scheduler", user=SCHEDULER)
         self.scheduler = SchedulerService(
             api, self._config, clock=self.clock, rng=self._rng, plugins=self._plugins
         )
-        self._scheduling = self._start("scheduler", self.scheduler.run)
+        self._scheduling.append(self._start("scheduler", self.scheduler.run))
+        if self._autoscaler is not None:
+            if not self._is_autoscaling:
+                await self._autoscaler.restore()
+                self._is_autoscaling = True
+            run = partial(self._autoscale, self._autoscaler)
+            self._scheduling.append(self._start("autoscaler", run))
+
+    async def _autoscale(self, autoscaler: ClusterAutoscaler) -> None:
+        while not self._running_scheduler().is_synced:
+            await self.clock.sleep(LOOK_SECONDS)
+        await autoscaler.run()
+
+    def _running_scheduler(self) -> SchedulerService:
+        if self.scheduler is None:
+            raise RuntimeError("no scheduler runs")
+        return self.scheduler
 
     async def stop_scheduler(self) -> None:
         """Kill the scheduler: what it has begun stays as it is."""
-        scheduling, self._scheduling, self.scheduler = self._scheduling, None, None
-        if scheduling is not None:
-            scheduling.cancel()
-            await asyncio.wait([scheduling])
+        ending, self._scheduling, self.scheduler = self._scheduling, [], None
+        for task in ending:
+            task.cancel()
+        if ending:
+            await asyncio.wait(ending)
 
     def configure_scheduler(self, config: KubeSchedulerConfiguration) -> None:
         """Have the scheduler, and those to come, schedule by *config*. Raises ConfigError."""
@@ -105,9 +133,10 @@ class Simulation:
 async def running(
     cluster: EmbeddedCluster,
     config: KubeSchedulerConfiguration,
-    kubelet: KubeletConfiguration,
     nodes: tuple[NodeGroup, ...],
     *,
+    kubelets: Settings,
+    groups: NodeGroups,
     plugins: KnownPlugins,
     clock: Clock,
     rng: random.Random,
@@ -118,12 +147,19 @@ async def running(
     """
     async with background() as start:
         simulation = Simulation(
-            cluster, config, kubelet, plugins=plugins, clock=clock, rng=rng, start=start
+            cluster,
+            config,
+            kubelets=kubelets,
+            groups=groups,
+            plugins=plugins,
+            clock=clock,
+            rng=rng,
+            start=start,
         )
         for group in nodes:
             await simulation.add_nodes(group)
         await simulation.until_there(ACCOUNT)
-        simulation.start_scheduler()
+        await simulation.start_scheduler()
         yield simulation
 
 

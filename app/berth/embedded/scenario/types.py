@@ -21,6 +21,17 @@ class Metadata(ConfigModel):
     """A name; the file's without its extension if empty."""
 
 
+class ControllerManager(ConfigModel):
+    """Settings of the controllers: flags of kube-controller-manager, by their names."""
+
+    node_monitor_period: Duration = Duration.of(5)
+    """Between two looks at the heartbeats of all nodes."""
+    node_monitor_grace_period: Duration = Duration.of(50)
+    """How long a node may be silent before it counts as unreachable."""
+    terminated_pod_gc_threshold: Annotated[int, Field(ge=0)] = 12_500
+    """How many pods that have ended may stay; 0: any number."""
+
+
 class Cluster(ConfigModel):
     """The cluster on which the scenario runs. It begins with these nodes and nothing else."""
 
@@ -31,6 +42,13 @@ class Cluster(ConfigModel):
     name of a file beside the scenario."""
     kubelet_configuration: dict[str, Any] = Field(default_factory=dict)
     """A `KubeletConfiguration` for all nodes, without `apiVersion` and `kind`; or a file, too."""
+    stages: dict[str, Any] = Field(default_factory=dict)
+    """How pods live: `Stages` without `apiVersion` and `kind`, such as `{profile: realistic}`; or a
+    file, too. Without a seed of its own, that of the scenario counts."""
+    node_groups: tuple[str, ...] = ()
+    """Files beside the scenario with node groups, which the cluster autoscaler scales."""
+    controller_manager: ControllerManager = ControllerManager()
+    """Settings of the controllers."""
     objects: Manifests = ()
     """Objects that exist before the first step: manifests, or names of files beside the scenario.
     """

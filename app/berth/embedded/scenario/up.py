@@ -17,6 +17,7 @@ from berth.assembly.scheduler_service import SchedulerService
 from berth.clock import Clock, RealClock
 from berth.cluster.bootstrap import default_storage_class
 from berth.duration import Duration
+from berth.embedded.autoscaling import access_rights
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
 from berth.embedded.scenario.load import ScenarioFile
@@ -64,14 +65,17 @@ async def run_scenario(
     config = file.configuration(scenario.cluster.scheduler_configuration)
     async with AsyncExitStack() as cleanup:
         port = served.port if served else 0
-        await cluster.start(port, objects=[default_storage_class()])
+        groups = file.node_groups()
+        rights = access_rights() if groups else []
+        await cluster.start(port, objects=[default_storage_class(), *rights])
         cleanup.push_async_callback(cluster.stop)
         simulation = await cleanup.enter_async_context(
             running(
                 cluster,
                 config,
-                file.kubelet_configuration(),
                 scenario.cluster.nodes,
+                kubelets=file.kubelets(),
+                groups=groups,
                 plugins=plugins,
                 clock=clock,
                 rng=rng,
