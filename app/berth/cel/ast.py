@@ -93,6 +93,8 @@ class CheckedExpr:
     root: Expr
     types: Mapping[int, Type]
     overloads: Mapping[int, tuple[str, ...]]
+    positions: Mapping[int, int]
+    """Where nodes begin in the source, in characters; a selection is where its dot is."""
 
     def type_of(self, node: Expr) -> Type:
         return self.types.get(node.id, DYN)
@@ -109,6 +111,10 @@ def decode(serialized: bytes) -> CheckedExpr:
         overloads={
             _only(entry, 1, 0): tuple(name.decode() for name in _fields(_only(entry, 2, b""))[3])
             for entry in references
+        },
+        positions={
+            _only(entry, 1, 0): _only(entry, 2, 0)
+            for entry in map(_fields, _fields(_only(checked, 5))[4])
         },
     )
 

@@ -28,6 +28,7 @@ from berth.cluster.controllers import (
     persistent_volume,
     pod_garbage_collector,
     pod_group_protection,
+    policy_type_checking,
     replica_set,
     resource_claim,
     resource_quota,
@@ -84,6 +85,7 @@ CONTROLLERS: Final[Sequence[Callable[[ControllerContext], Controller | None]]] =
     cluster_role_aggregation.new_controller,
     certificate_approving.new_controller,
     certificate_signing.new_controller,
+    policy_type_checking.new_controller,
 )
 """Makes each controller, and asks for the tables that it reads. None: there is nothing to do."""
 
