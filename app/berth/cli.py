@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "explain": "explain why a pod is pending, or why it runs where it does",
     "plugin": "create a plugin, or list the known plugins",
     "simulate": "answer what-if questions: more pods, other nodes, another configuration",
+    "rebalance": "propose evictions: pods that fit, empty nodes, less skew; and carry them out",
     "health": "check whether a process is ready, for container health checks",
     "bench": "measure scheduling on this machine",
     "version": "print the version",

@@ -17,10 +17,12 @@ from berth_plugins.node_resources_balanced_allocation import NodeResourcesBalanc
 from berth_plugins.node_resources_fit import NodeResourcesFit
 from berth_plugins.node_unschedulable import NodeUnschedulable
 from berth_plugins.node_volume_limits import NodeVolumeLimits
+from berth_plugins.pod_group_pods_count import PodGroupPodsCount
 from berth_plugins.pod_topology_spread.plugin import PodTopologySpread
 from berth_plugins.priority_sort import PrioritySort
 from berth_plugins.scheduling_gates import SchedulingGates
 from berth_plugins.taint_toleration import TaintToleration
+from berth_plugins.topology_placement_generator import TopologyPlacementGenerator
 from berth_plugins.volume_binding.plugin import VolumeBinding
 from berth_plugins.volume_restrictions import VolumeRestrictions
 from berth_plugins.volume_zone import VolumeZone
@@ -41,6 +43,8 @@ _PLUGINS: Final[list[type[Plugin]]] = [
     PodTopologySpread,
     NodeDeclaredFeatures,
     GangScheduling,
+    TopologyPlacementGenerator,
+    PodGroupPodsCount,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     InterPodAffinity,

@@ -121,6 +121,8 @@ steps:
     within: 25s
   - pods: {{selector: app=web, ready: true, count: 4, node: b}}
   - event: {{reason: RemovingNode, name: a}}
+  - objects: {{kind: Lease, namespace: kube-node-lease, count: 1}}
+    always: 1m
   - objects: {{kind: Node, count: 1}}
     always: 5m
 """

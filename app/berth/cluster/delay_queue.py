@@ -20,8 +20,10 @@ class DelayQueue(Generic[K]):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due: dict[K, float] = {}
-        self._heap: list[tuple[float, int, K]] = []
-        self._sequence = 0
+        self._keys_at: dict[float, list[K]] = {}
+        """By time; also keys that are due sooner by now, or were discarded."""
+        self._times: list[float] = []
+        """A heap of those times."""
         self._waiter: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
@@ -39,9 +41,13 @@ class DelayQueue(Generic[K]):
         if key in self._due and self._due[key] <= due:
             return
         self._due[key] = due
-        self._sequence += 1
-        heapq.heappush(self._heap, (due, self._sequence, key))
-        if self._heap[0][2] == key:
+        keys = self._keys_at.get(due)
+        if keys is not None:
+            keys.append(key)
+            return
+        self._keys_at[due] = [key]
+        heapq.heappush(self._times, due)
+        if self._times[0] == due:
             _wake(self._waiter)
 
     def discard(self, key: K) -> None:
@@ -52,11 +58,12 @@ class DelayQueue(Generic[K]):
         """Return the keys that are due now, in order, and forget them."""
         now = self._clock.monotonic()
         keys = []
-        while self._heap and self._heap[0][0] <= now:
-            due, _, key = heapq.heappop(self._heap)
-            if self._due.get(key) == due:
-                del self._due[key]
-                keys.append(key)
+        while self._times and self._times[0] <= now:
+            due = heapq.heappop(self._times)
+            for key in self._keys_at.pop(due):
+                if self._due.get(key) == due:
+                    del self._due[key]
+                    keys.append(key)
         return keys
 
     async def take(self) -> list[K]:
@@ -69,8 +76,8 @@ class DelayQueue(Generic[K]):
         """Return when the first key may be due, or an earlier one has come."""
         waiter = self._waiter = asyncio.get_running_loop().create_future()
         sleeper = None
-        if self._heap:
-            seconds = self._heap[0][0] - self._clock.monotonic()
+        if self._times:
+            seconds = self._times[0] - self._clock.monotonic()
             sleeper = asyncio.create_task(self._clock.sleep(seconds), name="delay queue: sleep")
             sleeper.add_done_callback(lambda _: _wake(waiter))
         try:

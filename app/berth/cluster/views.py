@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from berth.cluster.resources import Object, ResourceType, same
-from berth.cluster.storage.store import Stored, shared
+from berth.cluster.storage.store import METADATA, Stored, shared
 
 
 def as_object(resource: ResourceType, stored: Stored) -> Object:
@@ -53,6 +53,8 @@ def as_partial(resource: ResourceType, stored: Stored, group_version: str) -> by
 def metadata_json(resource: ResourceType, stored: Stored) -> bytes:
     """Return the JSON of the metadata alone."""
     if resource.from_storage is same:
+        if stored.metadata_end:
+            return stored.body[len(METADATA) : stored.metadata_end]
         return bytes(_decode_metadata(stored.body).metadata)
     return msgspec.json.encode(_body(resource, stored)["metadata"])
 

@@ -13,12 +13,9 @@ from berth import log
 from berth.addresses import UP_PORT
 from berth.assembly.running import run_and_reload
 from berth.assembly.scheduler_service import SchedulerService
-from berth.autoscaler import node_groups
 from berth.clock import RealClock
 from berth.cluster.kubelet.stages.load import load as load_stages
 from berth.embedded.loading import DEFAULT_NAMESPACE
-from berth.embedded.scenario.load import ScenarioFile
-from berth.embedded.scenario.up import ServeOptions, run_scenario, speed_of
 from berth.embedded.sources import gather, why_not
 from berth.embedded.up import SAMPLE_NODES, Up, UpOptions
 from berth.flags import configuration
@@ -102,7 +99,11 @@ def main(argv: Sequence[str]) -> int:
         await run_and_reload(service.run, service, source)
 
     kubelets = kubelet_configuration(given.kubelet_config)
-    groups = node_groups.read(given.node_group).with_kubelets(kubelets)
+    groups = None
+    if given.node_group:
+        from berth.autoscaler import node_groups  # here, and below: it takes 0.1 s to load
+
+        groups = node_groups.read(given.node_group).with_kubelets(kubelets)
     default_nodes = 0 if groups else SAMPLE_NODES
     options = UpOptions(
         nodes=default_nodes if given.nodes is None else given.nodes,
@@ -135,6 +136,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Run the file of ``--scenario``, which says itself what the cluster is."""
+    from berth.embedded.scenario.load import ScenarioFile
+    from berth.embedded.scenario.up import ServeOptions, run_scenario, speed_of
+
     for name in (
         "nodes", "node_group", "node_template", "kubelet_config", "stages", "load", "sample",
         "config", "preset", "exit_when_idle",

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from berth.config.feature_gates import (
     GANG_SCHEDULING,
     NODE_DECLARED_FEATURES,
+    TOPOLOGY_AWARE,
     enabled_features,
 )
 from berth.config.plugin_sets import merge_profile
@@ -71,6 +72,9 @@ def default_plugins(features: Collection[str]) -> Plugins:
         enabled = tuple(entry for entry in enabled if entry.name != NODE_DECLARED_FEATURES)
     if GANG_SCHEDULING in features:
         enabled = (*enabled, PluginEntry(name=GANG_SCHEDULING))
+    if TOPOLOGY_AWARE in features:
+        names = ("TopologyPlacementGenerator", "PodGroupPodsCount")
+        enabled = (*enabled, *(PluginEntry(name=name) for name in names))
     return Plugins(multi_point=PluginSet(enabled=enabled))
 
 

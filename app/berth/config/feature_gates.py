@@ -86,6 +86,7 @@ COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
+TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 
@@ -97,6 +98,7 @@ TURNABLE: Final = frozenset(
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
         TAINT_TOLERATION_COMPARISON_OPERATORS,
+        TOPOLOGY_AWARE,
     }
 )
 """Gates that berth acts on."""

@@ -196,9 +196,9 @@ class Plugins(ConfigModel):
     multi_point: PluginSet = PluginSet()
     """All extension points that a plugin implements."""
     placement_generate: PluginSet = PluginSet()
-    """No effect: part of an alpha feature."""
+    """Which parts of the cluster a group may be placed in; at most one plugin."""
     placement_score: PluginSet = PluginSet()
-    """No effect: part of an alpha feature."""
+    """Which of them is best."""
 
     def at(self, point: ExtensionPoint) -> PluginSet:
         """Return the set of one extension point."""

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Final
 
 from berth.cache.cache import Cache
-from berth.config.feature_gates import GENERIC_WORKLOAD, enabled_features
+from berth.config.feature_gates import GENERIC_WORKLOAD, TOPOLOGY_AWARE, enabled_features
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.live_configuration import LiveConfiguration, backoff_of
 from berth.core.outside import Outside
@@ -98,12 +98,14 @@ class SchedulerCore:
         if GENERIC_WORKLOAD in features:
             groups = GroupParts(
                 PodGroups(),
+                outside.listers.pod_groups,
                 PodGroupReports(
                     outside.listers.pod_groups,
                     reporter=api,
                     metrics=metrics.pod_groups,
                     clock=clock,
                 ),
+                is_topology_aware=TOPOLOGY_AWARE in features,
             )
         pod_groups = groups.pod_groups if groups is not None else None
         self.cache = Cache(pod_groups)

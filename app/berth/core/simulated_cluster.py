@@ -74,6 +74,8 @@ class SimulationOptions:
     """Orders the queue in place of the QueueSort plugin."""
     start: float = 1_000_000_000.0
     """The time when the simulation begins, in seconds since 1970."""
+    is_watched: bool = False
+    """Whether decisions are recorded with the best nodes, which takes time."""
 
 
 DEFAULT_OPTIONS: Final = SimulationOptions()
@@ -129,7 +131,7 @@ class SimulatedCluster:
                 metrics=SchedulerMetrics(CollectorRegistry()),
             ),
             CoreOptions(
-                is_watched=False,
+                is_watched=options.is_watched,
                 select=options.select,
                 adapt_profile=self._adapt,
                 sort_key=options.sort_key,

@@ -8,12 +8,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from berth.assembly.applications import scheduler_application
 from berth.assembly.scheduler_service import SchedulerService
-from berth.autoscaler.autoscaler import ClusterAutoscaler
-from berth.autoscaler.node_groups import NodeGroups
 from berth.client.api_client import ApiClient
 from berth.clock import Clock
 from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER, User
@@ -23,7 +21,6 @@ from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.stages.types import Stages
 from berth.config.types import KubeSchedulerConfiguration
-from berth.embedded.autoscaling import access_rights, cluster_autoscaler
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.display import display
 from berth.embedded.idleness import Idleness
@@ -37,6 +34,10 @@ from berth.embedded.verify import Verification, verify
 from berth.plugin_sources import KnownPlugins
 from berth.queue.sub_queues import SubQueue
 from berth.tasks import forever
+
+if TYPE_CHECKING:
+    from berth.autoscaler.autoscaler import ClusterAutoscaler
+    from berth.autoscaler.node_groups import NodeGroups
 
 SAMPLE_NODES: Final = 20
 LOOK_INTERVAL: Final = 0.25
@@ -57,7 +58,7 @@ class UpOptions:
     """How pods live."""
     configuration: KubeletConfiguration = field(default_factory=KubeletConfiguration)
     """Of the nodes."""
-    node_groups: NodeGroups = field(default_factory=NodeGroups)
+    node_groups: "NodeGroups | None" = None
     """Further nodes, which come and go as pods need them."""
     load: Gathered = field(default_factory=Gathered)
     namespace: str = DEFAULT_NAMESPACE
@@ -119,7 +120,11 @@ class Up:
                 return client
 
             groups = self._options.node_groups
-            rights = access_rights() if groups else []
+            rights = []
+            if groups:
+                from berth.embedded import autoscaling  # here: it takes 0.1 s to load
+
+                rights = autoscaling.access_rights()
             await cluster.start(self._options.port, objects=[default_storage_class(), *rights])
             cleanup.push_async_callback(cluster.stop)
             client = await connect("berth-up")
@@ -159,7 +164,7 @@ class Up:
             )
             autoscaler = None
             if groups:
-                autoscaler = cluster_autoscaler(
+                autoscaler = autoscaling.cluster_autoscaler(
                     cluster, lambda: service, groups, kubelets, clock=clock, rng=rng
                 )
                 await autoscaler.restore()
@@ -202,7 +207,7 @@ class Up:
             await load_sample(loader, client, nodes=names)
         await loader.load(self._options.load)
 
-    async def _autoscale(self, service: SchedulerService, autoscaler: ClusterAutoscaler) -> None:
+    async def _autoscale(self, service: SchedulerService, autoscaler: "ClusterAutoscaler") -> None:
         """Begin when the scheduler knows the cluster, which it is asked about."""
         while not service.is_synced:
             await self._clock.sleep(LOOK_INTERVAL)
@@ -214,7 +219,7 @@ class Up:
         client: ApiClient,
         loading: asyncio.Task[None],
         flags: str,
-        autoscaler: ClusterAutoscaler | None,
+        autoscaler: "ClusterAutoscaler | None",
     ) -> None:
         """Show progress until idle, for ever if not asked to exit then."""
         observer = Observer(cache=service.cache, queue=service.queue)

@@ -69,7 +69,7 @@ def running_scheduler(
     speaks plain HTTP, so does the scheduler.
     """
     endpoint, authorization = Endpoint(""), ""
-    path = kubeconfig or _usual_kubeconfig(context)
+    path = kubeconfig or usual_kubeconfig(context)
     if path is not None:
         endpoint, authorization = asyncio.run(_credentials(path, context))
         url = url or scheduler_in(path, context=context)
@@ -83,7 +83,7 @@ def running_scheduler(
     return RunningScheduler(url, authorization=authorization, tls=tls)
 
 
-def _usual_kubeconfig(context: str | None) -> str | None:
+def usual_kubeconfig(context: str | None) -> str | None:
     """Return $KUBECONFIG, what ``berth up`` wrote here, or what it merged into the user's own.
 
     Who names a context means one of kubectl's.

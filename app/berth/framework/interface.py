@@ -6,7 +6,7 @@ task, after the pod is assumed on its node.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -18,11 +18,13 @@ from berth.framework.events import ClusterEventWithHint
 from berth.framework.handle import Handle
 from berth.framework.node_table import NodeTable, RowIndex
 from berth.framework.overlay import Overlay
+from berth.framework.placement import Placement, PodGroupPlacement
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Preemption
 from berth.framework.status import Status
 from berth.framework.verdict import Ints, Rows, Verdict
+from berth.objects.pod_group import PodGroup
 
 MAX_NODE_SCORE = 100
 """The best score of a node, after :meth:`ScorePlugin.normalize`; the worst is 0."""
@@ -278,6 +280,31 @@ class PostBindPlugin(Plugin):
         """Take note that the pod is bound; nothing can be undone any more."""
 
 
+class PlacementGeneratePlugin(Plugin):
+    """Says which parts of the cluster a group may be placed in (spec G10)."""
+
+    @abstractmethod
+    def placement_generate(
+        self, group: PodGroup, scheduled: Iterable[PodInfo], parent: Placement, nodes: NodeTable
+    ) -> Sequence[Placement] | Status:
+        """Return parts of *parent*; none, or a Status, if the group may go nowhere.
+
+        *scheduled* are the pods of *group* that have nodes.
+        """
+
+
+class PlacementScorePlugin(Plugin):
+    """Ranks the parts of the cluster in which a group fits (spec G10)."""
+
+    @abstractmethod
+    def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int | Status:
+        """Return how good *candidate* is; its pods are not on *nodes*."""
+
+    def normalize_placement_scores(self, scores: Sequence[int]) -> Sequence[int] | Status:
+        """Turn the scores of all candidates into scores from 0 to ``MAX_NODE_SCORE``."""
+        return scores
+
+
 EXTENSION_POINTS: dict[str, type[Plugin]] = {
     "pre_enqueue": PreEnqueuePlugin,
     "queue_sort": QueueSortPlugin,
@@ -291,5 +318,7 @@ EXTENSION_POINTS: dict[str, type[Plugin]] = {
     "pre_bind": PreBindPlugin,
     "bind": BindPlugin,
     "post_bind": PostBindPlugin,
+    "placement_generate": PlacementGeneratePlugin,
+    "placement_score": PlacementScorePlugin,
 }
 """Extension point, as the configuration names it in snake_case, to the class that declares it."""

@@ -63,6 +63,7 @@ def build_profiles(
             profile.scheduler_name,
             {p.value: [made[n] for n, _ in points[p]] for p in points if p in EXTENSION_POINTS},
             weights=dict(points[ExtensionPoint.SCORE]),
+            placement_weights=dict(points[ExtensionPoint.PLACEMENT_SCORE]),
             percentage_of_nodes_to_score=(
                 config.percentage_of_nodes_to_score
                 if profile.percentage_of_nodes_to_score is None

@@ -20,6 +20,7 @@ from berth.framework.interface import (
     PostFilterResult,
     PreFilterResult,
 )
+from berth.framework.placement import Placement
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.preemption.candidate import Preemption
 from berth.framework.scalar import ScalarPreFilterExtensions
@@ -299,6 +300,34 @@ def _permit(answer: Any, args: tuple[Any, ...]) -> tuple[Status | None, float]:
             raise _wrong(answer, "a Status or None and a number of seconds")
 
 
+def _placements(answer: Any, args: tuple[Any, ...]) -> Any:
+    if isinstance(answer, Status):
+        return _status(answer, args) or Status.error("a Status of success is no placement")
+    if not isinstance(answer, list | tuple):
+        raise _wrong(answer, "a list of Placements or a Status")
+    for each in answer:
+        if not isinstance(each, Placement):
+            raise _wrong(each, "a Placement")
+    return answer
+
+
+def _placement_score(answer: Any, args: tuple[Any, ...]) -> Any:
+    if isinstance(answer, Status):
+        return _status(answer, args) or Status.error("a Status of success is no score")
+    if not isinstance(answer, int):
+        raise _wrong(answer, "an int")
+    return answer
+
+
+def _placement_scores(answer: Any, args: tuple[Any, ...]) -> Any:
+    if isinstance(answer, Status):
+        return _status(answer, args) or Status.error("a Status of success is no score")
+    scores = [_placement_score(each, args) for each in answer]
+    if len(scores) != len(args[0]):
+        raise ValueError(f"{len(args[0])} scores are needed, got {len(scores)}")
+    return scores
+
+
 def _ignored(_answer: Any, _args: tuple[Any, ...]) -> None:
     return None
 
@@ -316,6 +345,9 @@ class _Point(NamedTuple):
 
 
 _SYNC: Final = {
+    "placement_generate": _Point("PlacementGenerate", _placements),
+    "placement_score": _Point("PlacementScore", _placement_score),
+    "normalize_placement_scores": _Point("PlacementScoreExtensionNormalize", _placement_scores),
     "pre_enqueue": _Point("PreEnqueue", _status),
     "pre_filter": _Point("PreFilter", _pre_filter),
     "add_pods": _Point("PreFilterExtensionAddPod", _extensions),

@@ -21,6 +21,8 @@ from berth.framework.interface import (
     FilterPlugin,
     FilterRunner,
     PermitPlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
     Plugin,
     PostBindPlugin,
     PostFilterPlugin,
@@ -73,11 +75,13 @@ class Profile:
         points: Mapping[str, Sequence[Plugin]],
         *,
         weights: Mapping[str, int],
+        placement_weights: Mapping[str, int] = {},
         percentage_of_nodes_to_score: int = 0,
     ) -> None:
         self.name = name
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.weights = dict(weights)
+        self.placement_weights = placement_weights
 
         def at(point: str, kind: type[P]) -> list[P]:
             assert EXTENSION_POINTS[point] is kind
@@ -95,6 +99,8 @@ class Profile:
         self.pre_binds = at("pre_bind", PreBindPlugin)
         self.binds = at("bind", BindPlugin)
         self.post_binds = at("post_bind", PostBindPlugin)
+        self.placement_generates = at("placement_generate", PlacementGeneratePlugin)
+        self.placement_scores = at("placement_score", PlacementScorePlugin)
         self._extensions = [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)]
         self.evaluations = {
             point: dict.fromkeys((p.NAME for p in plugins), 0)

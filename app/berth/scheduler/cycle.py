@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from berth.cache.cache import Cache
 from berth.framework.cycle_state import CycleState
 from berth.framework.node_table import NodeTable
+from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import PodInfo
 from berth.profile.nominated_pods import FiltersWithNominatedPods, NominatedPods
 from berth.profile.profile import Profile
@@ -23,14 +24,27 @@ class Cycle:
     nodes: NodeTable
     nominated_pods: NominatedPods
     state: CycleState = field(default_factory=CycleState)
+    placement: Placement = EVERYWHERE
+    """The nodes in question. PreFilter plugins see them all, as in kube-scheduler (spec G10.3)."""
 
     @classmethod
     def begin(
-        cls, profile: Profile, pod: PodInfo, *, cache: Cache, nominator: Nominator
+        cls,
+        profile: Profile,
+        pod: PodInfo,
+        *,
+        cache: Cache,
+        nominator: Nominator,
+        placement: Placement = EVERYWHERE,
     ) -> "Cycle":
         """Begin a cycle on the nodes as they are now."""
         cache.refresh_order()
-        return cls(profile, pod, cache.table, nominator.nominated_pods())
+        nominated = nominator.nominated_pods()
+        return cls(profile, pod, cache.table, nominated, placement=placement)
+
+    @property
+    def num_nodes(self) -> int:
+        return self.placement.size(self.nodes)
 
     @property
     def filters(self) -> FiltersWithNominatedPods:

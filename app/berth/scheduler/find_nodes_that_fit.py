@@ -57,7 +57,7 @@ def find_nodes_that_fit_pod(
     false: the nominated node is a node like any other.
     """
     nodes, state, profile = cycle.nodes, cycle.state, cycle.profile
-    diagnosis = Diagnosis(len(nodes))
+    diagnosis = Diagnosis(cycle.num_nodes)
     pre_filter, eligible = _run_pre_filter_plugins(cycle, diagnosis)
     if eligible is None:
         return _none(cycle, diagnosis, pre_filter)
@@ -86,7 +86,7 @@ def evaluate_all_nodes(cycle: Cycle) -> FeasibleNodes:
     Nothing is sampled. For those who want to know about each node.
     """
     nodes, state = cycle.nodes, cycle.state
-    diagnosis = Diagnosis(len(nodes))
+    diagnosis = Diagnosis(cycle.num_nodes)
     pre_filter, eligible = _run_pre_filter_plugins(cycle, diagnosis)
     if eligible is None:
         return _none(cycle, diagnosis, pre_filter)
@@ -112,7 +112,7 @@ def evaluate_nominated_node(cycle: Cycle, diagnosis: Diagnosis, eligible: Mask) 
     pod, nodes = cycle.pod, cycle.nodes
     name = pod.pod.status.nominated_node_name
     row = nodes.row_of.get(name) if name else None
-    if row is None:
+    if row is None or (cycle.placement.rows is not None and not cycle.placement.rows[row]):
         return None
     status = cycle.filters.overlay(cycle.state, pod, nodes, [row]).run_filters().status_of(0)
     if status is not None and status.is_rejected and not eligible[row]:
@@ -144,7 +144,7 @@ def _run_pre_filter_plugins(
 ) -> tuple[PreFilterOutcome, Mask | None]:
     """Return what PreFilter said, and the rows it leaves; None if that ends the cycle (§2.3)."""
     nodes, state = cycle.nodes, cycle.state
-    if not len(nodes):
+    if not diagnosis.num_all_nodes:
         return PreFilterOutcome(), None
     state.feasible = nodes.exists.copy()
     outcome = cycle.profile.run_pre_filter(state, cycle.pod, nodes)
@@ -158,6 +158,8 @@ def _run_pre_filter_plugins(
     eligible, diagnosis.absent = eligible_rows(outcome, nodes)
     if outcome.node_names is not None:
         diagnosis.unschedulable_plugins |= set(outcome.plugins_with_nodes)
+    if cycle.placement.rows is not None:
+        eligible = eligible & cycle.placement.rows
     return outcome, eligible
 
 

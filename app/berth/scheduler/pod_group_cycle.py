@@ -25,10 +25,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from berth.framework.diagnosis import Diagnosis
-from berth.framework.pod_groups import PodGroups
+from berth.framework.placement import EVERYWHERE, Assignment, Placement, PodGroupPlacement
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.status import Status
 from berth.objects.pod_group import GroupKey, group_of
+from berth.profile.placements import run_placement_generate, run_placement_scores
 from berth.profile.profile import Profile
 from berth.profile.waiting_pod import WaitingPod
 from berth.scheduler.cycle import Cycle
@@ -36,6 +37,7 @@ from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.gang import NO_EXTENDERS
 from berth.scheduler.outcome import (
     CLEAR,
+    KEEP,
     Failed,
     Nomination,
     Outcome,
@@ -44,7 +46,7 @@ from berth.scheduler.outcome import (
     Unschedulable,
     refused_placement,
 )
-from berth.scheduler.pod_group_reports import PodGroupReports
+from berth.scheduler.pod_group_reports import GroupParts
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.reservation import Reservation, assume, reserve
 
@@ -100,12 +102,12 @@ class GroupStatus:
 class PodGroupCycle:
     """Schedules groups; between two cycles it keeps nothing."""
 
-    def __init__(
-        self, scheduler: "Scheduler", *, pod_groups: PodGroups, reports: PodGroupReports
-    ) -> None:
+    def __init__(self, scheduler: "Scheduler", parts: GroupParts) -> None:
         self._scheduler = scheduler
-        self._pod_groups = pod_groups
-        self._reports = reports
+        self._pod_groups = parts.pod_groups
+        self._groups = parts.groups
+        self._reports = parts.reports
+        self._is_topology_aware = parts.is_topology_aware
 
     def run(self, popped: QueuedPodInfo, key: GroupKey) -> "tuple[Binding, ...]":
         """Schedule the group of a popped pod; return what is to be bound.
@@ -113,7 +115,7 @@ class PodGroupCycle:
         Nothing is awaited, so that the trial is atomic.
         """
         started = self._scheduler.clock.monotonic()
-        members = list(self._members(popped, key))
+        members: Sequence[Member] = list(self._members(popped, key))
         if not members:
             return ()
         problem = _of_different_schedulers(members)
@@ -123,13 +125,15 @@ class PodGroupCycle:
             return ()
         began = self._scheduler.clock.monotonic()
         nominations = ExitStack()
-        status = self._trial(members, nominations)
+        if self._is_topology_aware:
+            members, status = self._search(members, key, nominations)
+        else:
+            status = self._trial(members, nominations)
         self._reports.algorithm_took(self._scheduler.clock.monotonic() - began)
         if status.result is Result.SCHEDULED:
             bindings = tuple(self._submit(members))
         else:
-            for member in reversed(members):
-                member.undo.close()
+            _undo(members)
             nominations.close()
             for member in members:
                 self._give_back(member, status)
@@ -158,9 +162,81 @@ class PodGroupCycle:
             if profile is not None:
                 yield Member(queued, profile, self._scheduler.clock.monotonic())
 
+    # Topology.
+
+    def _search(
+        self, members: Sequence[Member], key: GroupKey, nominations: ExitStack
+    ) -> tuple[Sequence[Member], GroupStatus]:
+        """Try every placement that the group may have, and take the best (spec G10.2).
+
+        Return the members of the trial that counts; they hold what they got there.
+        """
+        profile, nodes = members[0].profile, self._scheduler.cache.table
+        state = self._pod_groups.get(key)
+        scheduled = tuple(state.scheduled.values()) if state is not None else ()
+        group = self._groups.get(key.namespace, key.name)
+        if group is None:
+            why = f'podgroup.scheduling.k8s.io "{key.name}" not found'
+            return members, GroupStatus(Result.ERROR, why)
+        placements = run_placement_generate(profile, group, scheduled, nodes)
+        if isinstance(placements, Status):
+            result = Result.UNSCHEDULABLE if placements.is_rejected else Result.ERROR
+            return members, GroupStatus(result, placements.message)
+        if len(placements) == 1 and placements[0].rows is None:
+            status = self._trial(members, nominations)
+            return members, status
+        first: tuple[Sequence[Member], GroupStatus] | None = None
+        found: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
+        for placement in placements:
+            tried: Sequence[Member] = [
+                Member(each.queued, each.profile, each.started) for each in members
+            ]
+            with ExitStack() as suspended:
+                status = self._trial(tried, suspended, placement)
+                _undo(tried)
+            if status.result is Result.ERROR:
+                return tried, status
+            first = first or (tried, status)
+            if status.result is not Result.UNSCHEDULABLE:
+                proposed = tuple(
+                    Assignment(each.queued.pod_info, each.host) for each in tried if each.host
+                )
+                found.append(
+                    (PodGroupPlacement(placement, proposed, len(scheduled)), tried, status)
+                )
+        if not found:
+            assert first is not None
+            tried, status = first
+            what = f"0/{len(placements)} placements are available, first placement status: "
+            return tried, GroupStatus(status.result, what + status.message)
+        index = 0
+        if len(found) > 1:
+            totals = run_placement_scores(profile, [each[0] for each in found], nodes)
+            if isinstance(totals, Status):
+                return members, GroupStatus(Result.ERROR, totals.message)
+            index = self._scheduler.select_best(totals)
+        _, chosen, status = found[index]
+        self._place_again(chosen, nominations)
+        return chosen, status
+
+    def _place_again(self, members: Sequence[Member], nominations: ExitStack) -> None:
+        """Put *members* where their trial had put them: nothing has changed since."""
+        suspend = self._scheduler.queue.nominator.suspend
+        for member in members:
+            if member.host:
+                assert isinstance(member.outcome, Placed | Unschedulable)
+                refusal = self._place(member, member.outcome)
+                assert refusal is None, refusal
+                nominations.callback(suspend(member.queued.uid))
+
     # The trial.
 
-    def _trial(self, members: Sequence[Member], nominations: ExitStack) -> GroupStatus:
+    def _trial(
+        self,
+        members: Sequence[Member],
+        nominations: ExitStack,
+        placement: Placement = EVERYWHERE,
+    ) -> GroupStatus:
         """Place as many of *members* as fit; they hold what they got until they are undone.
 
         A pod that is placed is nominated no more; *nominations* restores that.
@@ -168,7 +244,7 @@ class PodGroupCycle:
         result, preempting = Result.UNSCHEDULABLE, False
         for member in members:
             member.started = self._scheduler.clock.monotonic()
-            outcome = self._decide(member, may_preempt=result is not Result.SCHEDULED)
+            outcome = self._decide(member, placement, may_preempt=result is not Result.SCHEDULED)
             if member.host and not isinstance(outcome, Failed):
                 refusal = self._place(member, outcome)
                 if refusal is not None:
@@ -197,9 +273,9 @@ class PodGroupCycle:
             case _:
                 return GroupStatus(result, UNSCHEDULABLE)
 
-    def _decide(self, member: Member, *, may_preempt: bool) -> Outcome:
+    def _decide(self, member: Member, placement: Placement, *, may_preempt: bool) -> Outcome:
         """Find a node for *member*, one where victims would have to go if there is no other."""
-        cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued)
+        cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued, placement)
         if self._scheduler.asks_extenders_about(cycle.pod):
             found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
             return Failed(cycle.pod, member.profile.name, found, Status.error(NO_EXTENDERS))
@@ -277,7 +353,9 @@ class PodGroupCycle:
                 outcome = _failed(member, Status.error(status.message))
             self._fail(member, outcome)
             return
-        assert outcome is not None
+        if outcome is None:  # nobody was tried: the group has no place at all
+            self._fail(member, _without_trial(member, status.message))
+            return
         assert not isinstance(outcome, Failed)
         if not member.host:
             assert isinstance(outcome, Unschedulable)
@@ -304,6 +382,12 @@ class PodGroupCycle:
         return replace(outcome, gang=f"pod group {key}")
 
 
+def _undo(members: Sequence[Member]) -> None:
+    """Take all pods off their nodes, the last first."""
+    for member in reversed(members):
+        member.undo.close()
+
+
 def _of_different_schedulers(members: Sequence[Member]) -> str:
     """Return what is wrong if not all members name the same scheduler; empty if they do."""
     first = members[0].queued.pod.spec.scheduler_name
@@ -328,6 +412,11 @@ def _victims(outcome: Placed | Unschedulable) -> Sequence[PodInfo]:
 def _failed(member: Member, status: Status) -> Failed:
     found = FeasibleNodes.nowhere(Diagnosis(0))
     return Failed(member.queued.pod_info, member.profile.name, found, status)
+
+
+def _without_trial(member: Member, words: str) -> Unschedulable:
+    found = FeasibleNodes.nowhere(Diagnosis(0))
+    return Unschedulable(member.queued.pod_info, member.profile.name, found, KEEP, words=words)
 
 
 def _with_its_group(

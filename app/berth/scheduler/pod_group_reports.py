@@ -58,7 +58,10 @@ class GroupParts:
     """What a scheduler needs for groups."""
 
     pod_groups: PodGroups
+    groups: Lister[PodGroup]
     reports: PodGroupReports
+    is_topology_aware: bool
+    """Whether TopologyAwareWorkloadScheduling is on."""
 
 
 def changed_condition(

@@ -13,7 +13,7 @@ Named after kube-scheduler's ``schedule_one.go``, whose steps are the modules of
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
@@ -24,6 +24,7 @@ from berth.cache.cache import Cache
 from berth.clock import Clock
 from berth.framework.cycle_state import Gang
 from berth.framework.diagnosis import Diagnosis
+from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.status import Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
@@ -97,11 +98,7 @@ class Scheduler:
         self.failure_reporter = failure_reporter
         self._metrics = metrics
         self.clock = clock
-        self._pod_group_cycle = (
-            PodGroupCycle(self, pod_groups=groups.pod_groups, reports=groups.reports)
-            if groups is not None
-            else None
-        )
+        self._pod_group_cycle = PodGroupCycle(self, groups) if groups is not None else None
         self._binding_tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -204,10 +201,21 @@ class Scheduler:
         """Find a node for the pod of *cycle*, without PostFilter."""
         return schedule_pod(cycle, select=self._select, sampling=self._sampling)
 
-    def begin_cycle(self, profile: Profile, queued: QueuedPodInfo) -> Cycle:
+    def begin_cycle(
+        self, profile: Profile, queued: QueuedPodInfo, placement: Placement = EVERYWHERE
+    ) -> Cycle:
         return Cycle.begin(
-            profile, queued.pod_info, cache=self.cache, nominator=self.queue.nominator
+            profile,
+            queued.pod_info,
+            cache=self.cache,
+            nominator=self.queue.nominator,
+            placement=placement,
         )
+
+    def select_best(self, totals: Sequence[int]) -> int:
+        """Return where the highest total is; of several, one is drawn."""
+        best = [index for index, total in enumerate(totals) if total == max(totals)]
+        return best[0] if len(best) == 1 else self._select(best)
 
     def profile_for_pod(self, queued: QueuedPodInfo) -> Profile | None:
         """Return whose plugins decide; None if the pod is skipped, and the queue done with it."""

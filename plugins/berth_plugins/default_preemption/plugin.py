@@ -31,10 +31,12 @@ from berth.framework.preemption.select_candidate import select_candidate
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Rows
 from berth.objects.pod import Pod
+from berth.objects.pod_group import group_of
 from berth_plugins.default_preemption.dry_run import DryRun
 from berth_plugins.default_preemption.eligibility import pod_eligible_to_preempt_others
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 
+TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 STILL_EVICTING: Final = Status.unresolvable(
     "waiting for the preemption for this pod to be finished"
 )
@@ -93,6 +95,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
             return PostFilterResult(Status.error(f'preemption: pod "{pod.name}" not found'))
         if current is not pod.pod:
             pod = PodInfo(current)
+        refusal = self._refusal_of_group(pod.pod)
+        if refusal:
+            return PostFilterResult(Status.unschedulable(f"preemption: {refusal}"))
         nominated = self._handle.nominated_node(pod.uid)
         is_eligible, reason = pod_eligible_to_preempt_others(
             pod, nodes, diagnosis, nominated=nominated
@@ -112,6 +117,18 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
             return PostFilterResult(status, preemption=found)
         status = Status.unschedulable(f"preemption: {found.rejected.message()}")
         return PostFilterResult(status, nominated_node="", preemption=found)
+
+    def _refusal_of_group(self, pod: Pod) -> str:
+        """Return why a pod of a group may not preempt by itself; empty if it may (spec G8)."""
+        key = group_of(pod) if TOPOLOGY_AWARE in self._handle.features else None
+        if key is None:
+            return ""
+        group = self._handle.listers.pod_groups.get(key.namespace, key.name)
+        if group is None:
+            return "pod group for pod not found"
+        if group.spec.scheduling_constraints is not None:
+            return "not eligible due to placement-based pod group scheduling limitation"
+        return ""
 
     def _nodes_where_preemption_might_help(self, nodes: NodeTable, diagnosis: Diagnosis) -> Rows:
         """Return the rows that evictions could help on, starting somewhere among them."""

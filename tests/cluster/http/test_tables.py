@@ -14,6 +14,7 @@ from berth.cluster.http.tables import human_age, row
 from berth.cluster.kinds.builtin import STORED, find
 from berth.cluster.resources import Column, Object, ResourceType
 from berth.cluster.storage.store import Stored
+from berth.cluster.views import metadata_json
 from berth.duration import human_duration
 from tests.cluster.table_of import table_of
 
@@ -192,3 +193,13 @@ def test_what_was_kept_is_shown_like_what_was_written() -> None:
     written = Stored(namespace(), 7)
     kept = Stored.of_parts(("", "demo"), "", 7, {}, written.body)
     assert row(namespaces(), kept, "None", NOW) == row(namespaces(), written, "None", NOW)
+
+
+@given(st.dictionaries(st.sampled_from(["kind", "spec", "status", "data"]), st.just({"a": 1})))
+def test_metadata_is_found_where_it_was_written(parts: Object) -> None:
+    metadata = {"name": "demo", "labels": {"a": '"}'}}
+    written = Stored({**parts, "metadata": metadata}, 7)
+    kept = Stored.of_parts(("", "demo"), "", 7, {}, written.body)
+    rest = {key: value for key, value in parts.items() if key != "kind"}
+    assert written.decode() == {"metadata": metadata, **rest}
+    assert metadata_json(namespaces(), written) == metadata_json(namespaces(), kept)

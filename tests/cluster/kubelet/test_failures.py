@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from berth.cluster.actions import Action, Delete, Patch
+from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.resources import Object
 from berth.objects.node import Node
 from tests.cluster.kubelet.test_pod_lifecycles import PATH, World, pod
@@ -123,3 +124,29 @@ def test_a_container_without_memory_is_restarted(world: World) -> None:
     ended = container["lastState"]["terminated"]
     assert (ended["reason"], ended["exitCode"]) == ("OOMKilled", 137)
     assert container["restartCount"] == 1
+
+
+def test_a_pod_that_was_called_not_ready_says_that_it_is(world: World) -> None:
+    """As the node lifecycle controller does when the node was missed."""
+    world.pods.on_add(pod())
+    (started,) = statuses(world.after(START))
+    body = msgspec.to_builtins(pod())
+    body["status"] = {
+        **started,
+        "conditions": [
+            {"type": "PodScheduled", "status": "True"},
+            *map(dict, started["conditions"]),
+        ],
+    }
+    stored = msgspec.convert(body, KubeletPod)
+    world.pods.on_update(pod(), stored)
+    quiet = world.after(1)
+    for each in body["status"]["conditions"]:
+        if each["type"] == "Ready":
+            each["status"] = "False"
+    world.pods.on_update(stored, msgspec.convert(body, KubeletPod))
+    (report,) = statuses(world.after(0))
+
+    assert quiet == []
+    assert [(each["type"], each["status"]) for each in report["conditions"]] == [("Ready", "True")]
+    assert world.after(100) == []

@@ -185,12 +185,15 @@ def test_leases_are_made_once_then_renewed() -> None:
     clock = FakeClock(NOW)
     leases = Leases(seconds=40, clock=clock, rng=random.Random(1))
 
-    create = leases.step("n")
+    create = leases.step("n", "uid-n")
     delay = leases.finished("n", None)
-    renewal = leases.step("n")
+    renewal = leases.step("n", "uid-n")
     leases.finished("n", NotFoundError(404, "NotFound", ""))
 
     assert isinstance(create, Create)
+    assert create.body["metadata"]["ownerReferences"] == [
+        {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "uid-n"}
+    ]
     assert create.body["spec"] == {
         "holderIdentity": "n",
         "leaseDurationSeconds": 40,
@@ -198,15 +201,25 @@ def test_leases_are_made_once_then_renewed() -> None:
     }
     assert 10.0 <= delay <= 10.0 * (1 + JITTER)
     assert renewal == Patch(f"{LEASES}/n", {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}})
-    assert isinstance(leases.step("n"), Create)
+    assert isinstance(leases.step("n", "uid-n"), Create)
+
+
+def test_there_is_no_lease_without_a_node() -> None:
+    leases = Leases(seconds=40, clock=FakeClock(NOW), rng=random.Random(1))
+    assert leases.step("n", "") is None
+    leases.step("n", "uid-n")
+    leases.finished("n", None)
+    assert isinstance(leases.step("n", ""), Patch)
+    leases.finished("n", NotFoundError(404, "NotFound", ""))
+    assert leases.step("n", "") is None
 
 
 def test_a_lease_from_before_is_renewed_at_once() -> None:
     leases = Leases(seconds=40, clock=FakeClock(NOW), rng=random.Random(1))
-    leases.step("n")
+    leases.step("n", "uid-n")
 
     assert leases.finished("n", AlreadyExistsError(409, "AlreadyExists", "")) == 0.0
-    assert isinstance(leases.step("n"), Patch)
+    assert isinstance(leases.step("n", "uid-n"), Patch)
 
 
 def test_images_that_were_pulled_are_reported_once() -> None:

@@ -98,6 +98,19 @@ STEP = "steps:\n- name: s\n"
             id="stages that are wrong",
         ),
         pytest.param(
+            HEAD + STEP + "cluster:\n  kubeletConfiguration: {evictionHrd: {}}\n",
+            [
+                "line 6: cluster.kubeletConfiguration: {folder}/file.yaml:"
+                ' strict decoding error: unknown field "evictionHrd"'
+            ],
+            id="a kubelet configuration that is wrong",
+        ),
+        pytest.param(
+            HEAD + STEP + "cluster:\n  nodeGroups: [gone.yaml]\n",
+            ["line 6: cluster.nodeGroups: {folder}/gone.yaml: No such file or directory"],
+            id="node groups that are not there",
+        ),
+        pytest.param(
             HEAD + STEP + "  do:\n  - apply: [gone.yaml]\n",
             ["line 6: steps[0].do[0].apply[0]: {folder}/gone.yaml: No such file or directory"],
             id="a file that is not there",

@@ -67,6 +67,7 @@ def outcome(text: str, folder: Path) -> str:
   - pods: {selector: app=web, node: n-2, phase: Running, count: 4}
   - objects: {kind: Node, name: n-1, path: .spec.unschedulable, equals: true}
 """,
+            marks=pytest.mark.slow,
             id="drain",
         ),
         pytest.param(
@@ -94,6 +95,7 @@ def outcome(text: str, folder: Path) -> str:
   expect:
   - pods: {node: n-1, count: 0}
 """,
+            marks=pytest.mark.slow,
             id="evict and drain against a budget",
         ),
         pytest.param(
@@ -159,6 +161,7 @@ def outcome(text: str, folder: Path) -> str:
   expect:
   - pods: {selector: app=web, phase: Running, count: 8}
 """,
+            marks=pytest.mark.slow,
             id="stop, start and restart the scheduler",
         ),
         pytest.param(
@@ -349,6 +352,47 @@ def test_a_broken_invariant_fails_the_scenario_though_it_holds_again(tmp_path: P
         tmp_path,
     )
     assert "expected objects: kind Node, path .spec.unschedulable, count 0, always" in why
+
+
+GROUPS = """\
+apiVersion: berth/v1
+kind: ClusterAutoscaler
+args: {scan-interval: 5s, scale-down-unneeded-time: 1m, scale-down-delay-after-add: 1m}
+---
+apiVersion: berth/v1
+kind: NodeGroup
+metadata: {name: burst}
+spec:
+  maxSize: 2
+  provisionTime: 20s
+  template: {status: {allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}}
+"""
+
+
+@pytest.mark.slow
+def test_an_autoscaler_scales_node_groups_and_survives_a_restart_of_the_scheduler(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "groups.yaml").write_text(GROUPS)
+    steps = """
+- name: More pods than there is room for
+  do: [{scale: {kind: Deployment, name: web, replicas: 12}}]
+  expect:
+  - pods: {selector: app=web, phase: Running, count: 12}
+    within: 2m
+  - objects: {kind: Node, selector: berth.dev/node-group=burst, count: 1}
+- name: The scheduler is killed, and the group shrinks all the same
+  do:
+  - scheduler: restart
+  - scale: {kind: Deployment, name: web, replicas: 4}
+  expect:
+  - objects: {kind: Node, selector: berth.dev/node-group=burst, count: 0}
+    within: 10m
+  - pods: {selector: app=web, phase: Running, count: 4}
+    within: 1m
+"""
+    given = CREATED.replace("cluster:\n", "cluster:\n  nodeGroups: [groups.yaml]\n")
+    assert not outcome(given + RUNS + steps, tmp_path)
 
 
 def test_it_is_told_when_what_was_done_and_what_came_of_it(tmp_path: Path) -> None:

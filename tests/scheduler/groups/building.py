@@ -10,8 +10,10 @@ from berth.objects.pod_group import (
     GangSchedulingPolicy,
     PodGroup,
     PodGroupCondition,
+    PodGroupSchedulingConstraints,
     PodGroupSchedulingPolicy,
     PodGroupSpec,
+    TopologyConstraint,
 )
 from tests.builders import pod
 from tests.harness import Harness
@@ -19,12 +21,18 @@ from tests.harness import Harness
 GATES = ("GenericWorkload", "GangScheduling")
 
 
-def group(name: str = "g", *, min_count: int | None = None) -> PodGroup:
-    """Make a gang of at least *min_count* pods; None: the policy is ``basic``."""
+def group(name: str = "g", *, min_count: int | None = None, topology: str = "") -> PodGroup:
+    """Make a gang of at least *min_count* pods; None: the policy is ``basic``.
+
+    *topology* is the label of nodes that all pods must agree in; empty: none.
+    """
     gang = None if min_count is None else GangSchedulingPolicy(min_count=min_count)
     return PodGroup(
         ObjectMeta(name=name, namespace="default", uid=f"uid-{name}", generation=1),
-        PodGroupSpec(PodGroupSchedulingPolicy(gang=gang)),
+        PodGroupSpec(
+            PodGroupSchedulingPolicy(gang=gang),
+            PodGroupSchedulingConstraints((TopologyConstraint(topology),)) if topology else None,
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from berth.cluster.resources import Object
@@ -27,11 +28,16 @@ class Since:
 
 def dig(obj: Any, path: str) -> Any:
     """Return what *obj* has at the dotted *path*; None when any step is missing."""
-    for step in path.split("."):
+    for step in _steps(path):
         if not isinstance(obj, dict):  # of JSON: to ask for any Mapping costs ten times as much
             return None
         obj = obj.get(step)
     return obj
+
+
+@lru_cache(maxsize=1_000)
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
 
 
 def listed(obj: Object, path: str) -> list[Any]:

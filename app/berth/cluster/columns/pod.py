@@ -30,15 +30,20 @@ def is_sidecar(container: Object) -> bool:
 
 def condition(pod: Object, kind: str) -> Object:
     """Return the pod's condition of that type; empty when it has none."""
-    conditions = listed(pod, "status.conditions")
-    return next((each for each in conditions if each.get("type") == kind), {})
+    for each in listed(pod, "status.conditions"):
+        if each.get("type") == kind:
+            found: Object = each
+            return found
+    return {}
 
 
 def last_end(statuses: Iterable[Object]) -> str:
     """Return when the last of these containers ended that runs again since; "" when none did."""
-    return max(
-        (dig(each, "lastState.terminated.finishedAt") or "" for each in statuses), default=""
-    )
+    last = ""
+    for each in statuses:
+        if each.get("lastState"):
+            last = max(last, dig(each, "lastState.terminated.finishedAt") or "")
+    return last
 
 
 def ending(terminated: Object) -> str:
@@ -70,16 +75,18 @@ def init_reason(status: Object, *, sidecar: bool) -> str | None:
 
 def main_reason(status: Object) -> str | None:
     """Return why a main container does not run; None if it does."""
-    terminated, waiting = dig(status, "state.terminated"), dig(status, "state.waiting") or {}
-    if waiting.get("reason"):
+    state = status.get("state")
+    if not isinstance(state, dict):
+        return None
+    terminated, waiting = state.get("terminated"), state.get("waiting")
+    if isinstance(waiting, dict) and waiting.get("reason"):
         return str(waiting["reason"])
     return None if terminated is None else terminated.get("reason") or ending(terminated)
 
 
-def is_running(status: Object) -> bool:
-    """Tell whether a main container runs and is ready."""
-    running = dig(status, "state.running") is not None
-    return running and bool(status.get("ready")) and main_reason(status) is None
+def is_ready_and_runs(status: Object) -> bool:
+    """Tell whether a main container runs, if nothing is wrong with it, and is ready."""
+    return bool(status.get("ready")) and dig(status, "state.running") is not None
 
 
 def summarise(pod: Object) -> Summary:
@@ -105,8 +112,13 @@ def summarise(pod: Object) -> Summary:
     if initialized:
         statuses = listed(pod, "status.containerStatuses")
         counted = [each for each in counted if each.get("name") in sidecars] + statuses
-        running = sum(map(is_running, statuses))
-        reason = next((text for each in statuses if (text := main_reason(each))), reason)
+        reasons = [main_reason(each) for each in statuses]
+        running = sum(
+            is_ready_and_runs(each)
+            for each, why in zip(statuses, reasons, strict=True)
+            if why is None
+        )
+        reason = next(filter(None, reasons), reason)
         if reason == "Completed" and running:
             is_ready = condition(pod, "Ready").get("status") == "True"
             reason = "Running" if is_ready else "NotReady"
@@ -115,7 +127,7 @@ def summarise(pod: Object) -> Summary:
         reason=final_reason(pod, reason),
         ready=ready,
         total=len(listed(pod, "spec.containers")) + len(sidecars),
-        restarts=sum(each.get("restartCount", 0) for each in counted),
+        restarts=sum([each.get("restartCount", 0) for each in counted]),
         last_restart=last_end(counted),
     )
 

@@ -299,7 +299,14 @@ class HollowKubelets:
             case "lease":
                 if self._leases is None or due.name not in self._nodes:
                     return None
-                return self._leases.step(due.name)
+                return self._renewal(self._leases, due)
+
+    def _renewal(self, leases: Leases, due: Due) -> Action | None:
+        known = self._node_watch.store.get(due.name)
+        action = leases.step(due.name, "" if known is None else known.metadata.uid)
+        if action is None:
+            self._queue.add(due, delay=leases.interval)
+        return action
 
     def _finished(self, due: Due, action: Action, error: ApiError | None) -> None:
         delay: float | None = None

@@ -200,7 +200,10 @@ def _allocatable_changes(node: Node, reserved: Mapping[str, str]) -> dict[str, Q
 
 
 class Leases:
-    """Keeps one lease per node. *seconds* is their duration."""
+    """Keeps one lease per node. *seconds* is their duration.
+
+    A lease belongs to its Node, and goes with it. It is not made again while there is no Node.
+    """
 
     def __init__(self, *, seconds: int, clock: Clock, rng: random.Random) -> None:
         self._seconds = seconds
@@ -208,18 +211,31 @@ class Leases:
         self._rng = rng
         self._existing: set[str] = set()
 
+    @property
+    def interval(self) -> float:
+        """Seconds between two renewals."""
+        return self._seconds / RENEWALS
+
     def first_delay(self) -> float:
         """Return when to make a node's lease, spread over the interval."""
-        return self._rng.random() * self._seconds / RENEWALS
+        return self._rng.random() * self.interval
 
-    def step(self, name: str) -> Action:
+    def step(self, name: str, node_uid: str) -> Action | None:
+        """Return the renewal, or the creation; None: it is to be made, and there is no Node."""
         spec = {"renewTime": rfc3339_micro(self._clock.now())}
         if name in self._existing:
             return Patch(f"{LEASES}/{name}", {"spec": spec})
+        if not node_uid:
+            return None
+        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node_uid}
         body: Object = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": name, "namespace": "kube-node-lease"},
+            "metadata": {
+                "name": name,
+                "namespace": "kube-node-lease",
+                "ownerReferences": [owner],
+            },
             "spec": {"holderIdentity": name, "leaseDurationSeconds": self._seconds, **spec},
         }
         return Create(LEASES, body)
@@ -234,6 +250,5 @@ class Leases:
             return 0.0
         if error is None:
             self._existing.add(name)
-            interval = self._seconds / RENEWALS
-            return interval * (1.0 + JITTER * self._rng.random())
+            return self.interval * (1.0 + JITTER * self._rng.random())
         return RETRY_SECONDS

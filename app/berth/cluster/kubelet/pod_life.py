@@ -149,9 +149,9 @@ class PodLife:
         self._check_over()
 
     def fail(self, failure: Rejection, now: float, grace_seconds: float) -> None:
-        """End the pod by the node's own decision; it fails."""
-        if self.failure is None and not self.is_over:
-            self.failure = failure
+        """End the pod by the node's own decision; it fails. A repeat can shorten its grace."""
+        if not self.is_over:
+            self.failure = self.failure or failure
             self.stop(now, grace_seconds)
 
     def follow(self, pod: KubeletPod, now: float) -> None:

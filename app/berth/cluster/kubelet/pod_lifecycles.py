@@ -21,7 +21,7 @@ from berth.cluster.kubelet.hollow_node import HollowNode
 from berth.cluster.kubelet.kubelet_pod import KubeletPod
 from berth.cluster.kubelet.pod_events import PodEvents
 from berth.cluster.kubelet.pod_life import PodLife
-from berth.cluster.kubelet.pod_status import Conditions
+from berth.cluster.kubelet.pod_status import Condition, Conditions
 from berth.cluster.resources import Object
 
 _NOTHING: Final[Mapping[str, str]] = {}
@@ -433,6 +433,22 @@ def _is_contradicted(tracked: Tracked, old: KubeletPod) -> bool:
         return False
     tracked.sent, tracked.reported = {**tracked.sent, "Ready": pod_status.FALSE}, -1
     return True
+
+
+def _notices_ready(tracked: Tracked) -> bool:
+    """Whether others say of a pod's readiness what was not reported; then it is reported again.
+
+    The node lifecycle controller does so when the node was missed.
+    """
+    sent = tracked.sent.get("Ready")
+    if sent is None or tracked.is_busy:
+        return False
+    for each in tracked.pod.status.conditions:
+        if each.type == "Ready" and each.status != sent.status:
+            said = Condition(each.status, each.reason, each.message)
+            tracked.sent, tracked.reported = {**tracked.sent, "Ready": said}, -1
+            return True
+    return False
 
 
 def _path(pod: KubeletPod) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 from sys import intern
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -50,6 +50,11 @@ MOST_SHARED = 10_000
 RESERVED_SHARE = 8
 """One part in so many of that limit is added for changes: what is there can still be bound, marked
 and deleted when there is no room for new objects."""
+
+METADATA: Final = b'{"metadata":'
+"""How bodies begin."""
+
+NOT_THE_REST: Final = frozenset({"kind", "apiVersion", "metadata"})
 
 Key = tuple[str, str]
 """Namespace ("" for cluster-scoped) and name: the order in which lists are sorted."""
@@ -108,7 +113,7 @@ class Stored:
     are for selectors, and shared by all objects with the same.
     """
 
-    __slots__ = ("body", "cells", "fields", "key", "labels", "uid", "version")
+    __slots__ = ("body", "cells", "fields", "key", "labels", "metadata_end", "uid", "version")
 
     def __init__(self, obj: Object, version: int) -> None:
         """*version* is 0 for an object that is not to be kept: it says none."""
@@ -121,7 +126,11 @@ class Stored:
         self.uid: str = metadata.get("uid") or ""
         self.version = version
         self.labels = shared(metadata.get("labels") or {})
-        self.body = _encode({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
+        said = _encode(metadata)
+        rest = _encode({k: v for k, v in obj.items() if k not in NOT_THE_REST})
+        self.body = b"%b%b%b" % (METADATA, said, b"," + rest[1:] if len(rest) > 2 else b"}")
+        self.metadata_end = len(METADATA) + len(said)
+        """Where in the body the metadata ends, which begins after METADATA; 0: nobody knows."""
         self.fields: tuple[str, Mapping[str, str]] | None = None
         """What selectors last asked for: the group and version, and the values of fields. Kept by
         readers, as they cannot change."""
@@ -139,6 +148,7 @@ class Stored:
         stored.version = version
         stored.labels = shared(labels)
         stored.body = body
+        stored.metadata_end = 0
         stored.fields = None
         stored.cells = None
         return stored

@@ -87,6 +87,11 @@ def test_bounds_hold(told: dict[str, Any], bounds: tuple[int, int], seed: int) -
             id="the wrong way round",
         ),
         pytest.param({"distribution": "poisson"}, "Input should be", id="no such distribution"),
+        pytest.param(
+            {"distribution": "lognormal", "median": "1s", "sigma": float("nan")},
+            "sigma",
+            id="not a number",
+        ),
         pytest.param({"value": "1s", "mode": "2s"}, "Extra inputs", id="an unknown field"),
         pytest.param(
             {"distribution": "exponential", "mean": "x"}, "mean: Invalid value: 'x'", id="no number"

@@ -3,9 +3,9 @@
 import random
 from collections.abc import Mapping
 from math import log
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from berth.duration import Duration
@@ -21,6 +21,9 @@ NEEDED: Final[Mapping[str, frozenset[str]]] = {
 """By distribution: the fields that it cannot do without; ``min`` and ``max`` bound all others."""
 
 BOUNDS: Final = frozenset({"min", "max"})
+LARGEST_SIGMA: Final = 5.0
+"""With which one draw in a million is beyond the median times 10 billion."""
+
 NUMBERS: Final = ("value", "min", "max", "mean", "median", "standardDeviation")
 """The fields that are amounts of what is drawn; ``sigma`` has no unit."""
 
@@ -45,7 +48,7 @@ class Distribution(Model):
     mean: float | None = None
     median: float | None = None
     standard_deviation: float | None = None
-    sigma: float | None = None
+    sigma: Annotated[float, Field(ge=0, le=LARGEST_SIGMA)] | None = None
     """Of the logarithm: 0.5 is a moderate, 1 a wide spread."""
 
     @classmethod
@@ -90,8 +93,6 @@ class Distribution(Model):
             raise ValueError("min must not be greater than max")
         if self.distribution == "lognormal" and not self.median:
             raise ValueError("median must be greater than 0")
-        if self.sigma is not None and self.sigma < 0:
-            raise ValueError("sigma must not be negative")
         return self
 
     def draw(self, rng: random.Random) -> float:

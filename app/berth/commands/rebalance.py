@@ -1,0 +1,192 @@
+"""``berth rebalance``: which pods to evict for pods that fit, empty nodes, or less skew."""
+
+import argparse
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from berth import log
+from berth.assembly.listed_snapshot import list_cluster
+from berth.client.connect import connect
+from berth.clock import RealClock
+from berth.config.decode import document
+from berth.flags.configuration import add_plugin_flags, known_plugins
+from berth.flags.running_scheduler import usual_kubeconfig
+from berth.profile.build import Registry
+from berth.rebalance.apply import Applying
+from berth.rebalance.proposal import Proposal
+from berth.rebalance.propose import Goals, propose
+from berth.rebalance.text import lines
+from berth.terminal import (
+    INTERRUPTED,
+    CommandError,
+    UsageError,
+    in_loop,
+    positive,
+    program,
+    say,
+    say_json,
+)
+from berth.whatif.snapshot import Snapshot, load
+
+REACHED, NOT_REACHED = 0, 1
+"""The exit statuses of a proposal."""
+TIMEOUT = 300
+MOST_PROPOSALS = 100
+"""Of one --apply: another is made when chance decided otherwise than the one before."""
+
+
+def main(argv: Sequence[str]) -> int:
+    log.setup(logging.ERROR)
+    parser = _parser()
+    given = parser.parse_args(argv)
+    if given.snapshot is not None and (given.kubeconfig or given.context):
+        parser.error("--snapshot excludes --kubeconfig and --context")
+    if given.snapshot is not None and given.apply:
+        parser.error("--apply needs a cluster, not a snapshot")
+    goals = _goals(given)
+    if goals == Goals():
+        parser.error("name a goal: --for-pod, --empty-nodes or --mend-skew")
+    registry = known_plugins(given).registry
+    kubeconfig = given.kubeconfig or usual_kubeconfig(given.context)
+    found = _propose(given, kubeconfig, goals, registry)
+    if not given.apply:
+        return NOT_REACHED if found.unmet else REACHED
+    for _ in range(MOST_PROPOSALS):
+        if _apply(found, kubeconfig or "", given):
+            return NOT_REACHED if found.unmet else REACHED
+        found = _propose(given, kubeconfig, goals, registry)
+    raise CommandError(f"not done after {MOST_PROPOSALS} proposals")
+
+
+def _propose(
+    given: argparse.Namespace, kubeconfig: str | None, goals: Goals, registry: Registry
+) -> Proposal:
+    """Propose, and show it."""
+    snapshot = _snapshot(given, kubeconfig)
+    if given.config is not None:
+        snapshot = replace(snapshot, config=_configuration(given.config))
+    found = propose(snapshot, goals, registry)
+    if given.output == "json":
+        say_json(msgspec.json.encode(found).decode())
+    else:
+        for line in lines(found):
+            say(line)
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=program("rebalance"),
+        allow_abbrev=False,
+        description="Propose which pods to evict. The exit status is 0 if all goals are reached, 1"
+        " if some are not or if --apply stops, and 2 for an error. Pods without a controller, of"
+        " DaemonSets, mirror pods and critical pods are never evicted, and no more at a time than"
+        " their PodDisruptionBudgets allow.",
+    )
+    goals = parser.add_argument_group("goals")
+    goals.add_argument(
+        "--for-pod", action="append", default=[], metavar="[NAMESPACE/]POD",
+        help="make this pending pod fit; can be repeated",
+    )  # fmt: skip
+    goals.add_argument(
+        "--empty-nodes", type=_number_or_names, metavar="N|NAME,NAME", default=(),
+        help="empty so many nodes, the cheapest, or the nodes of these names",
+    )  # fmt: skip
+    goals.add_argument(
+        "--mend-skew", action="store_true",
+        help="move pods until the topology spread constraints of their workloads are kept",
+    )  # fmt: skip
+    where = parser.add_argument_group("the cluster")
+    where.add_argument(
+        "--snapshot", type=Path, metavar="FILE",
+        help="read a snapshot, or a List from `kubectl get -o json`, from this file; .gz is"
+        " supported",
+    )  # fmt: skip
+    where.add_argument(
+        "--kubeconfig", metavar="FILE",
+        help="list from this API server; default: $KUBECONFIG, or what berth up wrote",
+    )  # fmt: skip
+    where.add_argument(
+        "--context", metavar="NAME",
+        help="context of the kubeconfig to use; default: the current one",
+    )  # fmt: skip
+    where.add_argument(
+        "--config", type=Path, metavar="FILE",
+        help="the configuration of the scheduler; default: that of the snapshot, or the default",
+    )  # fmt: skip
+    add_plugin_flags(parser)
+    parser.add_argument(
+        "--apply", action="store_true",
+        help="evict the pods, wait for ready ones between the rounds, and stop when something does"
+        " not go as proposed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=positive, default=TIMEOUT, metavar="SECONDS",
+        help="how long --apply waits for each round; default %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", choices=["text", "json"], default="text", help="output format"
+    )
+    return parser
+
+
+def _number_or_names(text: str) -> int | tuple[str, ...]:
+    if text.isdecimal():
+        return positive(text)
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def _goals(given: argparse.Namespace) -> Goals:
+    nodes = given.empty_nodes
+    return Goals(
+        for_pods=tuple(key if "/" in key else f"default/{key}" for key in given.for_pod),
+        empty_nodes=() if isinstance(nodes, int) else nodes,
+        num_empty_nodes=nodes if isinstance(nodes, int) else 0,
+        mends_skew=given.mend_skew,
+    )
+
+
+def _snapshot(given: argparse.Namespace, kubeconfig: str | None) -> Snapshot:
+    if given.snapshot is not None:
+        return load(given.snapshot)
+    if kubeconfig is None:
+        raise UsageError("no cluster: pass --kubeconfig or --snapshot")
+    path, found = kubeconfig, list[Snapshot]()
+
+    async def listing() -> int:
+        found.append(await list_cluster(path, context=given.context))
+        return 0
+
+    in_loop(listing())
+    return found[0]
+
+
+def _configuration(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as exc:
+        raise UsageError(f"{path}: {exc.strerror}") from exc
+    return document(text, source=str(path)).value
+
+
+def _apply(proposal: Proposal, kubeconfig: str, given: argparse.Namespace) -> bool:
+    """Return whether all is done; if not, the rest has to be proposed anew."""
+    tell = (lambda _line: None) if given.output == "json" else say
+
+    async def applying() -> int:
+        client = await connect(kubeconfig=kubeconfig, context=given.context)
+        try:
+            doing = Applying(client, clock=RealClock(), tell=tell, timeout=given.timeout)
+            return int(await doing.apply(proposal))
+        finally:
+            await client.close()
+
+    done = in_loop(applying())
+    if done == INTERRUPTED:
+        raise KeyboardInterrupt
+    return bool(done)

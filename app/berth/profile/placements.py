@@ -1,0 +1,57 @@
+"""What the placement plugins of a profile say together (spec G10)."""
+
+from collections.abc import Iterable, Sequence
+
+from berth.framework.interface import MAX_NODE_SCORE
+from berth.framework.node_table import NodeTable
+from berth.framework.placement import EVERYWHERE, Placement, PodGroupPlacement
+from berth.framework.pod_info import PodInfo
+from berth.framework.status import Status
+from berth.objects.pod_group import PodGroup
+from berth.profile.profile import Profile
+
+NOWHERE = "no feasible placements found"
+
+
+def run_placement_generate(
+    profile: Profile, group: PodGroup, scheduled: Iterable[PodInfo], nodes: NodeTable
+) -> Sequence[Placement] | Status:
+    """Return where the group may go, at least one placement; or why it may go nowhere."""
+    for plugin in profile.placement_generates:
+        found = plugin.placement_generate(group, scheduled, EVERYWHERE, nodes)
+        if isinstance(found, Status):
+            return found.of(plugin.NAME)
+        return found or Status.unschedulable(NOWHERE).of(plugin.NAME)
+    return [EVERYWHERE]
+
+
+def run_placement_scores(
+    profile: Profile, candidates: Sequence[PodGroupPlacement], nodes: NodeTable
+) -> list[int] | Status:
+    """Return the total of each candidate, the higher the better."""
+    totals = [0] * len(candidates)
+    for plugin in profile.placement_scores:
+        raw: list[int] = []
+        for candidate in candidates:
+            score = plugin.placement_score(candidate, nodes)
+            if isinstance(score, Status):
+                return _failed("running PlacementScore plugins", plugin.NAME, score.message)
+            raw.append(score)
+        normalized = plugin.normalize_placement_scores(raw)
+        if isinstance(normalized, Status):
+            what = "running NormalizePlacementScore on PlacementScore plugins"
+            return _failed(what, plugin.NAME, normalized.message)
+        weight = profile.placement_weights.get(plugin.NAME, 1)
+        for index, score in enumerate(normalized):
+            if not 0 <= score <= MAX_NODE_SCORE:
+                return Status.error(
+                    "applying score defaultWeights on PlacementScore plugins: plugin"
+                    f' "{plugin.NAME}" returns an invalid score {score}, it should in the range of'
+                    f" [0, {MAX_NODE_SCORE}] after normalizing"
+                )
+            totals[index] += weight * score
+    return totals
+
+
+def _failed(what: str, plugin: str, message: str) -> Status:
+    return Status.error(f'{what}: plugin "{plugin}" failed with: {message}')
