@@ -36,6 +36,18 @@ def api(kubeconfig: Path) -> Iterator[client.ApiClient]:
         yield made
 
 
+def scaled(apps: client.AppsV1Api, namespace: str, *, replicas: int) -> client.V1Scale:
+    """Replace the scale, again if the controller has changed the Deployment meanwhile."""
+    while True:
+        scale = apps.read_namespaced_deployment_scale("web", namespace)
+        scale.spec.replicas = replicas
+        try:
+            return apps.replace_namespaced_deployment_scale("web", namespace, scale)
+        except client.exceptions.ApiException as exc:
+            if exc.status != 409:
+                raise
+
+
 def test_objects_are_created_listed_patched_and_deleted(
     api: client.ApiClient, namespace: str
 ) -> None:
@@ -47,9 +59,7 @@ def test_objects_are_created_listed_patched_and_deleted(
     found = apps.list_namespaced_deployment(namespace, label_selector="tier=front")
     assert [each.metadata.name for each in found.items] == ["web"]
 
-    scale = apps.read_namespaced_deployment_scale("web", namespace)
-    scale.spec.replicas = 3
-    assert apps.replace_namespaced_deployment_scale("web", namespace, scale).spec.replicas == 3
+    assert scaled(apps, namespace, replicas=3).spec.replicas == 3
 
     apps.delete_namespaced_deployment("web", namespace, propagation_policy="Foreground")
 

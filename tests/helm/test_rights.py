@@ -68,21 +68,26 @@ REVIEWS: Final = {
     Right("watch", "", "configmaps"): BUILT_IN,
 }
 
+GATED: Final = "with the feature gate GenericWorkload, which is off here"
+GROUPS: Final = {Right("watch", "scheduling.k8s.io", "podgroups"): GATED}
 UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
     "scheduler": {
         **READS,
         **REVIEWS,
+        **GROUPS,
+        Right("patch", "scheduling.k8s.io", "podgroups/status"): GATED,
         Right("patch", "resource.k8s.io", "resourceclaims/binding"): ADMISSION,
         Right("update", "resource.k8s.io", "resourceclaims/binding"): ADMISSION,
         Right("update", "", "pods/finalizers"): ADMISSION,
     },
     "extender": {
         **READS,
+        **GROUPS,
         Right("list", "", "nodes"): NO_STREAM,
         Right("list", "", "pods"): NO_STREAM,
         Right("get", "", "pods"): LOST_ANSWER,
     },
-    "simulator": {**READS, **REVIEWS},
+    "simulator": {**READS, **REVIEWS, **GROUPS},
 }
 """By mode: what is granted and not used here, and why it is granted all the same."""
 

@@ -21,6 +21,8 @@ DEFAULT_NAMESPACE: Final = "default"
 NAMESPACES: Final = "/api/v1/namespaces"
 ACCOUNT: Final = "serviceaccounts/default"
 """Below a namespace: what its pods need, and a controller makes."""
+API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices/"
+AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 
 READY_SECONDS: Final = 10.0
@@ -134,7 +136,7 @@ class Loader:
         except AlreadyExistsError as exc:
             if self._is_kept and path not in self._created:
                 self._existing += 1
-            else:
+            elif not await self._is_the_clusters_own(path):
                 self._refuse(source, obj, exc.message)
         except UnknownKindError as exc:
             self._refuse(source, obj, f"{exc}; {KINDS_PAGE} lists what is served")
@@ -142,6 +144,13 @@ class Loader:
             self._refuse(source, obj, exc.message)
         else:
             self._created[path] = None
+
+    async def _is_the_clusters_own(self, path: str) -> bool:
+        """Whether an APIService is of a group that the cluster serves itself, such as metrics."""
+        if not path.startswith(API_SERVICES):
+            return False
+        found = msgspec.json.decode(await self._client.request("GET", path))
+        return AUTOMANAGED in (_metadata(found).get("labels") or {})
 
     async def _post(self, collection: str, obj: Manifest) -> None:
         body = msgspec.json.encode(obj)
