@@ -15,6 +15,7 @@ from weakref import WeakMethod
 from berth.config.feature_gates import GENERIC_WORKLOAD
 from berth.framework.events import ActionType, EventResource
 from berth.framework.kind import NODES, PODS, Kind
+from berth.objects import pod_group
 from berth.objects.cluster import (
     Namespace,
     ReplicaSet,
@@ -274,7 +275,7 @@ class Listers:
 
     pod_groups: Lister[PodGroup] = listed(
         Kind(
-            "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+            f"{pod_group.API}/podgroups",
             PodGroup,
             event=EventResource.POD_GROUP,
             wakes=ADD,

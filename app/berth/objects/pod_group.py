@@ -4,11 +4,15 @@ Nothing here depends on the version of the API that serves them.
 """
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.pod import Pod
+
+API: Final = "/apis/scheduling.k8s.io/v1alpha2"
+"""Where the API server has them: the one place that knows the version."""
 
 
 class GangSchedulingPolicy(KubeStruct, frozen=True, gc=False):

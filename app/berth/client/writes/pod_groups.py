@@ -2,14 +2,12 @@
 
 import msgspec
 
-from berth.objects.pod_group import PodGroup, PodGroupCondition
-
-COLLECTION = "/apis/scheduling.k8s.io/v1alpha2/namespaces/{}/podgroups"
+from berth.objects.pod_group import API, PodGroup, PodGroupCondition
 
 
 def path_of(group: PodGroup) -> str:
     """Return the path of a group on the API server."""
-    return f"{COLLECTION.format(group.metadata.namespace)}/{group.metadata.name}"
+    return f"{API}/namespaces/{group.metadata.namespace}/podgroups/{group.metadata.name}"
 
 
 def condition_patch(condition: PodGroupCondition) -> bytes:
