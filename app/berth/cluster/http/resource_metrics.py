@@ -149,18 +149,18 @@ async def list_all(call: Call) -> ASGIApp:
     resource, namespace, _, _ = call.target
     store, now = call.services.store, call.services.clock.now()
     render = call.renderer(resource)
-    wanted = reads.selection(resource, namespace, call.request.query)
+    takes = reads.selection(resource, namespace, call.request.query).takes_of_list()
     found = []
     if resource is NODE_METRICS:
         usages = await _usage_of_nodes(store)
         for stored in store.list(NODES.storage_key):
-            node = _node_of(stored) if wanted.takes(stored) else None
+            node = _node_of(stored) if takes(stored) else None
             if node is not None and node.is_measured:
                 found.append(_node_metrics(stored, node, usages.get(stored.name), now))
     else:
         measured: dict[str, bool] = {}
         for number, stored in enumerate(store.list(PODS.storage_key, namespace), 1):
-            pod = _pod_of(stored) if wanted.takes(stored) else None
+            pod = _pod_of(stored) if takes(stored) else None
             if pod is not None:
                 name = pod.spec.node_name
                 if name not in measured:
