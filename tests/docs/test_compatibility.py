@@ -22,7 +22,8 @@ from berth.assembly.applications import scheduler_application
 from berth.assembly.scheduler_service import SchedulerService
 from berth.client.connect import Endpoint, client_of
 from berth.clock import FakeClock
-from berth.config.feature_gates import ELSEWHERE, FEATURE_GATES, TURNABLE
+from berth.config.feature_gates import CONSULTED, TURNABLE
+from berth.config.kube_features import FEATURE_GATES
 from berth.config.load import default_configuration
 from berth.config.options import flag_fields
 from berth.config.types import KubeSchedulerConfiguration, PluginSet
@@ -168,8 +169,9 @@ def test_plugin_arguments() -> None:
 def test_feature_gates() -> None:
     stages = {"ALPHA": "alpha", "BETA": "beta", "": "GA"}
     wanted = {}
-    for name, gate in FEATURE_GATES.items():
-        same = gate.locked or name in TURNABLE | ELSEWHERE
+    for name in CONSULTED | TURNABLE:
+        gate = FEATURE_GATES[name]
+        same = gate.locked or name in TURNABLE
         default = "on" if gate.enabled else "off"
         wanted[name] = [stages[gate.stage], default, "same" if same else "differs"]
     assert {name: rest[:3] for name, rest in listed("Feature gates").items()} == wanted
