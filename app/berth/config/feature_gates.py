@@ -35,12 +35,14 @@ _LOCKED: Final = Gate("", enabled=True, locked=True)
 _ON: Final = Gate("BETA", enabled=True)
 _OFF: Final = Gate("BETA", enabled=False)
 _ALPHA: Final = Gate("ALPHA", enabled=False)
+_BERTH: Final = Gate("", enabled=False)
 
 FEATURE_GATES: Final[Mapping[str, Gate]] = {
     "ClearingNominatedNodeNameAfterBinding": _ON,
     "ComponentFlagz": _ON,
     "ComponentStatusz": _ON,
     "CoordinatedLeaderElection": _OFF,
+    "CoschedulingPodGroups": _BERTH,
     "DRAAdminAccess": _LOCKED,
     "DRAConsumableCapacity": _ON,
     "DRADeviceBindingConditions": _ON,
@@ -78,10 +80,13 @@ FEATURE_GATES: Final[Mapping[str, Gate]] = {
     "TaintTolerationComparisonOperators": _ALPHA,
     "TopologyAwareWorkloadScheduling": _ALPHA,
     "VolumeAttributesClass": _LOCKED,
+    "VolcanoPodGroups": _BERTH,
     "VolumeLimitScaling": _ALPHA,
     "WorkloadAwarePreemption": _ALPHA,
 }
 
+COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
+VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
 GANG_SCHEDULING: Final = "GangScheduling"
@@ -94,14 +99,19 @@ TURNABLE: Final = frozenset(
     {
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
+        COSCHEDULING_POD_GROUPS,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
+        VOLCANO_POD_GROUPS,
     }
 )
 """Gates that berth acts on."""
+
+OWN: Final = frozenset({COSCHEDULING_POD_GROUPS, VOLCANO_POD_GROUPS})
+"""Gates that kube-scheduler does not have. AllAlpha and AllBeta do not turn them."""
 
 ELSEWHERE: Final = frozenset(
     {"ClearingNominatedNodeNameAfterBinding", "DRAResourceClaimGranularStatusAuthorization"}
@@ -109,12 +119,14 @@ ELSEWHERE: Final = frozenset(
 """Gates whose effect is in the API server, so that any value is true of the scheduler."""
 
 DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "CoschedulingPodGroups": ("GangScheduling",),
     "DRADeviceTaintRules": ("DRADeviceTaints",),
     "DRAListTypeAttributes": ("DynamicResourceAllocation",),
     "DRANodeAllocatableResources": ("DynamicResourceAllocation",),
     "DRAWorkloadResourceClaims": ("DynamicResourceAllocation", "GenericWorkload"),
     "GangScheduling": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
+    "VolcanoPodGroups": ("GangScheduling",),
     "WorkloadAwarePreemption": ("GangScheduling",),
 }
 """What must be on for a gate to be on."""
