@@ -20,21 +20,17 @@ whose gang is complete does not wait on Permit (G5.6).
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from berth.framework.diagnosis import Diagnosis
-from berth.framework.placement import EVERYWHERE, Assignment, Placement, PodGroupPlacement
-from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.placement import Assignment, PodGroupPlacement
+from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.status import Status
 from berth.objects.pod_group import GroupKey, group_of
 from berth.profile.placements import run_placement_generate, run_placement_scores
-from berth.profile.profile import Profile
 from berth.profile.waiting_pod import WaitingPod
-from berth.scheduler.cycle import Cycle
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
-from berth.scheduler.gang import NO_EXTENDERS
 from berth.scheduler.outcome import (
     CLEAR,
     KEEP,
@@ -47,8 +43,15 @@ from berth.scheduler.outcome import (
     refused_placement,
 )
 from berth.scheduler.pod_group_reports import GroupParts
-from berth.scheduler.post_filter import run_post_filter_plugins
-from berth.scheduler.reservation import Reservation, assume, reserve
+from berth.scheduler.pod_group_trial import (
+    UNSCHEDULABLE,
+    GroupStatus,
+    Member,
+    PodGroupTrial,
+    Result,
+    undo,
+)
+from berth.scheduler.reservation import Reservation
 
 if TYPE_CHECKING:
     from berth.scheduler.binding import Binding
@@ -56,54 +59,13 @@ if TYPE_CHECKING:
 
 AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
 
-UNSCHEDULABLE: Final = "pod group is unschedulable"
-WAITS: Final = "pod group is waiting for preemption to complete"
-
-
-class Result(StrEnum):
-    """What a cycle came to; the values are those of metrics."""
-
-    SCHEDULED = "scheduled"
-    UNSCHEDULABLE = "unschedulable"
-    WAITING = "waiting_on_preemption"
-    ERROR = "error"
-
-
-@dataclass(slots=True, eq=False)
-class Member:
-    """One pod of the group in this cycle."""
-
-    queued: QueuedPodInfo
-    profile: Profile
-    started: float
-    """When it was tried, in monotonic seconds."""
-    cycle: Cycle | None = None
-    outcome: Outcome | None = None
-    """What its own attempt came to; None: the trial ended before."""
-    assumed: PodInfo | None = None
-    """The pod on its node, while it is there."""
-    host: str = ""
-    """The node that it got in the trial."""
-    permit: str = ""
-    """Why Permit plugins held it back in the trial; empty: they let it go."""
-    requires_preemption: bool = False
-    undo: ExitStack = field(default_factory=ExitStack)
-    """Takes it off the node, and puts its victims back."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupStatus:
-    """What the trial came to, as the PodGroup's condition says it."""
-
-    result: Result
-    message: str
-
 
 class PodGroupCycle:
     """Schedules groups; between two cycles it keeps nothing."""
 
     def __init__(self, scheduler: "Scheduler", parts: GroupParts) -> None:
         self._scheduler = scheduler
+        self._trial = PodGroupTrial(scheduler)
         self._pod_groups = parts.pod_groups
         self._groups = parts.groups
         self._reports = parts.reports
@@ -128,12 +90,12 @@ class PodGroupCycle:
         if self._is_topology_aware:
             members, status = self._search(members, key, nominations)
         else:
-            status = self._trial(members, nominations)
+            status = self._trial.run(members, nominations)
         self._reports.algorithm_took(self._scheduler.clock.monotonic() - began)
         if status.result is Result.SCHEDULED:
             bindings = tuple(self._submit(members))
         else:
-            _undo(members)
+            undo(members)
             nominations.close()
             for member in members:
                 self._give_back(member, status)
@@ -183,7 +145,7 @@ class PodGroupCycle:
             result = Result.UNSCHEDULABLE if placements.is_rejected else Result.ERROR
             return members, GroupStatus(result, placements.message)
         if len(placements) == 1 and placements[0].rows is None:
-            status = self._trial(members, nominations)
+            status = self._trial.run(members, nominations)
             return members, status
         first: tuple[Sequence[Member], GroupStatus] | None = None
         found: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
@@ -192,8 +154,8 @@ class PodGroupCycle:
                 Member(each.queued, each.profile, each.started) for each in members
             ]
             with ExitStack() as suspended:
-                status = self._trial(tried, suspended, placement)
-                _undo(tried)
+                status = self._trial.run(tried, suspended, placement)
+                undo(tried)
             if status.result is Result.ERROR:
                 return tried, status
             first = first or (tried, status)
@@ -216,99 +178,8 @@ class PodGroupCycle:
                 return members, GroupStatus(Result.ERROR, totals.message)
             index = self._scheduler.select_best(totals)
         _, chosen, status = found[index]
-        self._place_again(chosen, nominations)
+        self._trial.place_again(chosen, nominations)
         return chosen, status
-
-    def _place_again(self, members: Sequence[Member], nominations: ExitStack) -> None:
-        """Put *members* where their trial had put them: nothing has changed since."""
-        suspend = self._scheduler.queue.nominator.suspend
-        for member in members:
-            if member.host:
-                assert isinstance(member.outcome, Placed | Unschedulable)
-                refusal = self._place(member, member.outcome)
-                assert refusal is None, refusal
-                nominations.callback(suspend(member.queued.uid))
-
-    # The trial.
-
-    def _trial(
-        self,
-        members: Sequence[Member],
-        nominations: ExitStack,
-        placement: Placement = EVERYWHERE,
-    ) -> GroupStatus:
-        """Place as many of *members* as fit; they hold what they got until they are undone.
-
-        A pod that is placed is nominated no more; *nominations* restores that.
-        """
-        result, preempting = Result.UNSCHEDULABLE, False
-        for member in members:
-            member.started = self._scheduler.clock.monotonic()
-            outcome = self._decide(member, placement, may_preempt=result is not Result.SCHEDULED)
-            if member.host and not isinstance(outcome, Failed):
-                refusal = self._place(member, outcome)
-                if refusal is not None:
-                    placed = Placed(outcome.pod, outcome.profile, outcome.found, member.host)
-                    outcome = refused_placement(placed, refusal)
-                    member.undo.close()
-                    member.host, member.requires_preemption = "", False
-                else:
-                    suspend = self._scheduler.queue.nominator.suspend
-                    nominations.callback(suspend(member.queued.uid))
-            self._scheduler.measure(outcome, member.started)
-            member.outcome = outcome
-            if isinstance(outcome, Failed):
-                text = f"failed to schedule other pod from a pod group: {outcome.message}"
-                return GroupStatus(Result.ERROR, text)
-            if not member.host:
-                continue
-            preempting = preempting or member.requires_preemption
-            if not member.permit:
-                result = Result.WAITING if preempting else Result.SCHEDULED
-        match result:
-            case Result.SCHEDULED:
-                return GroupStatus(result, "")
-            case Result.WAITING:
-                return GroupStatus(result, f"{UNSCHEDULABLE}, {WAITS}")
-            case _:
-                return GroupStatus(result, UNSCHEDULABLE)
-
-    def _decide(self, member: Member, placement: Placement, *, may_preempt: bool) -> Outcome:
-        """Find a node for *member*, one where victims would have to go if there is no other."""
-        cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued, placement)
-        if self._scheduler.asks_extenders_about(cycle.pod):
-            found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
-            return Failed(cycle.pod, member.profile.name, found, Status.error(NO_EXTENDERS))
-        outcome = self._scheduler.decide(cycle)
-        if isinstance(outcome, Placed):
-            member.host = outcome.node_name
-        elif isinstance(outcome, Unschedulable):
-            if not may_preempt:
-                return replace(outcome, nomination=CLEAR)
-            outcome = run_post_filter_plugins(cycle, outcome)
-            if isinstance(outcome.nomination, To):
-                member.host, member.requires_preemption = outcome.nomination.node, True
-        return outcome
-
-    def _place(self, member: Member, outcome: Placed | Unschedulable) -> Status | None:
-        """Put *member* on its node in place of its victims; return who refuses it there."""
-        assert member.cycle is not None
-        cache = self._scheduler.cache
-        state, undo = member.cycle.state, member.undo
-        for victim in _victims(outcome):
-            undo.enter_context(cache.without(victim.uid))
-        assumed = member.assumed = member.queued.pod_info.on_node(member.host)
-        status = assume(assumed, cache, undo)
-        if status is not None:
-            return status
-        status = reserve(assumed, member.profile, state, undo)
-        if status is not None:
-            return status
-        permit = member.profile.run_permit(state, assumed, member.host)
-        if isinstance(permit, Status):
-            return permit
-        member.permit = permit.message if permit else ""
-        return None
 
     # What follows from it.
 
@@ -382,12 +253,6 @@ class PodGroupCycle:
         return replace(outcome, gang=f"pod group {key}")
 
 
-def _undo(members: Sequence[Member]) -> None:
-    """Take all pods off their nodes, the last first."""
-    for member in reversed(members):
-        member.undo.close()
-
-
 def _of_different_schedulers(members: Sequence[Member]) -> str:
     """Return what is wrong if not all members name the same scheduler; empty if they do."""
     first = members[0].queued.pod.spec.scheduler_name
@@ -399,14 +264,6 @@ def _of_different_schedulers(members: Sequence[Member]) -> str:
                 f' got: "{name}" and "{first}"'
             )
     return ""
-
-
-def _victims(outcome: Placed | Unschedulable) -> Sequence[PodInfo]:
-    """Return the pods that have to go for the node that *outcome* found."""
-    result = outcome.post_filter if isinstance(outcome, Unschedulable) else None
-    if result is None or result.preemption is None or result.preemption.chosen is None:
-        return ()
-    return result.preemption.chosen.victims
 
 
 def _failed(member: Member, status: Status) -> Failed:

@@ -1,0 +1,191 @@
+"""The trial of a pod group: its pods are placed on the live table, in turn (spec G5.4).
+
+Each pod sees those that were placed before it. The one writer of the table places them and takes
+them off again before anything else runs, so that nobody sees a trial.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from berth.framework.diagnosis import Diagnosis
+from berth.framework.placement import EVERYWHERE, Placement
+from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.status import Status
+from berth.profile.profile import Profile
+from berth.scheduler.cycle import Cycle
+from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.gang import NO_EXTENDERS
+from berth.scheduler.outcome import (
+    CLEAR,
+    Failed,
+    Outcome,
+    Placed,
+    To,
+    Unschedulable,
+    refused_placement,
+)
+from berth.scheduler.post_filter import run_post_filter_plugins
+from berth.scheduler.reservation import assume, reserve
+
+if TYPE_CHECKING:
+    from berth.scheduler.schedule_one import Scheduler
+
+UNSCHEDULABLE: Final = "pod group is unschedulable"
+WAITS: Final = "pod group is waiting for preemption to complete"
+
+
+class Result(StrEnum):
+    """What a cycle came to; the values are those of metrics."""
+
+    SCHEDULED = "scheduled"
+    UNSCHEDULABLE = "unschedulable"
+    WAITING = "waiting_on_preemption"
+    ERROR = "error"
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One pod of the group in this cycle."""
+
+    queued: QueuedPodInfo
+    profile: Profile
+    started: float
+    """When it was tried, in monotonic seconds."""
+    cycle: Cycle | None = None
+    outcome: Outcome | None = None
+    """What its own attempt came to; None: the trial ended before."""
+    assumed: PodInfo | None = None
+    """The pod on its node, while it is there."""
+    host: str = ""
+    """The node that it got in the trial."""
+    permit: str = ""
+    """Why Permit plugins held it back in the trial; empty: they let it go."""
+    requires_preemption: bool = False
+    undo: ExitStack = field(default_factory=ExitStack)
+    """Takes it off the node, and puts its victims back."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """What the trial came to, as the PodGroup's condition says it."""
+
+    result: Result
+    message: str
+
+
+class PodGroupTrial:
+    """Places pods of a group on the live table; they stay until they are undone."""
+
+    def __init__(self, scheduler: "Scheduler") -> None:
+        self._scheduler = scheduler
+
+    def run(
+        self,
+        members: Sequence[Member],
+        nominations: ExitStack,
+        placement: Placement = EVERYWHERE,
+        *,
+        may_preempt: bool = True,
+    ) -> GroupStatus:
+        """Place as many of *members* as fit; they hold what they got until they are undone.
+
+        A pod that is placed is nominated no more; *nominations* restores that. Without
+        *may_preempt* no PostFilter runs.
+        """
+        result, preempting = Result.UNSCHEDULABLE, False
+        for member in members:
+            member.started = self._scheduler.clock.monotonic()
+            outcome = self._decide(member, placement, may_preempt=may_preempt)
+            if member.host and not isinstance(outcome, Failed):
+                refusal = self._place(member, outcome)
+                if refusal is not None:
+                    placed = Placed(outcome.pod, outcome.profile, outcome.found, member.host)
+                    outcome = refused_placement(placed, refusal)
+                    member.undo.close()
+                    member.host, member.requires_preemption = "", False
+                else:
+                    suspend = self._scheduler.queue.nominator.suspend
+                    nominations.callback(suspend(member.queued.uid))
+            self._scheduler.measure(outcome, member.started)
+            member.outcome = outcome
+            if isinstance(outcome, Failed):
+                text = f"failed to schedule other pod from a pod group: {outcome.message}"
+                return GroupStatus(Result.ERROR, text)
+            if not member.host:
+                continue
+            preempting = preempting or member.requires_preemption
+            if not member.permit:
+                result = Result.WAITING if preempting else Result.SCHEDULED
+            if result is Result.SCHEDULED:
+                may_preempt = False
+        match result:
+            case Result.SCHEDULED:
+                return GroupStatus(result, "")
+            case Result.WAITING:
+                return GroupStatus(result, f"{UNSCHEDULABLE}, {WAITS}")
+            case _:
+                return GroupStatus(result, UNSCHEDULABLE)
+
+    def _decide(self, member: Member, placement: Placement, *, may_preempt: bool) -> Outcome:
+        """Find a node for *member*, one where victims would have to go if there is no other."""
+        cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued, placement)
+        if self._scheduler.asks_extenders_about(cycle.pod):
+            found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
+            return Failed(cycle.pod, member.profile.name, found, Status.error(NO_EXTENDERS))
+        outcome = self._scheduler.decide(cycle)
+        if isinstance(outcome, Placed):
+            member.host = outcome.node_name
+        elif isinstance(outcome, Unschedulable):
+            if not may_preempt:
+                return replace(outcome, nomination=CLEAR)
+            outcome = run_post_filter_plugins(cycle, outcome)
+            if isinstance(outcome.nomination, To):
+                member.host, member.requires_preemption = outcome.nomination.node, True
+        return outcome
+
+    def _place(self, member: Member, outcome: Placed | Unschedulable) -> Status | None:
+        """Put *member* on its node in place of its victims; return who refuses it there."""
+        assert member.cycle is not None
+        cache = self._scheduler.cache
+        state, undo = member.cycle.state, member.undo
+        for victim in _victims(outcome):
+            undo.enter_context(cache.without(victim.uid))
+        assumed = member.assumed = member.queued.pod_info.on_node(member.host)
+        status = assume(assumed, cache, undo)
+        if status is not None:
+            return status
+        status = reserve(assumed, member.profile, state, undo)
+        if status is not None:
+            return status
+        permit = member.profile.run_permit(state, assumed, member.host)
+        if isinstance(permit, Status):
+            return permit
+        member.permit = permit.message if permit else ""
+        return None
+
+    def place_again(self, members: Sequence[Member], nominations: ExitStack) -> None:
+        """Put *members* where their trial had put them: nothing has changed since."""
+        suspend = self._scheduler.queue.nominator.suspend
+        for member in members:
+            if member.host:
+                assert isinstance(member.outcome, Placed | Unschedulable)
+                refusal = self._place(member, member.outcome)
+                assert refusal is None, refusal
+                nominations.callback(suspend(member.queued.uid))
+
+
+def undo(members: Sequence[Member]) -> None:
+    """Take all pods off their nodes, the last first."""
+    for member in reversed(members):
+        member.undo.close()
+
+
+def _victims(outcome: Placed | Unschedulable) -> Sequence[PodInfo]:
+    """Return the pods that have to go for the node that *outcome* found."""
+    result = outcome.post_filter if isinstance(outcome, Unschedulable) else None
+    if result is None or result.preemption is None or result.preemption.chosen is None:
+        return ()
+    return result.preemption.chosen.victims
