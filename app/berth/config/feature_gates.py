@@ -84,6 +84,7 @@ FEATURE_GATES: Final[Mapping[str, Gate]] = {
 
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
+DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
@@ -94,6 +95,7 @@ TURNABLE: Final = frozenset(
     {
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
+        DRA_WORKLOAD_RESOURCE_CLAIMS,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
