@@ -7,7 +7,6 @@ reservation of the old one, which is taken away under them.
 
 from typing import Final
 
-from berth.config.feature_gates import DRA_WORKLOAD_RESOURCE_CLAIMS, GENERIC_WORKLOAD
 from berth.framework.handle import Handle
 from berth.objects import pod_group
 from berth.objects.devices import ResourceClaim, ResourceClaimConsumerReference
@@ -15,6 +14,8 @@ from berth.objects.meta import OwnerReference
 from berth.objects.pod import Pod, PodResourceClaim
 from berth.objects.pod_group import GroupKey, PodGroup, group_of
 
+GENERIC_WORKLOAD: Final = "GenericWorkload"
+WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
 POD_GROUP: Final = "PodGroup"
 
 
@@ -23,7 +24,7 @@ class GroupClaims:
 
     def __init__(self, handle: Handle) -> None:
         self._groups_are_scheduled = GENERIC_WORKLOAD in handle.features
-        self._groups_have_claims = DRA_WORKLOAD_RESOURCE_CLAIMS in handle.features
+        self._groups_have_claims = WORKLOAD_RESOURCE_CLAIMS in handle.features
         self._groups = handle.listers.pod_groups
 
     def scheduled_with(self, pod: Pod) -> GroupKey | None:

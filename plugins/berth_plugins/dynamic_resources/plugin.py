@@ -44,6 +44,7 @@ from berth_plugins.dynamic_resources.binding import ClaimBinding
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import may_be_deallocated
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
+from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.node_search import (
     AttemptTimeoutError,
@@ -117,17 +118,19 @@ class DynamicResources(
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._classes = handle.listers.shared(DeviceClassResolver)
         self._pools = handle.listers.shared(ResourcePools)
+        features = Features.of(handle.features)
         self._search = NodeSearch(
             self._claims,
             self._classes,
             self._pools,
             clock=handle.clock,
             timeout=args.filter_timeout.seconds,
+            features=features,
         )
         self._groups = GroupClaims(handle)
         timeout = args.binding_timeout.seconds
         self._preparation = ClaimsPreparation(
-            self._claims, self._classes, self._groups, timeout=timeout
+            self._claims, self._classes, self._groups, timeout=timeout, features=features
         )
         self._binding = ClaimBinding(handle, timeout=timeout)
 

@@ -7,6 +7,7 @@ from berth.objects.pod import Pod
 from berth.objects.selectors import compile_node_selector
 from berth_plugins.dynamic_resources.binding_conditions import is_lost
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
+from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.requests import (
     AllocationError,
@@ -29,12 +30,14 @@ class ClaimsPreparation:
         groups: GroupClaims,
         *,
         timeout: float,
+        features: Features,
     ) -> None:
         """*timeout* is how many seconds after their allocation devices must be ready."""
         self._claims = claims
         self._classes = classes
         self._groups = groups
         self._timeout = timeout
+        self._features = features
 
     def prepare(
         self, devices: DevicesOfPod, pod: Pod, claims: Sequence[ClaimOfPod], *, now: float
@@ -59,7 +62,7 @@ class ClaimsPreparation:
                 shared.add(uid)
             else:
                 try:
-                    to_allocate.append(requests_of(claim, self._classes))
+                    to_allocate.append(requests_of(claim, self._classes, self._features))
                 except (NoSuchClassError, UnknownRequestError) as exc:
                     return Status.unresolvable(str(exc))
                 except AllocationError as exc:
