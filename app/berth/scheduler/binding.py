@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -74,6 +75,7 @@ class Bindings:
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Binding] = {}
+        self._is_held = False
 
     def add(self, reservation: Reservation) -> Binding:
         """Note that the binding cycle of *reservation* is about to begin."""
@@ -94,9 +96,23 @@ class Bindings:
 
     def allow_waiting(self, uid: str, plugin: str) -> None:
         """Let a pod go that waits on Permit, as far as *plugin* is concerned."""
+        if self._is_held:
+            return
         binding = self._by_uid.get(uid)
         if binding is not None and binding.waiting is not None:
             binding.waiting.allow(plugin)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let nobody go until the end of the block: Permit plugins are asked in a trial.
+
+        Nothing may be awaited in the block.
+        """
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
 
     def reject_waiting(self, uid: str, message: str) -> bool:
         """Turn away a pod that waits on Permit; False: it does not."""
