@@ -36,6 +36,7 @@ class CycleState:
         "feasible",
         "gang",
         "is_sampled",
+        "is_trial",
         "pods_to_activate",
         "skip_filter",
         "skip_score",
@@ -60,6 +61,9 @@ class CycleState:
         the scheduler then tries at once, before anything else happens. Preemption is not asked."""
         self.is_sampled = False
         """Whether each plugin is timed in this cycle (spec §2.1)."""
+        self.is_trial = False
+        """Whether this is the trial of a pod group, which may be undone: Permit plugins are asked
+        again once it counts, and until then neither activate pods nor let any go (spec G5.6)."""
 
     def write(self, key: str, value: Any) -> None:
         """Remember *value* under *key* until the attempt ends."""

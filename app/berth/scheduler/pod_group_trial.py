@@ -132,6 +132,7 @@ class PodGroupTrial:
     def _decide(self, member: Member, placement: Placement, *, may_preempt: bool) -> Outcome:
         """Find a node for *member*, one where victims would have to go if there is no other."""
         cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued, placement)
+        cycle.state.is_trial = True
         if self._scheduler.asks_extenders_about(cycle.pod):
             found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
             return Failed(cycle.pod, member.profile.name, found, Status.error(NO_EXTENDERS))
