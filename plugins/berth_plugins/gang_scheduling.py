@@ -77,10 +77,10 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
         if pods is None:
             return Status.error(f"pod group state not found for pod group {key}"), 0.0
         if pods.scheduled_pods_count < group.min_count:
-            if not state.is_trial:
+            if not state.on_trial:
                 state.pods_to_activate.update((each.key, each) for each in pods.unscheduled())
             return TOO_FEW_SCHEDULED, PERMIT_SECONDS
-        if not state.is_trial:
+        if not state.on_trial:
             self._handle.allow_waiting(pods.scheduled.keys(), self.NAME)
         return None, 0.0
 
