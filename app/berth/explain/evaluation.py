@@ -20,6 +20,7 @@ from berth.scheduler.outcome import Failed, Outcome, Placed
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.tasks import Steps, at_once
 
+WITHOUT_EXTENDERS: Final = "evaluated without the extenders, which have a say, too"
 LOOKS: Final = 2
 """Steps of an evaluation after which no plugin is asked again whether the pod fits."""
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from berth.clock import Clock, rfc3339
 from berth.explain.choice import choose, node_score
-from berth.explain.evaluation import evaluate_in_steps
+from berth.explain.evaluation import WITHOUT_EXTENDERS, evaluate_in_steps
 from berth.explain.explanation import (
     Evaluation,
     Explanation,
@@ -37,7 +37,6 @@ NODES_PER_TURN: Final = 20
 """A node takes a tenth of a millisecond or two."""
 AS_IF_UNGATED = "evaluated as if it were not gated"
 OF_GROUP = "evaluated alone; it gets a node only together with others of its group"
-WITHOUT_EXTENDERS = "evaluated without the extenders, which have a say, too"
 
 
 class Explainer:
@@ -196,7 +195,7 @@ class Explainer:
             notes.append(AS_IF_UNGATED)
         if self._scheduler.groups is not None and group_of(pod) is not None:
             notes.append(OF_GROUP)
-        if self._scheduler.asks_extenders_about(asked):
+        if self._scheduler.extender_round.is_due(asked):
             notes.append(WITHOUT_EXTENDERS)
         return evaluate_in_steps(
             profile,

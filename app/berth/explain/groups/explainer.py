@@ -8,6 +8,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from berth.clock import Clock, rfc3339
+from berth.explain.evaluation import WITHOUT_EXTENDERS
 from berth.explain.explanation import Evaluation, Whereabouts
 from berth.explain.groups.explanation import Blocked, PodGroupExplanation, PodGroupStatus
 from berth.explain.groups.placements import choice_of, verdicts
@@ -90,6 +91,9 @@ class PodGroupExplainer:
             notes.append(AS_IF_NONE_HAD_A_NODE)
             taken_off = looked.scheduled
             members = [_as_if_queued(pod) for pod in taken_off]
+        extenders = self._scheduler.extender_round
+        if any(extenders.is_due(each.pod_info) for each in members):
+            notes.append(WITHOUT_EXTENDERS)
         names = sorted({each.pod.spec.scheduler_name for each in members})
         profile = self._scheduler.profiles.get(names[0])
         if len(names) > 1 or profile is None:
