@@ -31,8 +31,10 @@ TURNABLE: Final = frozenset(
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
+        "StorageCapacityScoring",
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
+        "VolumeLimitScaling",
     }
 )
 """Gates that berth acts on."""
