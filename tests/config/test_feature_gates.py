@@ -11,6 +11,8 @@ import pytest
 from berth.config.errors import ConfigError
 from berth.config.feature_gates import (
     CONSULTED,
+    KNOWN,
+    OWN,
     TURNABLE,
     effective_gates,
     enabled_features,
@@ -36,7 +38,7 @@ RECORDED: Final[dict[str, Any]] = next(
 
 def changed(given: dict[str, bool]) -> dict[str, bool]:
     gates = effective_gates(given)
-    return {name: gate.enabled for name, gate in gates.items() if gate != FEATURE_GATES[name]}
+    return {name: gate.enabled for name, gate in gates.items() if gate != KNOWN[name]}
 
 
 @pytest.mark.parametrize(
@@ -72,8 +74,8 @@ def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
             id="locked by Kubernetes",
         ),
         pytest.param(
-            {"SchedulerAsyncAPICalls": True},
-            ["cannot set feature gate SchedulerAsyncAPICalls to true: berth has it false only"],
+            {"CoordinatedLeaderElection": True},
+            ["cannot set feature gate CoordinatedLeaderElection to true: berth has it false only"],
             id="not to be had",
         ),
         pytest.param(
@@ -84,9 +86,9 @@ def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
         ),
         pytest.param({"Nope": True}, ["unrecognized feature gate: Nope"], id="no gate at all"),
         pytest.param(
-            {"StorageCapacityScoring": True, "VolumeLimitScaling": True},
-            ["cannot set feature gate StorageCapacityScoring to true: berth has it false only",
-             "cannot set feature gate VolumeLimitScaling to true: berth has it false only"],
+            {"SidecarContainers": False, "NativeHistograms": True},
+            ["cannot set feature gate SidecarContainers to false, feature is locked to true",
+             "cannot set feature gate NativeHistograms to true: berth has it false only"],
             id="all of them are told",
         ),
     ],
@@ -114,9 +116,9 @@ def test_a_gate_of_another_component_is_passed_over(caplog: pytest.LogCaptureFix
 
 
 def test_the_table_of_all_gates() -> None:
-    assert CONSULTED | TURNABLE | DEPENDENCIES.keys() <= FEATURE_GATES.keys()
+    assert CONSULTED | (TURNABLE - OWN.keys()) | DEPENDENCIES.keys() <= FEATURE_GATES.keys()
     assert {name for names in DEPENDENCIES.values() for name in names} <= FEATURE_GATES.keys()
-    assert not list(unmet(FEATURE_GATES))
+    assert not list(unmet(KNOWN))
     assert list(FEATURE_GATES)[:25] == RECORDED["values"]["name"]
     assert {gate.stage for gate in FEATURE_GATES.values()} == set(RECORDED["values"]["stage"])
 
@@ -158,7 +160,7 @@ def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool
 def test_what_a_gate_depends_on_must_be_on(off: list[str], problem: str) -> None:
     on = Gate("ALPHA", enabled=True)
     name = problem.split()[0]
-    gates = dict(FEATURE_GATES) | {name: on} | dict.fromkeys(off, Gate("", enabled=False))
+    gates = dict(KNOWN) | {name: on} | dict.fromkeys(off, Gate("", enabled=False))
     assert problem in list(unmet(gates))
 
 
@@ -175,9 +177,9 @@ featureGates: {{TaintTolerationComparisonOperators: true, ComponentFlagz: true}}
     features = enabled_features(config.feature_gates)
     assert "TaintTolerationComparisonOperators" in features
     assert "ComponentFlagz" not in features
-    with pytest.raises(ConfigError, match="berth has it true only"):
+    with pytest.raises(ConfigError, match="feature is locked to true"):
         load(
-            text.replace("{Taint", "{PodLevelResources: false, Taint"),
+            text.replace("{Taint", "{SidecarContainers: false, Taint"),
             source="file",
             args_models=args_models(IN_TREE),
         )
