@@ -15,6 +15,10 @@ API_GROUP: Final = "scheduling.k8s.io"
 API: Final = f"/apis/{API_GROUP}/v1alpha2"
 """Where the API server has them: the one place that knows the version."""
 
+GROUP: Final = "scheduling.k8s.io"
+RESOURCE: Final = "podgroups"
+"""How the ``reservedFor`` of claims names PodGroups."""
+
 
 class GangSchedulingPolicy(KubeStruct, frozen=True, gc=False):
     min_count: int
@@ -43,9 +47,18 @@ class DisruptionMode(StrEnum):
     POD_GROUP = "PodGroup"
 
 
+class PodGroupResourceClaim(KubeStruct, frozen=True, gc=False):
+    """A claim that the pods of the group share, if one of theirs has the same fields."""
+
+    name: str
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodGroupSpec(KubeStruct, frozen=True, gc=False):
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
+    resource_claims: tuple[PodGroupResourceClaim, ...] = ()
     disruption_mode: str = DisruptionMode.POD
     priority: int | None = None
     min_member: int | None = None
