@@ -68,13 +68,16 @@ REVIEWS: Final = {
     Right("watch", "", "configmaps"): BUILT_IN,
 }
 
-GATED: Final = "with the feature gate GenericWorkload, which is off here"
-GROUPS: Final = {Right("watch", "scheduling.k8s.io", "podgroups"): GATED}
+GATED: Final = "with a feature gate that is off here"
+READS_GATED: Final = {
+    Right("watch", "scheduling.k8s.io", "podgroups"): GATED,
+    Right("watch", "resource.k8s.io", "devicetaintrules"): GATED,
+}
 UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
     "scheduler": {
         **READS,
         **REVIEWS,
-        **GROUPS,
+        **READS_GATED,
         Right("patch", "scheduling.k8s.io", "podgroups/status"): GATED,
         Right("patch", "resource.k8s.io", "resourceclaims/binding"): ADMISSION,
         Right("update", "resource.k8s.io", "resourceclaims/binding"): ADMISSION,
@@ -82,12 +85,12 @@ UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
     },
     "extender": {
         **READS,
-        **GROUPS,
+        **READS_GATED,
         Right("list", "", "nodes"): NO_STREAM,
         Right("list", "", "pods"): NO_STREAM,
         Right("get", "", "pods"): LOST_ANSWER,
     },
-    "simulator": {**READS, **REVIEWS, **GROUPS},
+    "simulator": {**READS, **REVIEWS, **READS_GATED},
 }
 """By mode: what is granted and not used here, and why it is granted all the same."""
 

@@ -18,6 +18,7 @@ FLAG: Final = "--feature-gates"
 
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
+DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
@@ -29,6 +30,7 @@ TURNABLE: Final = frozenset(
     {
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
+        DRA_DEVICE_TAINT_RULES,
         DRA_LIST_TYPE_ATTRIBUTES,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
