@@ -12,6 +12,7 @@ import httpx
 from prometheus_client import CollectorRegistry
 
 from berth.clock import FakeClock
+from berth.config.feature_gates import enabled_features
 from berth.config.load import default_configuration, from_object
 from berth.core.in_memory_api import InMemoryApi
 from berth.core.outside import Outside, RandomSources
@@ -22,6 +23,7 @@ from berth.framework.interface import Plugin
 from berth.framework.listers import ApiObject, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
+from berth.framework.pod_group_sources import PodReader, pod_reader
 from berth.framework.pod_info import PodInfo
 from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
@@ -44,13 +46,17 @@ class RecordedEvent(NamedTuple):
 class FakeCluster(InMemoryApi):
     """An API in memory that records what it is told, and fails when it is to."""
 
-    def __init__(self, clock: FakeClock, listers: Listers) -> None:
-        super().__init__(clock, listers)
+    def __init__(
+        self, clock: FakeClock, listers: Listers, *, read_pod: PodReader | None = None
+    ) -> None:
+        super().__init__(clock, listers, read_pod=read_pod)
         self.clock = clock
         self.resource_claims: FakeClaims = FakeClaims(self._claim_changed)
         self.events: list[RecordedEvent] = []
         self.bind_error: Exception | None = None
         """Raised by the next binds."""
+        self.bind_errors: dict[str, Exception] = {}
+        """By name of the pod, raised by its next binds."""
         self.update_error: Exception | None = None
         """Raised by the next writes of volumes and claims."""
         self.evict_error: Exception | None = None
@@ -72,8 +78,9 @@ class FakeCluster(InMemoryApi):
         await self.room.wait()
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
-        if self.bind_error is not None:
-            raise self.bind_error
+        error = self.bind_errors.get(pod.pod.metadata.name, self.bind_error)
+        if error is not None:
+            raise error
         await super().bind(pod, node_name)
 
     async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
@@ -162,7 +169,8 @@ class Harness:
             transport=network,
         )
         self.listers = listers()
-        self.cluster = FakeCluster(self.clock, self.listers)
+        read_pod = pod_reader(enabled_features(loaded.feature_gates))
+        self.cluster = FakeCluster(self.clock, self.listers, read_pod=read_pod)
         self.core = SchedulerCore(
             loaded,
             registry,
@@ -215,6 +223,13 @@ class Harness:
             if second % LEFTOVERS_PERIOD == 0:
                 self.queue.flush_unschedulable_pods_leftover()
         await self.until_idle()
+
+    async def bind_at_once(self) -> None:
+        """Try the next pod or group; let all bindings that follow run beside each other."""
+        bindings = await self.core.schedule_next()
+        assert bindings is not None, "nothing waits to be tried"
+        await asyncio.gather(*map(self.scheduler.binding_cycle.run, bindings))
+        self.core.check_invariants()
 
     def placements(self) -> dict[str, str]:
         """Pod name to node name, of bound pods."""

@@ -18,25 +18,40 @@ FLAG: Final = "--feature-gates"
 
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
+COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
 DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
+DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
+VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
+
+OWN: Final[Mapping[str, Gate]] = {
+    COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
+    VOLCANO_POD_GROUPS: Gate("BERTH", enabled=False),
+}
+"""Gates that kube-scheduler does not have. AllAlpha and AllBeta do not turn them."""
+KNOWN: Final[Mapping[str, Gate]] = {**FEATURE_GATES, **OWN}
+"""All gates as they are by default."""
+_OWN_DEPENDENCIES: Final = dict.fromkeys(OWN, (GANG_SCHEDULING,))
 
 TURNABLE: Final = frozenset(
     {
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
+        COSCHEDULING_POD_GROUPS,
         DRA_DEVICE_TAINT_RULES,
         DRA_LIST_TYPE_ATTRIBUTES,
+        DRA_WORKLOAD_RESOURCE_CLAIMS,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
+        VOLCANO_POD_GROUPS,
     }
 )
 """Gates that berth acts on."""
@@ -103,7 +118,7 @@ def effective_gates(given: Mapping[str, bool]) -> dict[str, Gate]:
         if gate.stage == stage and name not in STAGES
     }
     wanted |= given
-    gates, problems = dict(FEATURE_GATES), []
+    gates, problems = dict(KNOWN), []
     for name, value in wanted.items():
         gate = gates.get(name)
         if gate is None:
@@ -136,12 +151,12 @@ def without_effect(given: Mapping[str, bool]) -> list[str]:
 def options() -> str:
     """Return the gates that can be turned with stage and default, for the help of the flag."""
     names = sorted(TURNABLE | STAGES.keys())
-    return ", ".join(f"{name}=true|false ({FEATURE_GATES[name]})" for name in names)
+    return ", ".join(f"{name}=true|false ({KNOWN[name]})" for name in names)
 
 
 def unmet(gates: Mapping[str, Gate]) -> Iterator[str]:
     """Tell about gates that are on and depend on some that are off, in kube-scheduler's words."""
-    for name, needed in DEPENDENCIES.items():
+    for name, needed in (*DEPENDENCIES.items(), *_OWN_DEPENDENCIES.items()):
         off = [each for each in needed if not gates[each].enabled]
         if gates[name].enabled and off:
             yield (
@@ -150,7 +165,7 @@ def unmet(gates: Mapping[str, Gate]) -> Iterator[str]:
 
 
 def _unknown(name: str) -> str:
-    similar = get_close_matches(name, FEATURE_GATES, n=1, cutoff=0.85)
+    similar = get_close_matches(name, KNOWN, n=1, cutoff=0.85)
     meant = f"; is {similar[0]} meant?" if similar else ""
     return f"unrecognized feature gate: {name}{meant}"
 

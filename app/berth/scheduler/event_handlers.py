@@ -20,6 +20,7 @@ from berth.framework.events import (
 )
 from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.listers import ApiObject, Lister, Listers
+from berth.framework.pod_group_sources import kinds_of_pod_groups
 from berth.framework.pod_groups import PodGroups
 from berth.framework.pod_info import PodInfo
 from berth.framework.resource_slice_tracker import resource_slice_tracker
@@ -89,6 +90,8 @@ def all_event_handlers(
         else:
             source = _source_of(kind, listers, features)
             handlers[kind] = KindHandler(kind, lister, source, queue=queue, timer=timer)
+    for kind in kinds_of_pod_groups(features):
+        handlers[kind] = KindHandler(kind, listers.pod_groups, queue=queue, timer=timer)
     return handlers
 
 

@@ -96,9 +96,10 @@ class PodGroupTrial:
         *may_preempt* no PostFilter runs.
         """
         result, preempting = Result.UNSCHEDULABLE, False
+        on_trial = frozenset(member.queued.uid for member in members)
         for member in members:
             member.started = self._scheduler.clock.monotonic()
-            outcome = self._decide(member, placement, may_preempt=may_preempt)
+            outcome = self._decide(member, on_trial, placement, may_preempt=may_preempt)
             if member.host and not isinstance(outcome, Failed):
                 refusal = self._place(member, outcome)
                 if refusal is not None:
@@ -129,9 +130,12 @@ class PodGroupTrial:
             case _:
                 return GroupStatus(result, UNSCHEDULABLE)
 
-    def _decide(self, member: Member, placement: Placement, *, may_preempt: bool) -> Outcome:
+    def _decide(
+        self, member: Member, on_trial: frozenset[str], placement: Placement, *, may_preempt: bool
+    ) -> Outcome:
         """Find a node for *member*, one where victims would have to go if there is no other."""
         cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued, placement)
+        cycle.state.on_trial = on_trial
         if self._scheduler.asks_extenders_about(cycle.pod):
             found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
             return Failed(cycle.pod, member.profile.name, found, Status.error(NO_EXTENDERS))
