@@ -223,6 +223,7 @@ class PodGroupCycle:
                 self._fail(member, member.outcome)
                 continue
             state = member.cycle.state
+            state.on_trial = frozenset()
             permit = member.profile.run_permit(state, member.assumed, member.host)
             if isinstance(permit, Status):
                 member.undo.close()
