@@ -49,9 +49,11 @@ TURNABLE: Final = frozenset(
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
+        "StorageCapacityScoring",
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
         VOLCANO_POD_GROUPS,
+        "VolumeLimitScaling",
     }
 )
 """Gates that berth acts on."""
