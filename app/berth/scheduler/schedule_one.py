@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import replace
 from typing import Final
 
@@ -25,7 +26,7 @@ from berth.clock import Clock
 from berth.framework.cycle_state import Gang
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.placement import EVERYWHERE, Placement
-from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.status import Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod_group import group_of
@@ -47,7 +48,7 @@ from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.reservation import Reservation, assume, reserve
 from berth.scheduler.sampling import Sampling
-from berth.scheduler.schedule_pod import Select, schedule_pod
+from berth.scheduler.schedule_pod import Select, schedule_pod, smallest_name
 from berth.scheduler.signatures import known_failure_of
 from berth.scheduler.with_extenders import ExtenderRound
 
@@ -92,12 +93,13 @@ class Scheduler:
         self.binding_cycle = binding_cycle
         self._select = select
         self._sampling = sampling
-        self._extender_round = extender_round
+        self.extender_round = extender_round
         self._preemptions = preemptions
         self.failures = failures
         self.failure_reporter = failure_reporter
         self._metrics = metrics
         self.clock = clock
+        self.groups = groups
         self._pod_group_cycle = PodGroupCycle(self, groups) if groups is not None else None
         self._binding_tasks: set[asyncio.Task[None]] = set()
 
@@ -130,17 +132,13 @@ class Scheduler:
         """How many binding cycles are under way."""
         return len(self._binding_tasks)
 
-    def asks_extenders_about(self, pod: PodInfo) -> bool:
-        """Whether extenders have a say about *pod*."""
-        return self._extender_round.is_due(pod)
-
     def apply_known_failure(self, queued: QueuedPodInfo) -> bool:
         """Let a popped pod fail without an attempt, if one of its signature has just failed.
 
         Not if extenders have a say: no event tells when they would give another answer.
         """
         failure = self.queue.known_failure(queued)
-        if failure is None or self._extender_round.is_due(queued.pod_info):
+        if failure is None or self.extender_round.is_due(queued.pod_info):
             return False
         if failure.num_nodes != len(self.cache.table):
             return False  # what it says of N nodes would not be true of the nodes there are
@@ -162,8 +160,8 @@ class Scheduler:
         if self._pod_group_cycle is not None:
             key = group_of(queued.pod)
             if key is not None:
-                return self._pod_group_cycle.run(queued, key)
-        if not self._extender_round.is_due(queued.pod_info):
+                return await self._pod_group_cycle.run(queued, key)
+        if not self.extender_round.is_due(queued.pod_info):
             return self.scheduling_cycle(queued)
         return await self.scheduling_cycle_with_extenders(queued)
 
@@ -187,7 +185,7 @@ class Scheduler:
         if profile is None:
             return ()
         started = self.clock.monotonic()
-        attempt = await self._extender_round.schedule_pod(profile, queued)
+        attempt = await self.extender_round.schedule_pod(profile, queued)
         if attempt is None:
             self.queue.done(queued.uid)
             return ()
@@ -211,6 +209,18 @@ class Scheduler:
             nominator=self.queue.nominator,
             placement=placement,
         )
+
+    def for_trials(self, metrics: SchedulerMetrics) -> "Scheduler":
+        """Return one that decides about the same cluster, for trials that are undone.
+
+        It draws nothing but takes the smallest name of several, leaves the rotation over the nodes
+        where it is, and counts in *metrics*.
+        """
+        other = copy(self)
+        other._select = smallest_name(self.cache.table)
+        other._sampling = copy(self._sampling)
+        other._metrics = metrics
+        return other
 
     def select_best(self, totals: Sequence[int]) -> int:
         """Return where the highest total is; of several, one is drawn."""
@@ -358,7 +368,7 @@ class Scheduler:
         if queued is None or profile is None:
             return None
         cycle = self.begin_cycle(profile, queued)
-        if self._extender_round.is_due(queued.pod_info):
+        if self.extender_round.is_due(queued.pod_info):
             found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
             outcome: Outcome = Failed(
                 queued.pod_info, profile.name, found, Status.error(NO_EXTENDERS)
