@@ -89,6 +89,7 @@ GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 
 TURNABLE: Final = frozenset(
     {
@@ -99,6 +100,7 @@ TURNABLE: Final = frozenset(
         NODE_DECLARED_FEATURES,
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
+        WORKLOAD_AWARE_PREEMPTION,
     }
 )
 """Gates that berth acts on."""

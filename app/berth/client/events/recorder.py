@@ -20,7 +20,9 @@ from berth.client.events.series import EventSeriesCache
 from berth.client.writes.lanes import WriteLanes
 from berth.clock import Clock, rfc3339_micro
 from berth.objects.event import Event, EventMeta, ObjectReference, event_name
+from berth.objects import pod_group
 from berth.objects.pod import Pod
+from berth.objects.pod_group import PodGroup
 
 log = logging.getLogger(__name__)
 
@@ -48,15 +50,16 @@ def shortened(note: str) -> str:
     return kept + ELLIPSIS.decode()
 
 
-def reference_to(pod: Pod) -> ObjectReference:
-    """Return how events name *pod*: this version of it, so that a changed pod starts anew."""
+def reference_to(obj: Pod | PodGroup) -> ObjectReference:
+    """Return how events name *obj*: this version of it, so that a changed object starts anew."""
+    metadata, is_pod = obj.metadata, isinstance(obj, Pod)
     return ObjectReference(
-        kind="Pod",
-        namespace=pod.metadata.namespace,
-        name=pod.metadata.name,
-        uid=pod.metadata.uid,
-        api_version="v1",
-        resource_version=pod.metadata.resource_version,
+        kind="Pod" if is_pod else "PodGroup",
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        api_version="v1" if is_pod else pod_group.API.removeprefix("/apis/"),
+        resource_version=metadata.resource_version,
     )
 
 
@@ -94,7 +97,7 @@ class EventRecorder:
         reason: str,
         action: str,
         note: str,
-        related: Pod | None = None,
+        related: Pod | PodGroup | None = None,
     ) -> None:
         """Record that something happened to *regarding*. Does not wait; may be called anywhere.
 
