@@ -12,6 +12,7 @@ import httpx
 from prometheus_client import CollectorRegistry
 
 from berth.clock import FakeClock
+from berth.config.feature_gates import enabled_features
 from berth.config.load import default_configuration, from_object
 from berth.core.in_memory_api import InMemoryApi
 from berth.core.outside import Outside, RandomSources
@@ -22,6 +23,7 @@ from berth.framework.interface import Plugin
 from berth.framework.listers import ApiObject, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
+from berth.framework.pod_group_sources import PodReader, pod_reader
 from berth.framework.pod_info import PodInfo
 from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
@@ -44,8 +46,10 @@ class RecordedEvent(NamedTuple):
 class FakeCluster(InMemoryApi):
     """An API in memory that records what it is told, and fails when it is to."""
 
-    def __init__(self, clock: FakeClock, listers: Listers) -> None:
-        super().__init__(clock, listers)
+    def __init__(
+        self, clock: FakeClock, listers: Listers, *, read_pod: PodReader | None = None
+    ) -> None:
+        super().__init__(clock, listers, read_pod=read_pod)
         self.clock = clock
         self.resource_claims: FakeClaims = FakeClaims(self._claim_changed)
         self.events: list[RecordedEvent] = []
@@ -162,7 +166,8 @@ class Harness:
             transport=network,
         )
         self.listers = listers()
-        self.cluster = FakeCluster(self.clock, self.listers)
+        read_pod = pod_reader(enabled_features(loaded.feature_gates))
+        self.cluster = FakeCluster(self.clock, self.listers, read_pod=read_pod)
         self.core = SchedulerCore(
             loaded,
             registry,

@@ -7,14 +7,15 @@ import pytest
 
 from berth.cel.ast import decode
 from berth.cel.cost import estimated_cost
+from berth.cel.features import DEFAULT, Features
 from berth.cel.selectors import environment
 
 A = 'device.attributes["dra.example.com"]'
 C = 'device.capacity["dra.example.com"]'
 
 
-def cost(expression: str) -> int:
-    return estimated_cost(decode(environment().compile(expression).serialize()))
+def cost(expression: str, features: Features = DEFAULT) -> int:
+    return estimated_cost(decode(environment(features).compile(expression).serialize()))
 
 
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
@@ -73,3 +74,16 @@ EXPENSIVE = (
 )
 def test_the_numbers_of_kubernetes(expression: str, want: int) -> None:
     assert cost(expression) == want
+
+
+@pytest.mark.parametrize(
+    ("expression", "want"),
+    [
+        (f"{A}.name.includes(1)", 4 + 48),
+        (f'{A}.name.includes(semver("1.0.0"))', 4 + 48 + 1),
+        (f"1 in {A}.names", 4 + 64),
+        (f"{A}.names[0] == 1", 6),
+    ],
+)
+def test_the_numbers_of_kubernetes_for_lists(expression: str, want: int) -> None:
+    assert cost(expression, Features(list_type_attributes=True)) == want

@@ -170,11 +170,14 @@ def test_an_expression_that_needs_an_empty_domain_leaves_none_behind() -> None:
     [
         pytest.param(
             version("1.2"),
-            "CEL runtime error: version '1.2': want major.minor.patch as semver 2.0.0 has it",
+            "CEL runtime error: attribute a: version '1.2': want major.minor.patch as semver 2.0.0"
+            " has it",
             id="not a version",
         ),
         pytest.param(
-            DeviceAttribute(), "CEL runtime error: unsupported attribute value", id="unknown type"
+            DeviceAttribute(),
+            "CEL runtime error: attribute a: unsupported attribute value",
+            id="unknown type",
         ),
     ],
 )

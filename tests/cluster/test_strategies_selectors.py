@@ -28,13 +28,13 @@ DRIVER = 'device.driver == "gpu.example.com"'
     ("strategy", "spec", "path"),
     [
         pytest.param(
-            devices.RESOURCE_CLAIM,
+            devices.resource_claim(),
             lambda text: claim(exactly={"deviceClassName": "gpu", "selectors": selectors(text)}),
             f"spec.{EXACTLY}",
             id="claim",
         ),
         pytest.param(
-            devices.RESOURCE_CLAIM,
+            devices.resource_claim(),
             lambda text: claim(
                 firstAvailable=[
                     {"name": "a", "deviceClassName": "gpu", "selectors": selectors(text)}
@@ -44,7 +44,7 @@ DRIVER = 'device.driver == "gpu.example.com"'
             id="alternative",
         ),
         pytest.param(
-            devices.RESOURCE_CLAIM_TEMPLATE,
+            devices.resource_claim_template(),
             lambda text: {
                 "spec": claim(exactly={"deviceClassName": "gpu", "selectors": selectors(text)})
             },
@@ -52,7 +52,7 @@ DRIVER = 'device.driver == "gpu.example.com"'
             id="template",
         ),
         pytest.param(
-            devices.DEVICE_CLASS,
+            devices.device_class(),
             lambda text: {"selectors": selectors(text)},
             "spec.selectors[0].cel.expression",
             id="class",
@@ -114,4 +114,4 @@ def test_an_expression(
     ],
 )
 def test_how_many(spec: Object, want: str) -> None:
-    assert want in complaints(devices.DEVICE_CLASS, {"metadata": {"name": "x"}, "spec": spec})
+    assert want in complaints(devices.device_class(), {"metadata": {"name": "x"}, "spec": spec})

@@ -8,7 +8,7 @@ from berth.cluster.columns.cells import Since
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType, Strategy
 from berth.cluster.schemas import checks
-from berth.cluster.strategies import devices, storage
+from berth.cluster.strategies import devices, resource_slices, storage
 from berth.cluster.strategies.pod_disruption_budget import POD_DISRUPTION_BUDGET
 from tests.cluster.bodies import complaints, stored
 
@@ -57,7 +57,7 @@ def requests(**request: Any) -> Object:
             id="driver",
         ),
         pytest.param(
-            devices.RESOURCE_CLAIM,
+            devices.resource_claim(),
             requests(exactly={"deviceClassName": "gpu"}),
             requests(
                 exactly={"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
@@ -65,13 +65,13 @@ def requests(**request: Any) -> Object:
             id="claim of one device",
         ),
         pytest.param(
-            devices.RESOURCE_CLAIM,
+            devices.resource_claim(),
             requests(exactly={"deviceClassName": "gpu", "allocationMode": "All"}),
             requests(exactly={"deviceClassName": "gpu", "allocationMode": "All"}),
             id="claim of all devices: no count",
         ),
         pytest.param(
-            devices.RESOURCE_CLAIM_TEMPLATE,
+            devices.resource_claim_template(),
             {"spec": requests(firstAvailable=[{"name": "a", "count": 2}])},
             {
                 "spec": requests(
@@ -120,7 +120,7 @@ def test_defaults_of_a_storage_class() -> None:
             id="a class of nobody",
         ),
         pytest.param(
-            devices.RESOURCE_CLAIM,
+            devices.resource_claim(),
             {"metadata": META, "spec": requests()},
             [
                 "spec.devices.requests[0]: Required value: exactly one of `exactly` or "
@@ -129,7 +129,7 @@ def test_defaults_of_a_storage_class() -> None:
             id="a claim of no device",
         ),
         pytest.param(
-            devices.RESOURCE_SLICE,
+            resource_slices.resource_slice(),
             {"metadata": {"name": "x"}, "spec": {"driver": "d"}},
             ["spec.pool.name: Required value"],
             id="devices of no pool",

@@ -1,29 +1,44 @@
 """--feature-gates: what can be turned, what is refused, what is not ours."""
 
+import json
 import logging
 from functools import partial
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from berth.config.errors import ConfigError
 from berth.config.feature_gates import (
-    FEATURE_GATES,
+    CONSULTED,
+    KNOWN,
+    OWN,
     TURNABLE,
-    Gate,
     effective_gates,
     enabled_features,
+    options,
     unmet,
 )
+from berth.config.kube_features import DEPENDENCIES, FEATURE_GATES, STAGES, Gate
 from berth.config.load import default_configuration, load
-from berth.config.types import API_VERSION
+from berth.config.types import API_VERSION, KubeSchedulerConfiguration
 from berth.flags import kube_scheduler
+from berth.flags.feature_gates import with_gates
 from berth.profile.build import args_models
 from berth_plugins.registry import IN_TREE
+
+_METRICS: Final = Path(__file__).parents[1] / "metrics/recorded/metrics.jsonl"
+RECORDED: Final[dict[str, Any]] = next(
+    family
+    for family in map(json.loads, _METRICS.read_text(encoding="utf-8").splitlines())
+    if family["name"] == "kubernetes_feature_enabled"
+)
+"""What kube-scheduler 1.36.2 tells of its gates: the names of the first 25, and all stages."""
 
 
 def changed(given: dict[str, bool]) -> dict[str, bool]:
     gates = effective_gates(given)
-    return {name: gate.enabled for name, gate in gates.items() if gate != FEATURE_GATES[name]}
+    return {name: gate.enabled for name, gate in gates.items() if gate != KNOWN[name]}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +54,11 @@ def changed(given: dict[str, bool]) -> dict[str, bool]:
             id="one of the API server",
         ),
         pytest.param({"AllAlpha": False}, {}, id="all alpha ones off, as they are"),
+        pytest.param(
+            {"UserNamespacesHostNetworkSupport": True},
+            {"UserNamespacesHostNetworkSupport": True},
+            id="one of the kubelet",
+        ),
     ],
 )
 def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
@@ -64,6 +84,7 @@ def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
              " meant?"],
             id="a typing error",
         ),
+        pytest.param({"Nope": True}, ["unrecognized feature gate: Nope"], id="no gate at all"),
         pytest.param(
             {"StorageCapacityScoring": True, "VolumeLimitScaling": True},
             ["cannot set feature gate StorageCapacityScoring to true: berth has it false only",
@@ -81,15 +102,31 @@ def test_refused(given: dict[str, bool], problems: list[str]) -> None:
 def test_all_gates_of_a_stage_but_one_named_otherwise() -> None:
     with pytest.raises(ConfigError) as caught:
         effective_gates({"AllAlpha": True, "NativeHistograms": False})
-    alpha = {name for name, gate in FEATURE_GATES.items() if gate.stage == "ALPHA"} - TURNABLE
+    refused = CONSULTED - TURNABLE
+    alpha = {name for name in refused if FEATURE_GATES[name].stage == "ALPHA"}
     assert len(caught.value.problems) == len(alpha) - 1
     assert not [problem for problem in caught.value.problems if "NativeHistograms" in problem]
 
 
 def test_a_gate_of_another_component_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
-    assert changed({"UserNamespacesSupport": True}) == {}
+    gates = {"HPAScaleToZero": True, "NodeDeclaredFeatures": True, "PodDeletionCost": True}
+    with_gates(KubeSchedulerConfiguration(), gates=gates)
     (record,) = caplog.records
-    assert (record.levelno, vars(record)["gate"]) == (logging.WARNING, "UserNamespacesSupport")
+    assert (record.levelno, vars(record)["gates"]) == (logging.WARNING, ["HPAScaleToZero"])
+
+
+def test_the_table_of_all_gates() -> None:
+    assert CONSULTED | (TURNABLE - OWN.keys()) | DEPENDENCIES.keys() <= FEATURE_GATES.keys()
+    assert {name for names in DEPENDENCIES.values() for name in names} <= FEATURE_GATES.keys()
+    assert not list(unmet(KNOWN))
+    assert list(FEATURE_GATES)[:25] == RECORDED["values"]["name"]
+    assert {gate.stage for gate in FEATURE_GATES.values()} == set(RECORDED["values"]["stage"])
+
+
+def test_the_help_of_the_flag_lists_what_can_be_turned() -> None:
+    listed = [line.partition("=")[0] for line in options().split(", ")]
+    assert listed == sorted(TURNABLE | STAGES.keys())
+    assert "ComponentFlagz=true|false (BETA - default=true)" in options()
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -123,23 +160,23 @@ def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool
 def test_what_a_gate_depends_on_must_be_on(off: list[str], problem: str) -> None:
     on = Gate("ALPHA", enabled=True)
     name = problem.split()[0]
-    gates = dict(FEATURE_GATES) | {name: on} | dict.fromkeys(off, Gate("", enabled=False))
-    assert list(unmet(gates)) == [problem]
+    gates = dict(KNOWN) | {name: on} | dict.fromkeys(off, Gate("", enabled=False))
+    assert problem in list(unmet(gates))
 
 
 def test_gates_of_a_file_and_those_of_the_flag_which_win() -> None:
     text = f"""
 apiVersion: {API_VERSION}
 kind: KubeSchedulerConfiguration
-featureGates: {{TaintTolerationComparisonOperators: true, NodeDeclaredFeatures: true}}
+featureGates: {{TaintTolerationComparisonOperators: true, ComponentFlagz: true}}
 """
-    argv = ["--feature-gates=NodeDeclaredFeatures=false"]
+    argv = ["--feature-gates=ComponentFlagz=false"]
     options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
     adjust = partial(kube_scheduler.apply_flags, options=options)
     config = load(text, source="file", args_models=args_models(IN_TREE), adjust=adjust)
     features = enabled_features(config.feature_gates)
     assert "TaintTolerationComparisonOperators" in features
-    assert "NodeDeclaredFeatures" not in features
+    assert "ComponentFlagz" not in features
     with pytest.raises(ConfigError, match="berth has it true only"):
         load(
             text.replace("{Taint", "{PodLevelResources: false, Taint"),

@@ -22,7 +22,7 @@ from berth.assembly.applications import scheduler_application
 from berth.assembly.scheduler_service import SchedulerService
 from berth.client.connect import Endpoint, client_of
 from berth.clock import FakeClock
-from berth.config.feature_gates import ELSEWHERE, FEATURE_GATES, TURNABLE
+from berth.config.feature_gates import CONSULTED, KNOWN, OWN, TURNABLE
 from berth.config.load import default_configuration
 from berth.config.options import flag_fields
 from berth.config.types import KubeSchedulerConfiguration, PluginSet
@@ -166,12 +166,13 @@ def test_plugin_arguments() -> None:
 
 
 def test_feature_gates() -> None:
-    stages = {"ALPHA": "alpha", "BETA": "beta", "": "GA"}
+    stages = {"ALPHA": "alpha", "BETA": "beta", "": "GA", "BERTH": "berth"}
     wanted = {}
-    for name, gate in FEATURE_GATES.items():
-        same = gate.locked or name in TURNABLE | ELSEWHERE
-        default = "on" if gate.enabled else "off"
-        wanted[name] = [stages[gate.stage], default, "same" if same else "differs"]
+    for name in CONSULTED | TURNABLE:
+        gate = KNOWN[name]
+        same = gate.locked or name in TURNABLE
+        state = "own" if name in OWN else "same" if same else "differs"
+        wanted[name] = [stages[gate.stage], "on" if gate.enabled else "off", state]
     assert {name: rest[:3] for name, rest in listed("Feature gates").items()} == wanted
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from berth.cluster.access.users import ADMIN, KUBELETS, SCHEDULER
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
 from berth.cluster.kubelet.pod_lifecycles import Timings
+from berth.config.feature_gates import enabled_features
 from berth.config.load import default_configuration, from_object
 from berth.config.types import Extender
 from berth.embedded.cluster import EmbeddedCluster
@@ -98,14 +99,24 @@ async def running_world(
     extenders: tuple[Extender, ...] = (),
     config: Object | None = None,
     plugins: KnownPlugins | None = None,
+    before: Mapping[str, Sequence[Object]] | None = None,
     limit: float = LIMIT_SECONDS,
 ) -> AsyncIterator[World]:
     """Run everything; a scenario that does not come to its end fails after *limit* seconds.
 
-    *config* is by default that of someone who configures nothing; it may enable *plugins*.
+    *config* is by default that of someone who configures nothing; it may enable *plugins*. Its
+    ``featureGates`` are the cluster's as well. *before* are objects, by their path, that are there
+    before the scheduler starts.
     """
     clock, rng = RealClock(), random.Random(1)
-    cluster = EmbeddedCluster(clock=clock, rng=rng)
+    plugins = plugins or KnownPlugins()
+    configuration = (
+        default_configuration(plugins.args_models)
+        if config is None
+        else from_object(config, source="test", args_models=plugins.args_models)
+    ).model_copy(update={"extenders": extenders})
+    features = enabled_features(configuration.feature_gates)
+    cluster = EmbeddedCluster(clock=clock, rng=rng, features=features)
     await cluster.start(0)
     clients = [await cluster.connect(user.name, user=user) for user in (SCHEDULER, KUBELETS, ADMIN)]
     settings = Settings(
@@ -114,13 +125,10 @@ async def running_world(
         timings=Timings(stop_seconds=0.1),
     )
     kubelets = HollowKubelets(clients[1], settings, clock=clock, rng=rng)
-    plugins = plugins or KnownPlugins()
-    configuration = (
-        default_configuration(plugins.args_models)
-        if config is None
-        else from_object(config, source="test", args_models=plugins.args_models)
-    ).model_copy(update={"extenders": extenders})
     service = SchedulerService(clients[0], configuration, clock=clock, rng=rng, plugins=plugins)
+    world = World(clients[2], service)
+    for path, objects in (before or {}).items():
+        await world.create(path, *objects)
     tasks = [
         asyncio.create_task(run(), name=name)
         for name, run in (
@@ -132,7 +140,7 @@ async def running_world(
     try:
         async with asyncio.timeout(limit):
             await kubelets.ready.wait()
-            yield World(clients[2], service)
+            yield world
     finally:
         for task in tasks:
             task.cancel()

@@ -69,7 +69,14 @@ REVIEWS: Final = {
 }
 
 GATED: Final = "with the feature gate GenericWorkload, which is off here"
-GROUPS: Final = {Right("watch", "scheduling.k8s.io", "podgroups"): GATED}
+OTHERS: Final = "with the feature gate for that scheduler's groups, which is off here"
+GROUPS: Final = {
+    Right("watch", "scheduling.k8s.io", "podgroups"): GATED,
+    Right("list", "scheduling.x-k8s.io", "podgroups"): OTHERS,
+    Right("watch", "scheduling.x-k8s.io", "podgroups"): OTHERS,
+    Right("list", "scheduling.volcano.sh", "podgroups"): OTHERS,
+    Right("watch", "scheduling.volcano.sh", "podgroups"): OTHERS,
+}
 UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
     "scheduler": {
         **READS,

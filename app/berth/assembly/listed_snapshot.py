@@ -9,6 +9,7 @@ from berth.client.errors import ApiError, ForbiddenError, NotFoundError
 from berth.clock import RealClock, rfc3339
 from berth.errors import UserError
 from berth.framework.listers import KINDS
+from berth.framework.pod_group_sources import SOURCES
 from berth.whatif.daemons import DAEMON_SETS_PATH
 from berth.whatif.snapshot import Snapshot, decode
 
@@ -30,13 +31,14 @@ async def list_cluster(kubeconfig: str, *, context: str | None = None) -> Snapsh
 
 async def snapshot_of(client: Api, *, time: str) -> Snapshot:
     """List every kind through *client*; raises the API's errors."""
-    objects: dict[str, Any] = {}
-    for kind in KINDS.values():
+    objects: dict[str, list[Any]] = {}
+    for kind in (*KINDS.values(), *(source.kind for source in SOURCES)):
         try:
             body = await client.request("GET", kind.path, params=kind.params)
         except NotFoundError:
             continue
-        objects |= decode(body, source=kind.path).objects
+        for name, found in decode(body, source=kind.path).objects.items():
+            objects.setdefault(name, []).extend(found)
     return Snapshot(
         time=time,
         objects={kind: objects[kind] for kind in KINDS if kind in objects},

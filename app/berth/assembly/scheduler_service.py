@@ -15,13 +15,14 @@ from berth.client.events.recorder import EventRecorder
 from berth.client.events.recorders import Recorders
 from berth.client.writes.lanes import WriteLanes
 from berth.clock import Clock
-from berth.config.feature_gates import GENERIC_WORKLOAD, effective_gates
+from berth.config.feature_gates import GENERIC_WORKLOAD, effective_gates, enabled_features
 from berth.config.types import KubeSchedulerConfiguration
 from berth.connection_limit import ConnectionCounts
 from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
 from berth.framework.listers import Listers
+from berth.framework.pod_group_sources import pod_reader
 from berth.http_server import HttpServer
 from berth.leaderelection.elector import LeaderElector
 from berth.memory import keep_objects
@@ -142,6 +143,7 @@ class SchedulerService:
             client,
             core.handlers,
             known_pods=pods,
+            read_pod=pod_reader(enabled_features(config.feature_gates)),
             contact=client.contact,
             extenders=self.extenders,
             clock=clock,

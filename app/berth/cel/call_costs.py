@@ -1,7 +1,8 @@
 """What calls cost: the tables of Kubernetes, of CEL and of its extensions.
 
-Sources: Kubernetes ``apiserver/pkg/cel/library/cost.go``, which comes first; cel-go
-``ext/lists.go``, ``ext/sets.go`` and ``checker/cost.go``. As there, functions that Kubernetes
+Sources: Kubernetes ``apiserver/pkg/cel/library/cost.go`` and, for ``includes``,
+``dynamic-resource-allocation/cel/compile.go``, which come first; cel-go ``ext/lists.go``,
+``ext/sets.go`` and ``checker/cost.go``. As there, functions that Kubernetes
 charges by their target cost 1 when they are not called as methods, such as ``quantity("1")``.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from berth.cel.ast import Constant, Expr
+from berth.cel.device_type import MAX_ATTRIBUTE_VALUES
 from berth.cel.sizes import (
     MOST,
     ONE,
@@ -180,6 +182,7 @@ _METHODS: Final[Mapping[str, _Rule]] = {
     "findAll": _search,
     "containsIP": _contains_address("containsIP"),
     "containsCIDR": _contains_address("containsCIDR"),
+    "includes": lambda _, __: CallCost(MAX_ATTRIBUTE_VALUES),
 }
 
 

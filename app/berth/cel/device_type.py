@@ -19,6 +19,8 @@ Path = tuple[str, ...]
 MAX_ATTRIBUTES: Final = 32
 """How many attributes and capacities a device may have (resource.k8s.io/v1)."""
 MAX_VALUE_LENGTH: Final = 64
+MAX_ATTRIBUTE_VALUES: Final = 48
+"""How many values the lists of a device may have together."""
 MAX_DOMAIN_LENGTH: Final = 63
 MAX_ID_LENGTH: Final = 32
 MAX_DRIVER_LENGTH: Final = 63
@@ -39,14 +41,15 @@ def _map_of(value: DeclaredType, key_length: int) -> DeclaredType:
     return DeclaredType("map", MAX_ATTRIBUTES, DeclaredType("string", key_length), value)
 
 
-_ATTRIBUTE: Final = DeclaredType("dyn", MAX_VALUE_LENGTH)
+ATTRIBUTE: Final = DeclaredType("dyn", MAX_VALUE_LENGTH)
+"""A value, or a list of at most that many."""
 
 DEVICE: Final = DeclaredType(
     "struct",
     fields={
         "driver": DeclaredType("string", MAX_DRIVER_LENGTH),
         "allowMultipleAllocations": DeclaredType("bool", 1),
-        "attributes": _map_of(_map_of(_ATTRIBUTE, MAX_ID_LENGTH), MAX_DOMAIN_LENGTH),
+        "attributes": _map_of(_map_of(ATTRIBUTE, MAX_ID_LENGTH), MAX_DOMAIN_LENGTH),
         "capacity": _map_of(_map_of(DeclaredType("quantity"), MAX_ID_LENGTH), MAX_DOMAIN_LENGTH),
     },
 )
@@ -78,7 +81,7 @@ def _follow(path: Path, *, any_name: bool) -> DeclaredType | None:
             here = here.key
         elif name in here.fields:
             here = here.fields[name]
-        elif any_name or here.value is _ATTRIBUTE:
+        elif any_name or here.value is ATTRIBUTE:
             here = here.value
         else:
             return None

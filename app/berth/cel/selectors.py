@@ -12,9 +12,10 @@ from typing import Any, Final
 import yaml
 from cel_expr_python import cel  # type: ignore[import-untyped]  # ships types unmarked
 
-from berth.cel import functions
+from berth.cel import functions, includes
 from berth.cel.ast import decode
 from berth.cel.cost import estimated_cost
+from berth.cel.features import DEFAULT, Features
 from berth.cel.selector_error import COST_EXCEEDED, CompileError, SelectorError
 from berth.cel.work import DEVICE_WEIGHT, worst_work
 from berth.objects.devices import Device, DeviceAttribute
@@ -43,11 +44,12 @@ extensions:
 class Expression:
     """A compiled selector."""
 
-    __slots__ = ("_program", "_work", "cost", "source")
+    __slots__ = ("_program", "_work", "cost", "features", "source")
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, features: Features = DEFAULT) -> None:
         """Raises CompileError when *source* is wrong or cannot give a yes or no."""
         self.source = source
+        self.features = features
         try:
             size = len(source.encode())
         except UnicodeEncodeError as exc:
@@ -55,7 +57,7 @@ class Expression:
         if size > MAX_LENGTH:
             raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
         try:
-            self._program = environment().compile(source)
+            self._program = environment(features).compile(source)
         except RuntimeError as exc:
             raise CompileError(f"compilation failed: {_first_line(str(exc))}") from exc
         gives = self._program.return_type()
@@ -66,7 +68,9 @@ class Expression:
         checked = decode(self._program.serialize())
         self.cost = estimated_cost(checked)
         """In the worst case, in units of CEL; the API server refuses more than MAX_COST."""
-        self._work = worst_work(checked, _python_functions())
+        self._work = worst_work(
+            checked, _python_functions(features), has_lists=features.list_type_attributes
+        )
 
     @property
     def is_too_complex(self) -> bool:
@@ -113,21 +117,27 @@ class DeviceView:
     are not: that tells which of the two was wanting.
     """
 
-    __slots__ = ("_variable", "activation", "is_oversized")
+    __slots__ = ("_features", "_variable", "activation", "is_oversized")
 
-    def __init__(self, variable: Mapping[str, Any]) -> None:
+    def __init__(self, variable: Mapping[str, Any], features: Features = DEFAULT) -> None:
         self._variable = variable
+        self._features = features
         self.is_oversized = _weight(variable) > _MOST_WEIGHT
         """Whether it is far larger than the API allows, so that no bound holds for it."""
-        self.activation = environment().Activation({"device": dict(variable)})
+        self.activation = environment(features).Activation({"device": dict(variable)})
 
     @classmethod
-    def of(cls, driver: str, device: Device) -> "DeviceView":
-        """Raises SelectorError when an attribute cannot be understood."""
-        try:
-            attributes = {name: _plain(value) for name, value in device.attributes.items()}
-        except ValueError as exc:
-            raise _failed(str(exc)) from exc
+    def of(cls, driver: str, device: Device, features: Features = DEFAULT) -> "DeviceView":
+        """Return the view for expressions with the same *features*.
+
+        Raises SelectorError when an attribute cannot be understood.
+        """
+        attributes = {}
+        for name, value in device.attributes.items():
+            try:
+                attributes[name] = _plain(value, features)
+            except ValueError as exc:
+                raise _failed(f"attribute {name}: {exc}") from exc
         capacity = {
             name: functions.quantity_value(value.value) for name, value in device.capacity.items()
         }
@@ -137,7 +147,8 @@ class DeviceView:
                 "allowMultipleAllocations": device.allow_multiple_allocations,
                 "attributes": _by_domain(attributes, driver),
                 "capacity": _by_domain(capacity, driver),
-            }
+            },
+            features,
         )
 
     def with_empty_domain(self, key: str) -> "DeviceView | None":
@@ -146,39 +157,49 @@ class DeviceView:
         if key.isidentifier() or not lacking:
             return None
         empty: dict[str, Any] = {name: {**self._variable[name], key: {}} for name in lacking}
-        return DeviceView({**self._variable, **empty})
+        return DeviceView({**self._variable, **empty}, self._features)
 
 
 @lru_cache(maxsize=1024)
-def compile_expression(source: str) -> Expression | CompileError:
+def compile_expression(source: str, features: Features = DEFAULT) -> Expression | CompileError:
     """Compile *source*, or say why it cannot be; either is kept."""
     try:
-        return Expression(source)
+        return Expression(source, features)
     except CompileError as exc:
         return exc
 
 
 @cache
-def environment() -> cel.Env:
+def environment(features: Features) -> cel.Env:
+    own = functions.declarations()
+    if features.list_type_attributes:
+        own.append(includes.declaration())
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
         variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
-        functions=functions.declarations(),
+        functions=own,
     )
 
 
 @cache
-def _python_functions() -> frozenset[str]:
+def _python_functions(features: Features) -> frozenset[str]:
     """Return the names of the functions that are not the library's own."""
-    declared = yaml.safe_load(environment().config().to_yaml())["functions"]
+    declared = yaml.safe_load(environment(features).config().to_yaml())["functions"]
     return frozenset(function["name"] for function in declared)
 
 
-def _plain(attribute: DeviceAttribute) -> Any:
+def _plain(attribute: DeviceAttribute, features: Features) -> Any:
+    many = attribute.typed_list if features.list_type_attributes else None
+    if many is not None:
+        type_, values = many
+        return [_plain_value(type_, value) for value in values]
     typed = attribute.typed
     if typed is None:
         raise ValueError("unsupported attribute value")
-    type_, value = typed
+    return _plain_value(*typed)
+
+
+def _plain_value(type_: str, value: str | int | bool) -> Any:
     return functions.semver_value(str(value)) if type_ == "version" else value
 
 
@@ -189,6 +210,8 @@ def _weight(value: Any) -> int:
     """Return the characters and elements in *value*, in depth."""
     if isinstance(value, Mapping):
         return 1 + sum(_weight(key) + _weight(each) for key, each in value.items())
+    if isinstance(value, list):
+        return 1 + sum(map(_weight, value))
     return len(value) if isinstance(value, str) else 1
 
 

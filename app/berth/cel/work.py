@@ -22,6 +22,8 @@ from berth.cel.ast import (
 )
 from berth.cel.cost import SCALARS, Coster, is_bind
 from berth.cel.device_type import (
+    ATTRIBUTE,
+    MAX_ATTRIBUTE_VALUES,
     MAX_ATTRIBUTES,
     MAX_DOMAIN_LENGTH,
     MAX_ID_LENGTH,
@@ -32,6 +34,9 @@ from berth.cel.sizes import MOST, TRAVERSAL, UNKNOWN, Size, add, multiply, scale
 
 DEVICE_WEIGHT: Final = 2 * MAX_ATTRIBUTES * (MAX_DOMAIN_LENGTH + MAX_ID_LENGTH + MAX_VALUE_LENGTH)
 """Of a device's attributes and capacities together, twice what the API lets through."""
+
+_LIST_WEIGHT: Final = MAX_ATTRIBUTE_VALUES * (MAX_VALUE_LENGTH + 1)
+"""Of an attribute that is the longest list of the longest values."""
 
 _PYTHON_CALL: Final = 10
 """A call of a function that is written in Python, in units: about 2 µs."""
@@ -76,9 +81,12 @@ _EACH_WITH_EACH: Final = frozenset(
 class Labour(Coster):
     """Adds what Kubernetes does not charge."""
 
-    def __init__(self, checked: CheckedExpr, python: frozenset[str]) -> None:
+    def __init__(
+        self, checked: CheckedExpr, python: frozenset[str], *, attribute_weight: int
+    ) -> None:
         super().__init__(checked)
         self._python = python
+        self._attribute_weight = attribute_weight
         self._weights: dict[int, int] = {}
 
     def cost(self, node: Expr) -> int:
@@ -110,6 +118,8 @@ class Labour(Coster):
         if kind in SCALARS:
             return 1
         declared = declared_type(self._path(node))
+        if declared is ATTRIBUTE:
+            return self._attribute_weight
         if declared is not None:
             return DEVICE_WEIGHT if declared.value or declared.fields else max(1, declared.size)
         match node:
@@ -154,6 +164,11 @@ class Labour(Coster):
         return add(1, *given, *given)
 
 
-def worst_work(checked: CheckedExpr, python: frozenset[str]) -> int:
-    """Return an upper bound in units; *python* are the functions that are written in Python."""
-    return Labour(checked, python).cost(checked.root)
+def worst_work(checked: CheckedExpr, python: frozenset[str], *, has_lists: bool = False) -> int:
+    """Return an upper bound in units.
+
+    *python* are the functions that are written in Python; *has_lists* says that an attribute may
+    be a list.
+    """
+    weight = _LIST_WEIGHT if has_lists else MAX_VALUE_LENGTH
+    return Labour(checked, python, attribute_weight=weight).cost(checked.root)

@@ -1,4 +1,4 @@
-"""The feature gates that a scheduler of 1.36 consults (spec §1.3, G1), and ``--feature-gates``.
+"""Which feature gates berth acts on, and ``--feature-gates`` (spec §1.3, G1).
 
 Decision (2026-11): a gate of the scheduler that would change what is decided and that berth cannot
 turn is refused, because starting with other behaviour than asked for is worse than not starting;
@@ -6,144 +6,122 @@ gates that the scheduler does not consult are passed over with a warning, becaus
 given to all components of a cluster, and kube-scheduler knows them all.
 """
 
-import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
 from berth.config.errors import ConfigError
-
-log = logging.getLogger(__name__)
+from berth.config.kube_features import DEPENDENCIES, FEATURE_GATES, STAGES, Gate
 
 FLAG: Final = "--feature-gates"
 
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A gate as it is by default."""
-
-    stage: str
-    """ALPHA, BETA, or "" for general availability."""
-    enabled: bool
-    locked: bool = False
-    """Nobody can turn it, says Kubernetes."""
-
-
-_GA: Final = Gate("", enabled=True)
-_LOCKED: Final = Gate("", enabled=True, locked=True)
-_ON: Final = Gate("BETA", enabled=True)
-_OFF: Final = Gate("BETA", enabled=False)
-_ALPHA: Final = Gate("ALPHA", enabled=False)
-
-FEATURE_GATES: Final[Mapping[str, Gate]] = {
-    "ClearingNominatedNodeNameAfterBinding": _ON,
-    "ComponentFlagz": _ON,
-    "ComponentStatusz": _ON,
-    "CoordinatedLeaderElection": _OFF,
-    "DRAAdminAccess": _LOCKED,
-    "DRAConsumableCapacity": _ON,
-    "DRADeviceBindingConditions": _ON,
-    "DRADeviceTaintRules": _OFF,
-    "DRADeviceTaints": _ON,
-    "DRAExtendedResource": _ON,
-    "DRAListTypeAttributes": _ALPHA,
-    "DRANodeAllocatableResources": _ALPHA,
-    "DRAPartitionableDevices": _ON,
-    "DRAPrioritizedList": _GA,
-    "DRAResourceClaimDeviceStatus": _ON,
-    "DRAResourceClaimGranularStatusAuthorization": _ON,
-    "DRASchedulerFilterTimeout": _ON,
-    "DRAWorkloadResourceClaims": _ALPHA,
-    "DynamicResourceAllocation": _LOCKED,
-    "GangScheduling": _ALPHA,
-    "GenericWorkload": _ALPHA,
-    "InPlacePodLevelResourcesVerticalScaling": _ON,
-    "InPlacePodVerticalScaling": _LOCKED,
-    "MatchLabelKeysInPodAffinity": _LOCKED,
-    "MatchLabelKeysInPodTopologySpread": _ON,
-    "NativeHistograms": _ALPHA,
-    "NodeDeclaredFeatures": _ON,
-    "NodeInclusionPolicyInPodTopologySpread": _LOCKED,
-    "NominatedNodeNameForExpectation": _ON,
-    "OpportunisticBatching": _ON,
-    "PodLevelResources": _ON,
-    "PodObservedGenerationTracking": _LOCKED,
-    "SchedulerAsyncAPICalls": _OFF,
-    "SchedulerAsyncPreemption": _ON,
-    "SchedulerPopFromBackoffQ": _ON,
-    "SchedulerQueueingHints": _LOCKED,
-    "SidecarContainers": _LOCKED,
-    "StorageCapacityScoring": _ALPHA,
-    "TaintTolerationComparisonOperators": _ALPHA,
-    "TopologyAwareWorkloadScheduling": _ALPHA,
-    "VolumeAttributesClass": _LOCKED,
-    "VolumeLimitScaling": _ALPHA,
-    "WorkloadAwarePreemption": _ALPHA,
-}
-
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
+COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
+DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
+VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
+
+OWN: Final[Mapping[str, Gate]] = {
+    COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
+    VOLCANO_POD_GROUPS: Gate("BERTH", enabled=False),
+}
+"""Gates that kube-scheduler does not have. AllAlpha and AllBeta do not turn them."""
+KNOWN: Final[Mapping[str, Gate]] = {**FEATURE_GATES, **OWN}
+"""All gates as they are by default."""
+_OWN_DEPENDENCIES: Final = dict.fromkeys(OWN, (GANG_SCHEDULING,))
 
 TURNABLE: Final = frozenset(
     {
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
+        COSCHEDULING_POD_GROUPS,
+        DRA_LIST_TYPE_ATTRIBUTES,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
+        VOLCANO_POD_GROUPS,
         WORKLOAD_AWARE_PREEMPTION,
     }
 )
 """Gates that berth acts on."""
 
-ELSEWHERE: Final = frozenset(
-    {"ClearingNominatedNodeNameAfterBinding", "DRAResourceClaimGranularStatusAuthorization"}
+CONSULTED: Final = frozenset(
+    {
+        "ComponentFlagz",
+        "ComponentStatusz",
+        "CoordinatedLeaderElection",
+        "DRAAdminAccess",
+        "DRAConsumableCapacity",
+        "DRADeviceBindingConditions",
+        "DRADeviceTaintRules",
+        "DRADeviceTaints",
+        "DRAExtendedResource",
+        "DRAListTypeAttributes",
+        "DRANodeAllocatableResources",
+        "DRAPartitionableDevices",
+        "DRAPrioritizedList",
+        "DRAResourceClaimDeviceStatus",
+        "DRASchedulerFilterTimeout",
+        "DRAWorkloadResourceClaims",
+        "DynamicResourceAllocation",
+        "GangScheduling",
+        "GenericWorkload",
+        "InPlacePodLevelResourcesVerticalScaling",
+        "InPlacePodVerticalScaling",
+        "MatchLabelKeysInPodAffinity",
+        "MatchLabelKeysInPodTopologySpread",
+        "NativeHistograms",
+        "NodeDeclaredFeatures",
+        "NodeInclusionPolicyInPodTopologySpread",
+        "NominatedNodeNameForExpectation",
+        "OpportunisticBatching",
+        "PodLevelResources",
+        "PodObservedGenerationTracking",
+        "SchedulerAsyncAPICalls",
+        "SchedulerAsyncPreemption",
+        "SchedulerPopFromBackoffQ",
+        "SchedulerQueueingHints",
+        "SidecarContainers",
+        "StorageCapacityScoring",
+        "TaintTolerationComparisonOperators",
+        "TopologyAwareWorkloadScheduling",
+        "VolumeAttributesClass",
+        "VolumeLimitScaling",
+        "WorkloadAwarePreemption",
+    }
 )
-"""Gates whose effect is in the API server, so that any value is true of the scheduler."""
-
-DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
-    "DRADeviceTaintRules": ("DRADeviceTaints",),
-    "DRAListTypeAttributes": ("DynamicResourceAllocation",),
-    "DRANodeAllocatableResources": ("DynamicResourceAllocation",),
-    "DRAWorkloadResourceClaims": ("DynamicResourceAllocation", "GenericWorkload"),
-    "GangScheduling": ("GenericWorkload",),
-    "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
-    "WorkloadAwarePreemption": ("GangScheduling",),
-}
-"""What must be on for a gate to be on."""
-
-_STAGES: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
+"""Gates that change what a scheduler of 1.36 does (spec §1.3, G17)."""
 
 
 def effective_gates(given: Mapping[str, bool]) -> dict[str, Gate]:
-    """Return all gates with what was *given* for them, ``AllAlpha`` and ``AllBeta`` included.
+    """Return all gates with what was *given* for them; one named wins over ``AllAlpha``.
 
-    Raises ConfigError for values that Kubernetes or berth does not allow, for names that look like
-    a gate's and are none, and for gates that depend on others that are off.
+    Raises ConfigError for names that are no gates, for values that Kubernetes or berth does not
+    allow, and for gates that depend on others that are off.
     """
     wanted = {
         name: given[group]
-        for group, stage in _STAGES.items()
+        for group, stage in STAGES.items()
         if group in given
         for name, gate in FEATURE_GATES.items()
-        if gate.stage == stage
+        if gate.stage == stage and name not in STAGES
     }
-    wanted |= {name: value for name, value in given.items() if name not in _STAGES}
-    gates, problems = dict(FEATURE_GATES), []
+    wanted |= given
+    gates, problems = dict(KNOWN), []
     for name, value in wanted.items():
         gate = gates.get(name)
         if gate is None:
-            problems += _unknown(name)
-        elif value is not gate.enabled and name not in TURNABLE | ELSEWHERE:
+            problems.append(_unknown(name))
+        elif value is not gate.enabled and (gate.locked or name in CONSULTED - TURNABLE):
             problems.append(_refusal(name, gate, value))
         else:
             gates[name] = replace(gate, enabled=value)
@@ -158,9 +136,25 @@ def enabled_features(given: Mapping[str, bool]) -> frozenset[str]:
     return frozenset(name for name, gate in effective_gates(given).items() if gate.enabled)
 
 
+def without_effect(given: Mapping[str, bool]) -> list[str]:
+    """Return the gates of other components that *given* turns: berth does not act on them."""
+    return [
+        name
+        for name, value in given.items()
+        if name in FEATURE_GATES.keys() - CONSULTED - TURNABLE - STAGES.keys()
+        and value is not FEATURE_GATES[name].enabled
+    ]
+
+
+def options() -> str:
+    """Return the gates that can be turned with stage and default, for the help of the flag."""
+    names = sorted(TURNABLE | STAGES.keys())
+    return ", ".join(f"{name}=true|false ({KNOWN[name]})" for name in names)
+
+
 def unmet(gates: Mapping[str, Gate]) -> Iterator[str]:
     """Tell about gates that are on and depend on some that are off, in kube-scheduler's words."""
-    for name, needed in DEPENDENCIES.items():
+    for name, needed in (*DEPENDENCIES.items(), *_OWN_DEPENDENCIES.items()):
         off = [each for each in needed if not gates[each].enabled]
         if gates[name].enabled and off:
             yield (
@@ -168,12 +162,10 @@ def unmet(gates: Mapping[str, Gate]) -> Iterator[str]:
             )
 
 
-def _unknown(name: str) -> list[str]:
-    similar = get_close_matches(name, FEATURE_GATES, n=1, cutoff=0.85)
-    if similar:
-        return [f"unrecognized feature gate: {name}; is {similar[0]} meant?"]
-    log.warning("a feature gate that is not the scheduler's", extra={"gate": name})
-    return []
+def _unknown(name: str) -> str:
+    similar = get_close_matches(name, KNOWN, n=1, cutoff=0.85)
+    meant = f"; is {similar[0]} meant?" if similar else ""
+    return f"unrecognized feature gate: {name}{meant}"
 
 
 def _refusal(name: str, gate: Gate, value: object) -> str:

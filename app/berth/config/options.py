@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from typing import Any, Final, Self, TypeVar
 
+from berth.config import feature_gates
 from berth.duration import Duration
 
 T = TypeVar("T")
@@ -154,6 +155,7 @@ class VersionOptions:
         default_factory=dict,
         metadata={
             HELP: "Feature gates as Gate=true or Gate=false, optionally with the prefix kube:."
+            f" Options are: {feature_gates.options()}."
         },
     )
     emulated_version: tuple[str, ...] = _flag((), "Emulate this version.")

@@ -18,6 +18,7 @@ import msgspec
 from berth.clock import Clock, rfc3339
 from berth.core.in_memory_claims import InMemoryClaims
 from berth.framework.listers import Listers
+from berth.framework.pod_group_sources import PodReader
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import ResourceEventHandler
 from berth.objects.devices import ResourceClaim
@@ -41,7 +42,10 @@ class InMemoryApi:
     is_binding = False
     is_behind = False
 
-    def __init__(self, clock: Clock, listers: Listers) -> None:
+    def __init__(
+        self, clock: Clock, listers: Listers, *, read_pod: PodReader | None = None
+    ) -> None:
+        """Make an empty one; pods are kept as *read_pod* returns them."""
         self.pods: dict[str, Pod] = {}
         """By ``namespace/name``."""
         self.nodes: dict[str, Node] = {}
@@ -54,6 +58,7 @@ class InMemoryApi:
         self.background = Background()
         self.resource_claims = InMemoryClaims(self._claim_changed)
         self._clock = clock
+        self._read_pod = read_pod
         self._lister_of = {kind.type: lister for kind, lister in listers.by_kind().items()}
         self._handlers: Mapping[type, ResourceEventHandler[Any]] = self._lister_of
 
@@ -70,6 +75,7 @@ class InMemoryApi:
             return
         old = self._current(obj)
         if isinstance(obj, Pod):
+            obj = obj if self._read_pod is None else self._read_pod(obj)
             self.pods[obj.key] = obj
         elif isinstance(obj, Node):
             self.nodes[obj.name] = obj

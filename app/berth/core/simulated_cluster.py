@@ -25,6 +25,7 @@ from prometheus_client import CollectorRegistry
 
 from berth.cache.cache import Cache
 from berth.clock import FakeClock
+from berth.config.feature_gates import enabled_features
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.in_memory_api import InMemoryApi
 from berth.core.outside import Outside, RandomSources
@@ -34,6 +35,7 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.interface import BindPlugin, PreEnqueuePlugin
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_group_sources import pod_reader
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
@@ -113,7 +115,8 @@ class SimulatedCluster:
         """
         self.clock = FakeClock(options.start)
         self.rng = RandomSources()
-        self.api = InMemoryApi(self.clock, listers())
+        read_pod = pod_reader(enabled_features(config.feature_gates))
+        self.api = InMemoryApi(self.clock, listers(), read_pod=read_pod)
         self.bound: list[Bound] = []
         """Whom the scheduler gave a node, in order; :meth:`undo_binds` empties it."""
         self.victims: list[Victim] = []

@@ -19,7 +19,7 @@ from berth.cluster.storage.database import Database
 from berth.config.feature_gates import enabled_features
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.kubeconfig_out import KubeconfigOut
-from berth.flags.feature_gates import add_feature_gates
+from berth.flags.feature_gates import add_feature_gates, warn_of_gates_without_effect
 from berth.flags.kube_controller_manager import add_controller_flags, controller_options
 from berth.kubeconfig import DEFAULT_PATH
 from berth.terminal import UsageError, port, positive
@@ -108,6 +108,9 @@ def embedded_cluster(
     default those of the flags.
     Raises ConfigError, TokenFileError and DatabaseError.
     """
+    if gates is None:
+        gates = given.feature_gates
+        warn_of_gates_without_effect(gates)
     tokens = Tokens()
     if given.token_auth_file is not None:
         for token, user in read_token_file(given.token_auth_file).items():
@@ -121,7 +124,7 @@ def embedded_cluster(
         tokens=tokens,
         limits=limits,
         controller_options=options or controller_options(given),
-        features=enabled_features(given.feature_gates if gates is None else gates),
+        features=enabled_features(gates),
         database=None if given.data_dir is None else Database(given.data_dir),
     )
 

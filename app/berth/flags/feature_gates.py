@@ -1,24 +1,27 @@
 """``--feature-gates Gate=true,Other=false``."""
 
 import argparse
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from berth.config.feature_gates import effective_gates
+from berth.config.feature_gates import effective_gates, options, without_effect
 from berth.config.types import KubeSchedulerConfiguration
+
+log = logging.getLogger(__name__)
 
 _GATE_COMPONENT: Final = "kube:"
 
 
 def add_feature_gates(parser: argparse.ArgumentParser, *, text: str) -> None:
-    """Add the flag, described by *text*; its value is a mapping."""
+    """Add the flag, described by *text* and the gates there are; its value is a mapping."""
     parser.add_argument(
         "--feature-gates",
         type=feature_gates,
         action=Merge,
         default={},
         metavar="GATE=BOOL,...",
-        help=text,
+        help=f"{text}. Options are: {options()}",
     )
 
 
@@ -59,5 +62,13 @@ def with_gates(
     config: KubeSchedulerConfiguration, *, gates: Mapping[str, bool]
 ) -> KubeSchedulerConfiguration:
     """Return *config* with *gates*, which win over its own. Raises ConfigError."""
-    effective_gates({**config.feature_gates, **gates})
-    return config.model_copy(update={"feature_gates": {**config.feature_gates, **gates}})
+    given = {**config.feature_gates, **gates}
+    effective_gates(given)
+    warn_of_gates_without_effect(given)
+    return config.model_copy(update={"feature_gates": given})
+
+
+def warn_of_gates_without_effect(given: Mapping[str, bool]) -> None:
+    """Log the gates of other components, if *given* turns any."""
+    if names := without_effect(given):
+        log.warning("feature gates that have no effect in berth", extra={"gates": names})

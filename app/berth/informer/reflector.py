@@ -81,9 +81,10 @@ class Reflector(Generic[T]):
     *decode* makes an object of its JSON. When it raises, *decode_partly* may make one of what can
     be read, given the last known state. When that raises as well, or is None, *on_malformed* is
     called with the object's key (``""`` if even that cannot be read), its bytes and the error, and
-    the last known state stays. *params* select what is listed and watched, such as
-    ``fieldSelector``. ``synced`` is set when the handler has the whole initial state. ``store`` and
-    ``unreadable`` (by key, the objects whose last version did not decode) are for reading only.
+    the last known state stays. What was decoded is stored as *transform* returns it. *params*
+    select what is listed and watched, such as ``fieldSelector``. ``synced`` is set when the handler
+    has the whole initial state. ``store`` and ``unreadable`` (by key, the objects whose last
+    version did not decode) are for reading only.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class Reflector(Generic[T]):
         page_size: int = 500,
         identify: Identify[T] = identity_of,
         decode_partly: DecodePartly[T] | None = None,
+        transform: Callable[[T], T] | None = None,
         contact: Contact | None = None,
         objects: dict[str, T] | None = None,
     ) -> None:
@@ -118,6 +120,7 @@ class Reflector(Generic[T]):
         self.unreadable: dict[str, Unreadable] = {}
         self._decode = decode
         self._decode_partly = decode_partly
+        self._transform = transform
         self._identify = identify
         self._on_malformed = on_malformed
         self._clock = clock
@@ -302,6 +305,8 @@ class Reflector(Generic[T]):
         raw = bytes(event.object)
         try:
             obj = self._decode(raw)
+            if self._transform is not None:
+                obj = self._transform(obj)
             identity = self._identify(obj)
         except Exception as exc:  # noqa: BLE001 - one bad object must not hide the others
             return self._decoded_partly(raw, exc)
@@ -315,6 +320,8 @@ class Reflector(Generic[T]):
         if identity.key and self._decode_partly is not None:
             try:
                 obj, unread = self._decode_partly(raw, self.store.get(identity.key))
+                if self._transform is not None:
+                    obj = self._transform(obj)
                 identity = self._identify(obj)
             except Exception as exc:  # noqa: BLE001 - see above
                 error = exc

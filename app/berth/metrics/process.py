@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from berth.config.feature_gates import FEATURE_GATES, Gate
+from berth.config.kube_features import FEATURE_GATES, Gate
 from berth.metrics.families import berth, kube
 from berth.metrics.family import Family, numbers
 from berth.release import PREVIOUS_RELEASE, RELEASE, version

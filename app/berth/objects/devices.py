@@ -36,16 +36,20 @@ class DeviceId(NamedTuple):
 
 
 class DeviceAttribute(KubeStruct, frozen=True, gc=False):
-    """A value of one of four types; the others are None."""
+    """A value of one of four types, or, with DRAListTypeAttributes, a list; the others are None."""
 
     string: str | None = None
     int_: int | None = msgspec.field(default=None, name="int")
     bool_: bool | None = msgspec.field(default=None, name="bool")
     version: str | None = None
+    strings: tuple[str, ...] | None = None
+    ints: tuple[int, ...] | None = None
+    bools: tuple[bool, ...] | None = None
+    versions: tuple[str, ...] | None = None
 
     @property
     def typed(self) -> tuple[str, str | int | bool] | None:
-        """Type and value, to be compared; None when the type is one that we do not know."""
+        """Type and value, to be compared; None for a list, and for a type that we do not know."""
         for type_, value in (
             ("string", self.string),
             ("int", self.int_),
@@ -54,6 +58,19 @@ class DeviceAttribute(KubeStruct, frozen=True, gc=False):
         ):
             if value is not None:
                 return type_, value
+        return None
+
+    @property
+    def typed_list(self) -> tuple[str, tuple[str | int | bool, ...]] | None:
+        """Type of the values and the values; None if it is no list that we know."""
+        for type_, values in (
+            ("string", self.strings),
+            ("int", self.ints),
+            ("bool", self.bools),
+            ("version", self.versions),
+        ):
+            if values is not None:
+                return type_, values
         return None
 
 

@@ -11,7 +11,8 @@ import msgspec
 from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.pod import Pod
 
-API: Final = "/apis/scheduling.k8s.io/v1alpha2"
+API_GROUP: Final = "scheduling.k8s.io"
+API: Final = f"/apis/{API_GROUP}/v1alpha2"
 """Where the API server has them: the one place that knows the version."""
 
 
@@ -47,6 +48,8 @@ class PodGroupSpec(KubeStruct, frozen=True, gc=False):
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
     disruption_mode: str = DisruptionMode.POD
     priority: int | None = None
+    min_member: int | None = None
+    """``minCount`` in the PodGroups of the coscheduling plugin and of Volcano."""
 
 
 class PodGroupCondition(KubeStruct, frozen=True, gc=False):
@@ -68,12 +71,19 @@ class PodGroup(KubeStruct, frozen=True, gc=False):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
+    api_version: str = ""
+    """Empty for items of Kubernetes' own lists."""
 
     @property
     def min_count(self) -> int | None:
         """How many pods must have nodes together; None: the policy is not ``gang``."""
         gang = self.spec.scheduling_policy.gang
-        return None if gang is None else gang.min_count
+        return (self.spec.min_member or None) if gang is None else gang.min_count
+
+    @property
+    def is_of_kubernetes(self) -> bool:
+        """Whether it is a PodGroup of Kubernetes, and not one of another scheduler."""
+        return not self.api_version or self.api_version.startswith(f"{API_GROUP}/")
 
 
 class GroupKey(msgspec.Struct, frozen=True, gc=False):

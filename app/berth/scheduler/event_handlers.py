@@ -19,6 +19,7 @@ from berth.framework.events import (
 )
 from berth.framework.kind import NODES, PODS, Kind
 from berth.framework.listers import ApiObject, Lister, Listers
+from berth.framework.pod_group_sources import kinds_of_pod_groups
 from berth.framework.pod_groups import PodGroups
 from berth.framework.pod_info import PodInfo
 from berth.informer.store import ResourceEventHandler
@@ -86,6 +87,8 @@ def all_event_handlers(
         else:
             assumed = resource_claim_cache(listers) if kind.type is ResourceClaim else None
             handlers[kind] = KindHandler(kind, lister, assumed, queue=queue, timer=timer)
+    for kind in kinds_of_pod_groups(features):
+        handlers[kind] = KindHandler(kind, listers.pod_groups, queue=queue, timer=timer)
     return handlers
 
 

@@ -36,10 +36,13 @@ class PodGroupReports:
     def finished(
         self, key: GroupKey, *, profile: str, result: str, message: str, seconds: float
     ) -> None:
-        """Note what a cycle of *seconds* came to. Once a group is scheduled it stays so (G7.1)."""
+        """Note what a cycle of *seconds* came to. Once a group is scheduled it stays so (G7.1).
+
+        The status of another scheduler's PodGroup is its own controller's.
+        """
         self._metrics.attempted(result, profile, seconds=seconds)
         group = self._groups.get(key.namespace, key.name)
-        if group is None:
+        if group is None or not group.is_of_kubernetes:
             return
         reason = {"scheduled": "Scheduled", "error": "SchedulerError"}.get(result, "Unschedulable")
         condition = changed_condition(

@@ -13,6 +13,7 @@ from berth.client.errors import ApiError
 from berth.clock import Clock
 from berth.extender.extenders import Extenders
 from berth.framework.kind import NODES, PODS, Kind
+from berth.framework.pod_group_sources import PodReader
 from berth.informer.reflector import Reflector
 from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node
@@ -35,6 +36,7 @@ class Watches:
         handlers: Mapping[Kind[Any], ResourceEventHandler[Any]],
         *,
         known_pods: dict[str, Pod],
+        read_pod: PodReader | None = None,
         contact: Contact,
         extenders: Extenders,
         clock: Clock,
@@ -43,19 +45,21 @@ class Watches:
         """Watch every kind of *handlers*, which include nodes and pods, and notify its handler.
 
         Nodes and pods keep all that *extenders* are shown. *contact* ends pauses after an outage.
-        Pods are kept in *known_pods*.
+        Pods are kept in *known_pods*, as *read_pod* returns them.
         """
         self.malformed = 0
         """Objects that could not be read and were skipped."""
         self._client = client
         self._clock = clock
         decoders = {NODES: extenders.decode_node, PODS: sharing(extenders.decode_pod, POD_PARTS)}
+        readers = {PODS: read_pod} if read_pod is not None else {}
         watched: dict[Kind[Any], Reflector[Any]] = {
             kind: Reflector(
                 client,
                 kind.path,
                 decode=decoders.get(kind, kind.decode),
                 decode_partly=kind.decode_partly,
+                transform=readers.get(kind),
                 handler=handler,
                 params=kind.params,
                 clock=clock,

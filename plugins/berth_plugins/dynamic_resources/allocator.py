@@ -14,6 +14,7 @@ from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
 from berth_plugins.dynamic_resources.capacity import share_of
 from berth_plugins.dynamic_resources.constraints import Constraint, constraint_of
 from berth_plugins.dynamic_resources.counters import CounterName
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.matching import Demand, are_enough
 from berth_plugins.dynamic_resources.pools import Pool, PoolDevice, PoolId
 from berth_plugins.dynamic_resources.requests import (
@@ -80,13 +81,14 @@ def allocate(
     in_use: AllocatedDevices,
     *,
     is_late: Callable[[], bool],
+    features: Features = DEFAULT,
 ) -> tuple[ClaimPicks, ...] | None:
     """Find devices on *node*, which sees *pools*, for all *claims*; None if there are none.
 
     Raises AllocationError when nobody could search, SearchTimeoutError once *is_late*,
     InvalidPoolsError when there are none among the pools that are in order.
     """
-    search = _Search(claims, node, pools, in_use, is_late)
+    search = _Search(claims, node, pools, in_use, is_late, features)
     if search.run():
         return tuple(search.found())
     if any(pool.is_invalid for pool in pools):
@@ -104,7 +106,9 @@ class _Search:
         pools: Sequence[Pool],
         in_use: AllocatedDevices,
         is_late: Callable[[], bool],
+        features: Features,
     ) -> None:
+        self._features = features
         self._claims = claims
         self._node = node
         self._pools = pools
@@ -144,7 +148,7 @@ class _Search:
                     f" limit of {MAX_DEVICES}"
                 )
             self._wanted.append(wanted)
-            self._constraints.append(list(_constraints_of(claim)))
+            self._constraints.append(list(_constraints_of(claim, self._features)))
         return self._claim(0) is _Outcome.FOUND
 
     def found(self) -> Iterator[ClaimPicks]:
@@ -420,9 +424,9 @@ def _is_tainted(request: Request, found: PoolDevice) -> bool:
     return bool(untolerated(taints, tolerations, effects=(NO_SCHEDULE, NO_EXECUTE)))
 
 
-def _constraints_of(claim: ClaimRequests) -> Iterator[Constraint]:
+def _constraints_of(claim: ClaimRequests, features: Features) -> Iterator[Constraint]:
     for i, written in enumerate(claim.claim.spec.devices.constraints):
-        constraint = constraint_of(written)
+        constraint = constraint_of(written, has_lists=features.list_type_attributes)
         if constraint is None:
             raise AllocationError(
                 f"claim {claim.key}, constraint #{i}: empty constraint"

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from berth.objects.devices import Device, DeviceConstraint, DeviceId
+from berth.objects.devices import Device, DeviceAttribute, DeviceConstraint, DeviceId
 
 Typed = tuple[str, str | int | bool]
 """An attribute's type and value."""
+
+TypedValues = tuple[str, frozenset[str | int | bool]]
+"""An attribute's type and its values; a single value is a list of one."""
 
 
 class Constraint(Protocol):
@@ -35,23 +38,43 @@ class RequestName(tuple[str, str]):
         return not names or self[0] in names or (bool(self[1]) and str(self) in names)
 
 
-def constraint_of(written: DeviceConstraint) -> Constraint | None:
-    """Make a constraint ready for a search; None if it is of a kind that we do not know."""
+def constraint_of(written: DeviceConstraint, *, has_lists: bool = False) -> Constraint | None:
+    """Make a constraint ready for a search; None if it is of a kind that we do not know.
+
+    With *has_lists* lists of values are compared (DRAListTypeAttributes). kube-scheduler 1.36 does
+    not get to that: with the gate on it goes on to compare single values only.
+    """
     if written.match_attribute is not None:
-        return _Same(written.match_attribute, written.requests)
+        same = _SameOfLists if has_lists else _Same
+        return same(written.match_attribute, written.requests)
     if written.distinct_attribute is not None:
-        return _Distinct(written.distinct_attribute, written.requests)
+        distinct = _DistinctLists if has_lists else _Distinct
+        return distinct(written.distinct_attribute, written.requests)
     return None
 
 
-def attribute_of(device: Device, driver: str, name: str) -> Typed | None:
+def _attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
     """Look an attribute up by its full name, or by the bare one if the domain is the driver's."""
     found = device.attributes.get(name)
     if found is None:
         domain, slash, identifier = name.partition("/")
         if slash and domain == driver:
             found = device.attributes.get(identifier)
+    return found
+
+
+def _value_of(device: Device, driver: str, name: str) -> Typed | None:
+    found = _attribute_of(device, driver, name)
     return None if found is None else found.typed
+
+
+def _values_of(device: Device, driver: str, name: str) -> TypedValues | None:
+    found = _attribute_of(device, driver, name)
+    if found is None:
+        return None
+    if (many := found.typed_list) is not None:
+        return many[0], frozenset(many[1])
+    return None if (one := found.typed) is None else (one[0], frozenset((one[1],)))
 
 
 class _Same:
@@ -66,7 +89,7 @@ class _Same:
     def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
         if not request.is_in(self._requests):
             return True
-        value = attribute_of(device, id_.driver, self._name)
+        value = _value_of(device, id_.driver, self._name)
         if value is None or (self._count and value != self._value):
             return False
         self._value = value
@@ -95,7 +118,7 @@ class _Distinct:
     def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
         if not request.is_in(self._requests):
             return True
-        value = attribute_of(device, id_.driver, self._name)
+        value = _value_of(device, id_.driver, self._name)
         if value is None or value in self._values.values():
             return False
         self._values[request[0]] = value
@@ -104,3 +127,64 @@ class _Distinct:
     def remove(self, request: RequestName) -> None:
         if request.is_in(self._requests):
             self._values.pop(request[0], None)
+
+
+class _SameOfLists:
+    """Lists of one type that have some value in common."""
+
+    __slots__ = ("_common", "_name", "_requests")
+
+    def __init__(self, name: str, requests: Sequence[str]) -> None:
+        self._name = name
+        self._requests = requests
+        self._common: list[TypedValues] = []
+        """After each device, what all so far have in common."""
+
+    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+        if not request.is_in(self._requests):
+            return True
+        found = _values_of(device, id_.driver, self._name)
+        if found is None:
+            return False
+        type_, values = found
+        if self._common:
+            before, common = self._common[-1]
+            values &= common
+            if type_ != before:
+                return False
+        if not values:
+            return False
+        self._common.append((type_, values))
+        return True
+
+    def remove(self, request: RequestName) -> None:
+        if request.is_in(self._requests):
+            self._common.pop()
+
+
+class _DistinctLists:
+    """Lists of which no two have a value in common; values of two types never are equal."""
+
+    __slots__ = ("_added", "_name", "_requests")
+
+    def __init__(self, name: str, requests: Sequence[str]) -> None:
+        self._name = name
+        self._requests = requests
+        self._added: list[TypedValues] = []
+        """Of each device that was added."""
+
+    def add(self, request: RequestName, id_: DeviceId, device: Device) -> bool:
+        if not request.is_in(self._requests):
+            return True
+        found = _values_of(device, id_.driver, self._name)
+        if found is None:
+            return False
+        type_, values = found
+        if any(type_ == other and values & others for other, others in self._added):
+            return False
+        self._added.append(found)
+        return True
+
+    def remove(self, request: RequestName) -> None:
+        if request.is_in(self._requests):
+            self._added.pop()

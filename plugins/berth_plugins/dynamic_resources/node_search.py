@@ -21,6 +21,7 @@ from berth.objects.pod import Pod
 from berth_plugins.dynamic_resources.allocator import ClaimPicks, SearchTimeoutError, allocate
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping, device_requests
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.pools import Pool, ResourcePools
 from berth_plugins.dynamic_resources.requests import IN_MEMORY, ClaimRequests, requests_of
 from berth_plugins.dynamic_resources.state import DevicesOfPod, ExtendedResources, NodeFind
@@ -75,6 +76,7 @@ class NodeSearch:
         *,
         clock: Clock,
         timeout: float,
+        features: Features = DEFAULT,
     ) -> None:
         """*timeout* is in seconds of searching on one node; 0 is none but that of the attempt."""
         self._claims = claims
@@ -82,6 +84,7 @@ class NodeSearch:
         self._pools = pools
         self._clock = clock
         self._timeout = timeout
+        self._features = features
         self._answers: OrderedDict[tuple[object, ...], Answers] = OrderedDict()
         self._wasted = 0.0
         """Seconds that attempts took in vain and that :data:`SHARE` does not cover yet."""
@@ -103,7 +106,7 @@ class NodeSearch:
         answers = self._answers_to(claims)
         known = answers.get(node.name)
         if known is None or known.pools is not pools or known.in_use_version != version:
-            search = partial(allocate, claims, node, pools, in_use)
+            search = partial(allocate, claims, node, pools, in_use, features=self._features)
             picks, timeout = self._within_time(devices, search)
             known = answers[node.name] = _Answer(pools, version, picks, timeout)
         if known.timeout is not None:
@@ -138,7 +141,7 @@ class NodeSearch:
             requests, mappings = device_requests(pod, lacking, self._classes)
             spec = ResourceClaimSpec(devices=DeviceClaim(requests=requests))
             claim = msgspec.structs.replace(extended.claim, spec=spec)
-            ready = requests_of(claim, self._classes) if requests else None
+            ready = requests_of(claim, self._classes, self._features) if requests else None
             extended.variants[lacking] = ready, mappings
         return extended.variants[lacking]
 

@@ -45,6 +45,7 @@ from berth_plugins.dynamic_resources.binding_conditions import is_lost
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import may_be_deallocated
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
+from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.node_search import (
     AttemptTimeoutError,
     NodeSearch,
@@ -120,12 +121,14 @@ class DynamicResources(
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._classes = handle.listers.shared(DeviceClassResolver)
         self._pools = handle.listers.shared(ResourcePools)
+        self._features = Features.of(handle.features)
         self._search = NodeSearch(
             self._claims,
             self._classes,
             self._pools,
             clock=handle.clock,
             timeout=args.filter_timeout.seconds,
+            features=self._features,
         )
         self._binding_timeout = args.binding_timeout.seconds
         self._binding = ClaimBinding(handle, timeout=self._binding_timeout)
@@ -172,7 +175,7 @@ class DynamicResources(
                     f"resource claim {claim.metadata.key} is in the process of being allocated"
                 )
             try:
-                to_allocate.append(requests_of(claim, self._classes))
+                to_allocate.append(requests_of(claim, self._classes, self._features))
             except (NoSuchClassError, UnknownRequestError) as exc:
                 return Status.unresolvable(str(exc))
             except AllocationError as exc:

@@ -45,7 +45,10 @@ class PoolDevice:
         self._answers: dict[str, bool | SelectorError] = {}
 
     def matches(self, expression: "Expression") -> bool:
-        """Raises SelectorError when *expression* fails on this device."""
+        """Raises SelectorError when *expression* fails on this device.
+
+        All expressions of one scheduler have the same features.
+        """
         answer = self._answers.get(expression.source)
         if answer is None:
             if len(self._answers) >= ANSWERS_KEPT:
@@ -60,7 +63,7 @@ class PoolDevice:
 
         try:
             if self._view is None:
-                self._view = DeviceView.of(self.id.driver, self.device)
+                self._view = DeviceView.of(self.id.driver, self.device, expression.features)
             return expression.matches(self._view)
         except SelectorError as exc:
             return exc

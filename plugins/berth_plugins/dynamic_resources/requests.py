@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from berth.cel import features as cel_features
 from berth.cel.selector_error import SelectorError
 from berth.objects.devices import (
     ALL,
@@ -17,6 +18,7 @@ from berth.objects.devices import (
     ResourceClaim,
 )
 from berth_plugins.dynamic_resources.constraints import RequestName
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.pools import PoolDevice
 from berth_plugins.shared.device_classes import DeviceClassResolver
 
@@ -60,6 +62,8 @@ class Request:
     written: ExactDeviceRequest
     device_class: DeviceClass
     selectors: tuple[_Selector, ...]
+    features: cel_features.Features = cel_features.DEFAULT
+    """What the selectors may use."""
 
     @property
     def short_name(self) -> str:
@@ -91,7 +95,7 @@ class Request:
         for selector in self.selectors:
             assert selector.written.cel is not None
             check_time()
-            expression = compile_expression(selector.written.cel.expression)
+            expression = compile_expression(selector.written.cel.expression, self.features)
             try:
                 if isinstance(expression, SelectorError):
                     raise expression
@@ -128,7 +132,9 @@ class ClaimRequests:
         return meta.name if meta.name == IN_MEMORY else meta.key
 
 
-def requests_of(claim: ResourceClaim, classes: DeviceClassResolver) -> ClaimRequests:
+def requests_of(
+    claim: ResourceClaim, classes: DeviceClassResolver, features: Features = DEFAULT
+) -> ClaimRequests:
     """Make the requests of *claim* ready.
 
     Raises NoSuchClassError or UnknownRequestError; that is for the caller to word, as the cluster
@@ -137,7 +143,7 @@ def requests_of(claim: ResourceClaim, classes: DeviceClassResolver) -> ClaimRequ
     requests = []
     for request in claim.spec.devices.requests:
         alternatives = tuple(
-            _request(claim, RequestName((request.name, sub)), written, classes)
+            _request(claim, RequestName((request.name, sub)), written, classes, features)
             for sub, written in _alternatives(request)
         )
         if not alternatives:
@@ -159,6 +165,7 @@ def _request(
     name: RequestName,
     written: ExactDeviceRequest,
     classes: DeviceClassResolver,
+    features: Features,
 ) -> Request:
     device_class = classes.get(written.device_class_name)
     if device_class is None:
@@ -178,7 +185,7 @@ def _request(
                 f"{whose}, selector #{selector.index}: CEL expression empty"
                 f" (unsupported selector type?)"
             )
-    return Request(name, written, device_class, tuple(selectors))
+    return Request(name, written, device_class, tuple(selectors), features.selectors)
 
 
 def _selectors(written: tuple[DeviceSelector, ...], owner: str) -> Iterator[_Selector]:

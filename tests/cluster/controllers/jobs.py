@@ -9,7 +9,8 @@ from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Plan
 from berth.cluster.controllers.job import JobController
-from berth.cluster.controllers.job_pods import FAILURES, FINALIZER, INDEX, JobView
+from berth.cluster.controllers.job_backoff import FAILURES
+from berth.cluster.controllers.job_pods import FINALIZER, INDEX, JobView
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView
 from berth.cluster.events.correlator import Occurrence

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from berth.cluster.actions import Create, Patch
-from berth.cluster.controllers.job_pods import FAILURES, FINALIZER, INDEX
+from berth.cluster.controllers.job_backoff import FAILURES
+from berth.cluster.controllers.job_pods import FINALIZER, INDEX
 from berth.cluster.resources import Object
 from tests.cluster.controllers.jobs import KEY, STAMP, World, _shown, job, pod
 

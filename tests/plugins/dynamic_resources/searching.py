@@ -6,6 +6,7 @@ from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from berth.objects.node import Node
 from berth_plugins.dynamic_resources.allocator import ClaimPicks, allocate
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
+from berth_plugins.dynamic_resources.features import DEFAULT, Features
 from berth_plugins.dynamic_resources.pools import ResourcePools
 from berth_plugins.dynamic_resources.requests import requests_of
 from berth_plugins.shared.device_classes import DeviceClassResolver
@@ -23,15 +24,17 @@ def picks(
     others: Sequence[ResourceClaim] = (),
     on: Node = N1,
     is_late: Callable[[], bool] = lambda: False,
+    features: Features = DEFAULT,
 ) -> tuple[ClaimPicks, ...] | None:
     """Search devices for *claims* while *others* have theirs."""
     known = DeviceClassResolver(listers(*classes))
     return allocate(
-        [requests_of(claim, known) for claim in claims],
+        [requests_of(claim, known, features) for claim in claims],
         on,
         ResourcePools(listers(*slices)).pools_of(on),
         ResourceClaimTracker(listers(*others)).in_use,
         is_late=is_late,
+        features=features,
     )
 
 
@@ -42,6 +45,7 @@ def found(
     classes: Sequence[DeviceClass] = (device_class(),),
     others: Sequence[ResourceClaim] = (),
     on: Node = N1,
+    features: Features = DEFAULT,
 ) -> list[str] | None:
     """Tell what was found as ``request=device``, of all claims; None if nothing was."""
     all_found = picks(
@@ -50,6 +54,7 @@ def found(
         classes=classes,
         others=others,
         on=on,
+        features=features,
     )
     if all_found is None:
         return None

@@ -62,7 +62,7 @@ SCHEDULER_RULES: Final = (
     on("resourceclaims", "create delete", groups=DEVICES),
     on("devicetaintrules", READ, groups=DEVICES),
     on("resourceclaims/binding", "update patch", groups=DEVICES),
-    on("podgroups", READ, groups="scheduling.k8s.io"),
+    on("podgroups", READ, groups="scheduling.k8s.io scheduling.x-k8s.io scheduling.volcano.sh"),
     on("podgroups/status", "patch update", groups="scheduling.k8s.io"),
 )
 """Spec §11.4, with the rules of all feature gates."""

@@ -1,7 +1,7 @@
 """Jobs: pods that run until enough of them have succeeded, or too many have failed."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from berth.clock import Clock
@@ -17,30 +17,33 @@ from berth.cluster.controllers.expectations import (
     new_name,
     sooner,
 )
-from berth.cluster.controllers.job_pods import (
+from berth.cluster.controllers.job_backoff import (
     FAILURES,
-    FINALIZER,
     IGNORED_FAILURES,
+    BackoffRecord,
+    backoff_of_index,
+    number_in,
+)
+from berth.cluster.controllers.job_pods import (
+    FINALIZER,
     INDEX,
     JobView,
     Tally,
-    backoff,
-    backoff_of_index,
     failure_of,
     index_of,
     indexes_in_use,
     is_held,
-    number_in,
     settled,
     tally,
 )
 from berth.cluster.controllers.replica_set import (
     BURST,
+    may_be_adopted,
     pod_path,
     tell_of_pod,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import PodView, metadata_of
+from berth.cluster.controllers.views import OwnerReference, PodView, metadata_of
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.indexes import Indexes
 from berth.cluster.kinds.builtin import find
@@ -48,7 +51,6 @@ from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
 
 JOBS: Final = find("batch", "v1", "jobs")
-MANAGER: Final = "kubernetes.io/job-controller"
 ORPHAN: Final = "pod:"
 """Before the key of a pod that has the finalizer and no controller."""
 INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
@@ -74,8 +76,9 @@ class JobController:
         self._rng = rng
         self._recorder = recorder
         self._expectations = Expectations(clock)
-        self._news: dict[str, list[Object]] = {}
-        """By key: conditions that are on their way into the status."""
+        self._backoffs: dict[str, BackoffRecord] = {}
+        self._news: dict[str, list[job_status.News]] = {}
+        """By key: what is to be told once the status is written."""
         self._owners: dict[str, set[str]] = {}
         """By key: uids of Jobs of that name whose pods may have the finalizer still."""
 
@@ -90,12 +93,17 @@ class JobController:
                 self._expectations.see(new)
             for pod in (old, new):
                 controller = pod.metadata.controller if pod is not None else None
-                if pod is not None and controller is not None and controller.kind == "Job":
+                if pod is not None and controller is not None and _is_job(controller):
                     key = f"{pod.metadata.namespace}/{controller.name}"
                     self._owners.setdefault(key, set()).add(controller.uid)
                     enqueue(key)
-            if new is not None and new.metadata.controller is None and is_held(new):
+            if new is None or new.metadata.controller is not None:
+                return
+            if is_held(new):
                 enqueue(ORPHAN + new.metadata.key)
+            if may_be_adopted(old, new):
+                for job in self._selecting(new):
+                    enqueue(job.metadata.key)
 
         self._jobs.listen(job_changed)
         self._pods.listen(pod_changed)
@@ -108,8 +116,10 @@ class JobController:
         if job is None:
             self._expectations.forget(key)
             self._news.pop(key, None)
+        if job is None or job.end is not None:
+            self._backoffs.pop(key, None)
             return Plan(actions)
-        if job.end is not None or job.spec.get("managedBy") not in (None, "", MANAGER):
+        if not job.is_ours:
             return Plan(actions)
         return self._sync(key, job, actions)
 
@@ -122,9 +132,10 @@ class JobController:
         about = reference_to(job, JOBS)
         tell_of_pod(outcome, about, self._recorder)
         if isinstance(action, Patch) and action.path.endswith("/status"):
-            for condition in self._news.pop(key, ()) if outcome.error is None else ():
-                for type_, reason, message in job_status.events_of(condition):
-                    self._recorder.event(about, type=type_, reason=reason, message=message)
+            for news in self._news.pop(key, ()) if outcome.error is None else ():
+                self._recorder.event(
+                    about, type=news.type, reason=news.reason, message=news.message
+                )
 
     def _released(self, key: str, job: JobView | None) -> list[Patch]:
         """Return the release of pods that no Job counts: it is gone, or has ended."""
@@ -132,7 +143,7 @@ class JobController:
         patches: list[Patch] = []
         for uid in list(owners):
             is_present = job is not None and job.metadata.uid == uid
-            if is_present and job is not None and job.end is None:
+            if is_present and job is not None and (job.end is None or not job.is_ours):
                 continue
             found = [_release(pod) for pod in self._pods.controlled(uid) if is_held(pod)]
             patches += found
@@ -147,11 +158,16 @@ class JobController:
         pod = self._pods.get(key)
         if pod is None or pod.metadata.controller is not None or not is_held(pod):
             return NOTHING
+        if any(self._selecting(pod)):
+            return NOTHING
+        return Plan([_release(pod)])
+
+    def _selecting(self, pod: PodView) -> Iterator[JobView]:
+        """Yield the Jobs that would adopt *pod*."""
         labels = pod.metadata.labels or {}
         for job in self._jobs.in_namespace(pod.metadata.namespace):
             if job.end is None and matches(selector_of(job), labels):
-                return NOTHING
-        return Plan([_release(pod)])
+                yield job
 
     def _sync(self, key: str, job: JobView, actions: list[Action]) -> Plan:
         now = self._clock.now()
@@ -160,28 +176,41 @@ class JobController:
         sorted_out = tally(job, pods)
         unseen = self._expectations.unseen(key)
         present = self._expectations.remaining(key, sorted_out.active)
-        end = job_status.end_of(job, sorted_out, pods, now=now)
+        started = job_status.start_time(job, now=now)
+        until_deadline = job_status.seconds_until_deadline(job, started, now=now)
+        end = job_status.end_of(job, sorted_out, pods, until_deadline=until_deadline)
+        backoff = self._backoffs[key] = self._backoffs.get(key, BackoffRecord()).with_ended(
+            sorted_out.ended_well, sorted_out.ended_badly
+        )
         again: float | None = None
         changes: list[Action] = []
         if end is None and job_status.is_complete(job, sorted_out, len(present) + len(unseen)):
             end = job_status.REACHED
         if end is not None:
-            self._expectations.delete(key, present)
-            changes += [_delete(pod) for pod in present]
+            changes = self._end(key, end, present)
         elif job.metadata.deletion_timestamp is None:
-            changes, wait = self._manage(key, job, sorted_out, present, unseen, pods)
-            again = sooner(job_status.seconds_until_deadline(job, now), wait)
+            changes, wait = self._manage(key, job, sorted_out, present, unseen, backoff)
+            again = sooner(until_deadline, wait)
+        failing = job_status.failing_pods(job, sorted_out, end)
         is_over = not (unseen or sorted_out.active or sorted_out.terminating or sorted_out.held)
         status = job_status.status_of(
-            job, sorted_out, end=end, active=len(present), is_over=is_over, now=now
+            job,
+            sorted_out,
+            end=end,
+            failing=failing,
+            started=started,
+            present=present,
+            is_over=is_over,
+            now=now,
         )
         changed = job_status.changes(job, status)
-        self._news[key] = job_status.new_conditions(job, changed)
+        self._news[key] = job_status.news_of(job, changed)
         actions += _status_patch(job, changed)
         actions += claimed.actions
         actions += changes
-        for pod in settled(job, sorted_out, ending=end is not None):
-            actions.append(_release(pod))
+        actions += [
+            _release(pod) for pod in settled(job, sorted_out, failing, ending=end is not None)
+        ]
         return Plan(actions, again=sooner(again, self._expectations.wait(key)))
 
     def _manage(
@@ -191,7 +220,7 @@ class JobController:
         sorted_out: Tally,
         present: list[PodView],
         unseen: Mapping[str, str],
-        pods: Sequence[PodView],
+        backoff: BackoffRecord,
     ) -> tuple[list[Action], float | None]:
         """Return the pods to make or to delete, and the seconds until there may be more."""
         active = len(present) + len(unseen)
@@ -208,7 +237,7 @@ class JobController:
             return [], None
         now = self._clock.now()
         if job.backoff_limit_per_index is None:
-            wait = backoff(job, pods, now)
+            wait = backoff.wait(now)
             if wait > 0:
                 return [], wait
         if not job.is_indexed:
@@ -224,6 +253,16 @@ class JobController:
         due = [index for index, wait in waits.items() if wait <= 0]
         later = min((wait for wait in waits.values() if wait > 0), default=None)
         return self._make(key, job, due, sorted_out, unseen), later
+
+    def _end(self, key: str, end: job_status.End, present: Sequence[PodView]) -> list[Action]:
+        """Return how the pods that are left go.
+
+        Those of a Job that has succeeded do not count as failed: they lose the finalizer first.
+        """
+        if end.type == job_status.SUCCESS:
+            present = [pod for pod in present if not is_held(pod)]
+        self._expectations.delete(key, present)
+        return [_delete(pod) for pod in present]
 
     def _remove(self, key: str, surplus: Sequence[PodView]) -> list[Action]:
         """Return how pods go that are not to count as failed: without the finalizer first."""
@@ -269,6 +308,11 @@ def new_controller(context: ControllerContext) -> JobController:
         rng=context.rng,
         recorder=context.recorder("job-controller"),
     )
+
+
+def _is_job(owner: OwnerReference) -> bool:
+    """Whether *owner* is a Job of ours; others call theirs so too."""
+    return (owner.api_version, owner.kind) == (JOBS.group_version, JOBS.kind)
 
 
 def _wanted(job: JobView, sorted_out: Tally, active: int) -> int:

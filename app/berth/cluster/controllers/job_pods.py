@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from berth.cluster.controllers.job_backoff import FAILURES, all_failures, finish_time, number_in
 from berth.cluster.controllers.views import (
     ContainerStatusView,
     JobPodView,
@@ -16,17 +17,12 @@ from berth.cluster.controllers.views import (
 )
 from berth.cluster.indexes import Indexes
 from berth.cluster.resources import Object
-from berth.cluster.times import seconds_of
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 """Annotation and label."""
-FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
-IGNORED_FAILURES: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
-
-FIRST_BACKOFF: Final = 10.0
-LONGEST_BACKOFF: Final = 600.0
-"""Seconds between a failure and the next pod, doubled with every failure in a row."""
+MANAGER: Final = "kubernetes.io/job-controller"
+"""The ``managedBy`` that means this controller, as no ``managedBy`` does."""
 
 
 class JobView(WorkloadView, frozen=True):
@@ -57,6 +53,11 @@ class JobView(WorkloadView, frozen=True):
     def backoff_limit_per_index(self) -> int | None:
         limit = self.spec.get("backoffLimitPerIndex")
         return int(limit) if self.is_indexed and limit is not None else None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether its ``managedBy`` leaves it to this controller."""
+        return self.spec.get("managedBy") in (None, MANAGER)
 
     @property
     def replaces_only_failed(self) -> bool:
@@ -106,6 +107,10 @@ class Tally:
 
     active: list[PodView]
     terminating: list[PodView]
+    ended_well: list[PodView]
+    """Those with the finalizer that have succeeded, whether or not the status knows."""
+    ended_badly: list[PodView]
+    """Those with the finalizer that have failed, whether or not their failures count."""
     failed_now: list[PodView]
     """Those that have failed and are not in the Job's status yet; they count."""
     succeeded_now: list[PodView]
@@ -165,6 +170,8 @@ def tally(job: JobView, pods: Sequence[PodView]) -> Tally:
         terminating=[
             pod for pod in pods if pod.metadata.deletion_timestamp and not pod.is_finished
         ],
+        ended_well=[pod for pod in valid if pod.status.phase == "Succeeded"],
+        ended_badly=all_failed,
         failed_now=[
             pod
             for pod in all_failed
@@ -183,20 +190,26 @@ def tally(job: JobView, pods: Sequence[PodView]) -> Tally:
     )
 
 
-def settled(job: JobView, sorted_out: Tally, *, ending: bool) -> Iterator[PodView]:
+def settled(
+    job: JobView, sorted_out: Tally, failing: Iterable[PodView], *, ending: bool
+) -> Iterator[PodView]:
     """Yield the pods that may lose the finalizer: the status has what there is to know of them.
 
-    The last failure of an index is kept until the next pod carries on counting, or nothing is to
-    come (*ending*).
+    Those in *failing* are still to be noted. The last failure of an index is kept until the next
+    pod carries on counting, or nothing is to come (*ending*).
     """
     noted = job.status.get("uncountedTerminatedPods") or {}
     uids = {*(noted.get("succeeded") or ()), *(noted.get("failed") or ())}
     completed = _stored_indexes(job, "completedIndexes")
-    kept = set() if ending else {pod.metadata.uid for pod in sorted_out.last_failures.values()}
+    kept = {pod.metadata.uid for pod in sorted_out.last_failures.values()}
+    unnoted = {pod.metadata.uid for pod in (*failing, *sorted_out.succeeded_now)}
     for pod in sorted_out.held:
         index = index_of(pod)
         if pod.metadata.uid in uids or job.metadata.deletion_timestamp is not None:
             yield pod
+        elif ending:
+            if pod.metadata.uid not in unnoted:
+                yield pod
         elif pod.metadata.uid in kept:
             continue
         elif job.is_indexed and not job.has_index(index):
@@ -225,11 +238,6 @@ def index_of(pod: PodView) -> int | None:
     """Return the completion index; None: the pod has none."""
     index = number_in(pod, INDEX, missing=-1)
     return index if index >= 0 else None
-
-
-def number_in(pod: PodView, annotation: str, *, missing: int = 0) -> int:
-    text = (pod.metadata.annotations or {}).get(annotation, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else missing
 
 
 def containers_of(pod: PodView) -> list[ContainerStatusView]:
@@ -261,52 +269,6 @@ def failure_of(pod: PodView, job: JobView) -> Failure:
     return Failure()
 
 
-def finish_time(pod: PodView) -> float:
-    """Return when *pod* ended, in unix seconds, as well as can be told."""
-    ends = [
-        each.state.terminated.finished_at
-        for each in containers_of(pod)
-        if each.state.terminated is not None and each.state.terminated.finished_at
-    ]
-    if not ends:
-        ready = [
-            each.last_transition_time
-            for each in pod.status.conditions or ()
-            if each.type == "Ready" and each.last_transition_time
-        ]
-        ends = ready or [pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp or ""]
-    latest = max(ends)
-    return seconds_of(latest) if latest else 0.0
-
-
-def backoff(job: JobView, pods: Iterable[PodView], now: float) -> float:
-    """Return the seconds until a Job whose last *pods* failed may have another."""
-    ends = sorted(
-        (finish_time(pod), pod.status.phase == "Succeeded")
-        for pod in pods
-        if pod.is_finished or is_failed(pod, job)
-    )
-    failures, last = 0, 0.0
-    for time, is_success in ends:
-        failures, last = (0, last) if is_success else (failures + 1, time)
-    return backoff_after(failures, last, now)
-
-
-def backoff_after(failures: int, last: float, now: float) -> float:
-    """Return the seconds to wait after so many *failures*, the last one at *last*."""
-    if failures == 0:
-        return 0.0
-    wait = min(FIRST_BACKOFF * 2.0 ** min(failures - 1, 30), LONGEST_BACKOFF)
-    return max(last + wait - now, 0.0)
-
-
-def backoff_of_index(last_failure: PodView | None, now: float) -> float:
-    if last_failure is None:
-        return 0.0
-    failures = number_in(last_failure, FAILURES) + number_in(last_failure, IGNORED_FAILURES) + 1
-    return backoff_after(failures, finish_time(last_failure), now)
-
-
 def indexes_in_use(pods: Collection[PodView]) -> Indexes:
     return Indexes.of(index for pod in pods for index in _indexes_of(pod))
 
@@ -328,12 +290,13 @@ def _matches(pod: PodView, rule: Object, number: int) -> str:
                     f"Container {each.name} for pod {name} {what} "
                     f"matching {rule['action']} rule at index {number}"
                 )
-    for pattern in rule.get("onPodConditions") or ():
-        for condition in pod.status.conditions or ():
-            wanted = (pattern["type"], pattern.get("status", "True"))
-            if (condition.type, condition.status) == wanted:
-                what = f"has condition {condition.type}"
-                return f"Pod {name} {what} matching {rule['action']} rule at index {number}"
+    patterns = [
+        (each["type"], each.get("status", "True")) for each in rule.get("onPodConditions") or ()
+    ]
+    for condition in pod.status.conditions or ():
+        if (condition.type, condition.status) in patterns:
+            what = f"has condition {condition.type}"
+            return f"Pod {name} {what} matching {rule['action']} rule at index {number}"
     return ""
 
 
@@ -361,13 +324,15 @@ def _last_failures(
         if index is None or index in settled_indexes:
             continue
         other = last.get(index)
-        if other is None or _all_failures(other) < _all_failures(pod):
+        if other is None or _is_later(pod, other):
             last[index] = pod
     return last
 
 
-def _all_failures(pod: PodView) -> int:
-    return number_in(pod, FAILURES) + number_in(pod, IGNORED_FAILURES)
+def _is_later(pod: PodView, other: PodView) -> bool:
+    """Whether *pod* has as many failures before it as *other*, and did not end before it."""
+    is_older = all_failures(pod) < all_failures(other)
+    return not is_older and finish_time(pod) >= finish_time(other)
 
 
 def _indexes_of(pod: PodView) -> Iterator[int]:

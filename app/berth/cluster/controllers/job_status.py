@@ -1,6 +1,6 @@
 """When a Job has ended and why, and what its status says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from berth.clock import rfc3339
@@ -9,6 +9,7 @@ from berth.cluster.controllers.job_pods import (
     Tally,
     containers_of,
     failure_of,
+    index_of,
     is_failed,
 )
 from berth.cluster.controllers.views import PodView
@@ -21,6 +22,8 @@ SUCCESS: Final = "SuccessCriteriaMet"
 FAILURE: Final = "FailureTarget"
 FINAL: Final = {SUCCESS: "Complete", FAILURE: "Failed"}
 """What is certain, and what is true once the last pod is gone."""
+
+_TOLD: Final = ("status", "reason", "message")
 
 MOST_UNCOUNTED: Final = 500
 """Pods noted in the status at a time, so that it does not grow too large."""
@@ -37,7 +40,9 @@ class End(NamedTuple):
 REACHED: Final = End(SUCCESS, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
-def end_of(job: JobView, tally: Tally, pods: Sequence[PodView], *, now: float) -> End | None:
+def end_of(
+    job: JobView, tally: Tally, pods: Sequence[PodView], *, until_deadline: float | None
+) -> End | None:
     """Return why *job* ends although pods may be missing; None: it goes on."""
     for type_ in FINAL:
         known = job.condition(type_)
@@ -46,7 +51,7 @@ def end_of(job: JobView, tally: Tally, pods: Sequence[PodView], *, now: float) -
     return (
         _failed_by_policy(job, pods)
         or _failed_too_often(job, tally, pods)
-        or _took_too_long(job, now)
+        or _took_too_long(until_deadline)
         or _failed_by_index(job, tally)
         or _succeeded_by_policy(job, tally)
     )
@@ -59,43 +64,92 @@ def is_complete(job: JobView, tally: Tally, active: int) -> bool:
     return tally.succeeded >= job.completions
 
 
-def seconds_until_deadline(job: JobView, now: float) -> float | None:
-    """Return when *job* is out of time; None when never."""
-    allowed, started = job.spec.get("activeDeadlineSeconds"), job.status.get("startTime")
-    if allowed is None or not started or job.is_suspended:
+def start_time(job: JobView, *, now: float) -> str | None:
+    """Return when the present run of *job* began or begins; None: it is suspended.
+
+    That is at the first look at it, or at the first one after it was resumed.
+    """
+    if job.is_suspended:
+        return None
+    started: str | None = job.status.get("startTime")
+    is_resumed = job.condition("Suspended") is not None
+    return started if started and not is_resumed else rfc3339(now)
+
+
+def seconds_until_deadline(job: JobView, started: str | None, *, now: float) -> float | None:
+    """Return when *job*, which began at *started*, is out of time; None when never."""
+    allowed = job.spec.get("activeDeadlineSeconds")
+    if allowed is None or started is None:
         return None
     return max(seconds_of(started) + float(allowed) - now, 0.0)
 
 
+def failing_pods(job: JobView, tally: Tally, end: End | None) -> list[PodView]:
+    """Return the pods whose failure is to be noted.
+
+    The last failure of an index has to wait for the pod that carries on counting. When a Job fails,
+    so do the pods that have not ended.
+    """
+    if end is None:
+        kept = {pod.metadata.uid for pod in tally.last_failures.values()}
+        return [pod for pod in tally.failed_now if pod.metadata.uid not in kept]
+    if end.type == SUCCESS:
+        return tally.failed_now
+    known = {*tally.uncounted_failed, *(pod.metadata.uid for pod in tally.failed_now)}
+    left = [
+        pod
+        for pod in tally.held
+        if not pod.is_finished
+        and pod.metadata.uid not in known
+        and (not tally.is_indexed or job.has_index(index_of(pod)))
+        and failure_of(pod, job).counts
+    ]
+    return [*tally.failed_now, *left]
+
+
 def status_of(
-    job: JobView, tally: Tally, *, end: End | None, active: int, is_over: bool, now: float
+    job: JobView,
+    tally: Tally,
+    *,
+    end: End | None,
+    failing: Iterable[PodView],
+    started: str | None,
+    present: Collection[PodView],
+    is_over: bool,
+    now: float,
 ) -> Object:
     """Return the fields of the status that are the controller's.
 
-    *active*: pods that run or are to; *is_over*: no pod is left that could change anything, or that
-    has the finalizer.
+    *failing*: what :func:`failing_pods` says; *started*: what :func:`start_time` says; *present*:
+    pods that run or are to; *is_over*: no pod is left that could change anything, or that has the
+    finalizer.
     """
     stamp = rfc3339(now)
     room = max(MOST_UNCOUNTED - len(tally.uncounted_succeeded) - len(tally.uncounted_failed), 0)
     succeeded = [] if tally.is_indexed else [pod.metadata.uid for pod in tally.succeeded_now]
-    kept = {pod.metadata.uid for pod in tally.last_failures.values()} if end is None else set()
-    failed = [pod.metadata.uid for pod in tally.failed_now if pod.metadata.uid not in kept]
+    failed = [pod.metadata.uid for pod in failing]
     succeeded, failed = succeeded[:room], failed[: max(room - len(succeeded), 0)]
     uncounted = {
         "succeeded": [*tally.uncounted_succeeded, *succeeded] or None,
         "failed": [*tally.uncounted_failed, *failed] or None,
     }
     is_over = is_over and not any(uncounted.values())
-    conditions = _conditions(job, end=end, is_over=is_over, stamp=stamp)
+    ready, terminating = sum(1 for pod in tally.active if pod.ready_since is not None), 0
+    if end is not None:
+        # All that are left are being deleted.
+        present, ready, terminating = (), 0, len(present)
+        started = job.status.get("startTime") or started or stamp
+    elif job.metadata.deletion_timestamp is not None:
+        started = job.status.get("startTime") or started
     status: Object = {
-        "active": active or None,
-        "ready": sum(1 for pod in tally.active if pod.ready_since is not None),
-        "terminating": len(tally.terminating),
+        "active": len(present) or None,
+        "ready": ready,
+        "terminating": len(tally.terminating) + terminating,
         "succeeded": _counted(tally) or None,
         "failed": tally.counted_failed or None,
         "uncountedTerminatedPods": uncounted,
-        "conditions": conditions or None,
-        "startTime": _start_time(job, conditions, stamp),
+        "conditions": _conditions(job, end=end, is_over=is_over, stamp=stamp) or None,
+        "startTime": started,
     }
     if tally.is_indexed:
         status["completedIndexes"] = str(tally.completed) or None
@@ -116,24 +170,39 @@ def changes(job: JobView, status: Object) -> Object:
     }
 
 
-def new_conditions(job: JobView, changed: Object) -> list[Object]:
-    """Return the conditions of *changed* that were otherwise before, or were not."""
+class News(NamedTuple):
+    """An event that tells of a change of the status."""
+
+    type: Type
+    reason: str
+    message: str
+
+
+def news_of(job: JobView, changed: Object) -> list[News]:
+    """Return the events that tell of the conditions in *changed* that are new, or new in status."""
     before = {each.get("type"): each.get("status") for each in job.status.get("conditions") or ()}
     conditions: list[Object] = changed.get("conditions") or []
-    return [each for each in conditions if before.get(each["type"]) != each["status"]]
+    return [
+        news
+        for each in conditions
+        if before.get(each["type"]) != each["status"]
+        for news in _news_of(job, each, changed.get("succeeded") or job.count("succeeded"))
+    ]
 
 
-def events_of(condition: Object) -> Iterator[tuple[Type, str, str]]:
-    """Yield type, reason and message of the events that tell of a new *condition*."""
+def _news_of(job: JobView, condition: Object, succeeded: int) -> Iterator[News]:
     match condition["type"], condition["status"]:
         case "Complete", _:
-            yield "Normal", "Completed", "Job completed"
+            if job.completions is not None and succeeded > job.completions:
+                text = "Too many succeeded pods running after completion count reached"
+                yield News("Warning", "TooManySucceededPods", text)
+            yield News("Normal", "Completed", "Job completed")
         case "Failed", _:
-            yield "Warning", condition["reason"], condition["message"]
+            yield News("Warning", condition["reason"], condition["message"])
         case "Suspended", "True":
-            yield "Normal", "Suspended", "Job suspended"
+            yield News("Normal", "Suspended", "Job suspended")
         case "Suspended", _:
-            yield "Normal", "Resumed", "Job resumed"
+            yield News("Normal", "Resumed", "Job resumed")
 
 
 def _present(value: Any) -> Any:
@@ -150,6 +219,8 @@ def _counted(tally: Tally) -> int:
 def _conditions(job: JobView, *, end: End | None, is_over: bool, stamp: str) -> list[Object]:
     conditions: list[Object] = [*(job.status.get("conditions") or ())]
     if end is None:
+        if job.metadata.deletion_timestamp is not None:
+            return conditions
         if job.is_suspended:
             _set(conditions, "Suspended", "True", "JobSuspended", "Job suspended", stamp)
         elif any(each.get("type") == "Suspended" for each in conditions):
@@ -174,20 +245,10 @@ def _set(
     }
     for place, each in enumerate(conditions):
         if each.get("type") == type_:
-            if each.get("status") != status:
+            if any(each.get(field) != condition[field] for field in _TOLD):
                 conditions[place] = condition
             return
     conditions.append(condition)
-
-
-def _start_time(job: JobView, conditions: Sequence[Object], stamp: str) -> str | None:
-    """Return when the present run began: at the first look, or when it was resumed."""
-    if job.is_suspended:
-        return job.status.get("startTime")
-    resumed = job.condition("Suspended") is not None and any(
-        each.get("type") == "Suspended" and each.get("status") == "False" for each in conditions
-    )
-    return stamp if resumed else job.status.get("startTime") or stamp
 
 
 def _failed_by_policy(job: JobView, pods: Sequence[PodView]) -> End | None:
@@ -216,8 +277,8 @@ def _failed_too_often(job: JobView, tally: Tally, pods: Sequence[PodView]) -> En
     return end if restarts >= max(limit, 1) else None
 
 
-def _took_too_long(job: JobView, now: float) -> End | None:
-    if seconds_until_deadline(job, now) != 0.0:
+def _took_too_long(until_deadline: float | None) -> End | None:
+    if until_deadline != 0.0:
         return None
     return End(FAILURE, "DeadlineExceeded", "Job was active longer than specified deadline")
 
@@ -235,16 +296,18 @@ def _failed_by_index(job: JobView, tally: Tally) -> End | None:
 
 
 def _succeeded_by_policy(job: JobView, tally: Tally) -> End | None:
-    if not job.is_indexed:
+    if not job.is_indexed or not tally.completed:
         return None
     rules = (job.spec.get("successPolicy") or {}).get("rules") or ()
     for number, rule in enumerate(rules):
         text, count = rule.get("succeededIndexes"), rule.get("succeededCount")
         done = len(tally.completed)
         if text is not None:
-            wanted = Indexes.parse(text)
+            wanted = Indexes.parse(text).below(job.completions or 0)
+            if not wanted:
+                continue
             done = wanted.count_in(tally.completed)
-            count = len(wanted) if count is None else count
+            count = len(wanted) if count is None else min(count, len(wanted))
         if count is not None and done >= count:
             return End(SUCCESS, "SuccessPolicy", f"Matched rules at index {number}")
     return None

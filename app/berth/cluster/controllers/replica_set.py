@@ -135,7 +135,7 @@ class ReplicaSetController:
         if old is None and new is not None:
             self._expectations.see(new)
         keys = set(controllers_of(self._resource.kind, old, new))
-        if new is not None and new.metadata.controller is None and _may_be_adopted(old, new):
+        if new is not None and new.metadata.controller is None and may_be_adopted(old, new):
             labels = new.metadata.labels or {}
             keys |= {
                 replica_set.metadata.key
@@ -254,7 +254,7 @@ def is_terminating(error: ApiError) -> bool:
     return isinstance(error, ForbiddenError) and "because it is being terminated" in error.message
 
 
-def _may_be_adopted(old: PodView | None, new: PodView) -> bool:
+def may_be_adopted(old: PodView | None, new: PodView) -> bool:
     """Whether the change is one that makes controllers look at a pod that has none."""
     return (
         old is None

@@ -288,6 +288,19 @@ class ContainerStatusView(View, frozen=True):
     state: ContainerStateView = ContainerStateView()
 
 
+class InitContainerView(View, frozen=True):
+    name: str = ""
+    restart_policy: str | None = None
+
+
+class JobPodMeta(Meta, frozen=True):
+    deletion_grace_period_seconds: int | None = None
+
+
+class JobPodSpecView(PodSpecView, frozen=True):
+    init_containers: list[InitContainerView] | None = None
+
+
 class JobPodStatusView(PodStatusView, frozen=True):
     container_statuses: list[ContainerStatusView] | None = None
     init_container_statuses: list[ContainerStatusView] | None = None
@@ -296,6 +309,8 @@ class JobPodStatusView(PodStatusView, frozen=True):
 class JobPodView(PodView, frozen=True):
     """A pod of a Job, whose end is of interest."""
 
+    metadata: JobPodMeta
+    spec: JobPodSpecView = JobPodSpecView()
     status: JobPodStatusView = JobPodStatusView()
 
 

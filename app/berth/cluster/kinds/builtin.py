@@ -40,6 +40,7 @@ from berth.cluster.strategies import (
     policies,
     rbac,
     resource_quota,
+    resource_slices,
     storage,
     syntax,
     webhooks,
@@ -202,13 +203,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     ),
     "scheduling.k8s.io/v1/priorityclasses": Behaviour(PRIORITY_CLASS, priority_class_cells.CELLS),
     "coordination.k8s.io/v1/leases": Behaviour(LEASE, lease_cells.CELLS),
-    "resource.k8s.io/v1/deviceclasses": Behaviour(devices.DEVICE_CLASS),
+    "resource.k8s.io/v1/deviceclasses": Behaviour(devices.device_class()),
     "resource.k8s.io/v1/resourceclaims": Behaviour(
-        devices.RESOURCE_CLAIM, device_cells.RESOURCE_CLAIM_CELLS
+        devices.resource_claim(), device_cells.RESOURCE_CLAIM_CELLS
     ),
-    "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(devices.RESOURCE_CLAIM_TEMPLATE),
+    "resource.k8s.io/v1/resourceclaimtemplates": Behaviour(devices.resource_claim_template()),
     "resource.k8s.io/v1/resourceslices": Behaviour(
-        devices.RESOURCE_SLICE,
+        resource_slices.resource_slice(),
         device_cells.RESOURCE_SLICE_CELLS,
         selectable_fields.RESOURCE_SLICE,
     ),

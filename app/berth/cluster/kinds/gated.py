@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Final
 
 from berth.cluster.columns.cells import COMMON
+from berth.cluster.kinds.gated_devices import device_kinds
 from berth.cluster.resources import Column, ResourceType, Subresource
 from berth.cluster.schemas import builtin
 from berth.cluster.schemas.types import Field, ListOf, Scalar, Schema, Type
@@ -132,7 +133,11 @@ _COLUMNS: Final = (
 
 
 def gated_kinds(features: Collection[str]) -> tuple[ResourceType, ...]:
-    """Return the kinds that a server with *features* on has beside those by default."""
+    """Return the kinds that a server with *features* on has beside those by default, or instead."""
+    return (*_pod_groups(features), *device_kinds(features))
+
+
+def _pod_groups(features: Collection[str]) -> tuple[ResourceType, ...]:
     if GENERIC_WORKLOAD not in features:
         return ()
     group, workload = _pod_group_schema(), _workload_schema()

@@ -1,14 +1,12 @@
-"""Claims of devices, their templates, the classes that they name, and the devices of drivers.
+"""Claims of devices, their templates, and the classes that they name."""
 
-What a real server checks of device names and counters is not checked here.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from berth import field_errors
+from berth.cel.features import Features
 from berth.cel.selector_error import CompileError
-from berth.cluster.resources import Object
+from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import plain
 from berth.field_errors import FieldError
 
@@ -39,7 +37,7 @@ MAX_EXPRESSIONS: Final = 40 * 1024
 others are answered, which takes about 10 ms for 1 KiB."""
 
 
-def _check_selectors(owner: Object, path: str) -> Iterator[FieldError]:
+def _check_selectors(owner: Object, path: str, features: Features) -> Iterator[FieldError]:
     selectors = owner.get("selectors") or []
     if len(selectors) > MAX_SELECTORS:
         yield field_errors.too_many(f"{path}.selectors", len(selectors), MAX_SELECTORS)
@@ -49,17 +47,17 @@ def _check_selectors(owner: Object, path: str) -> Iterator[FieldError]:
         if not selector.get("cel"):
             yield field_errors.required(where)
         else:
-            yield from _check_expression(selector["cel"].get("expression") or "", where)
+            yield from _check_expression(selector["cel"].get("expression") or "", where, features)
 
 
-def _check_expression(expression: str, where: str) -> Iterator[FieldError]:
+def _check_expression(expression: str, where: str, features: Features) -> Iterator[FieldError]:
     from berth.cel.selectors import MAX_LENGTH, compile_expression  # takes long to load
 
     where = f"{where}.expression"
     if len(expression.encode(errors="replace")) > MAX_LENGTH:
         yield field_errors.too_long(where, MAX_LENGTH)
         return
-    compiled = compile_expression(expression)
+    compiled = compile_expression(expression, features)
     if isinstance(compiled, CompileError):
         yield field_errors.invalid(where, expression, compiled.detail)
     elif compiled.is_too_complex:
@@ -86,17 +84,7 @@ def _check_length(parts: Any, path: str) -> list[FieldError]:
     ]
 
 
-def _check_class(spec: Object) -> list[FieldError]:
-    return _check_length(spec.get("selectors"), "spec.selectors") or list(
-        _check_selectors(spec, "spec")
-    )
-
-
-def _check_template(spec: Object) -> list[FieldError]:
-    return _check_claim(spec.get("spec") or {}, "spec.spec")
-
-
-def _check_claim(spec: Object, at: str = "spec") -> list[FieldError]:
+def _check_claim(spec: Object, at: str, features: Features) -> list[FieldError]:
     requests = (spec.get("devices") or {}).get("requests") or []
     path = f"{at}.devices.requests"
     if len(requests) > MAX_REQUESTS:
@@ -105,18 +93,18 @@ def _check_claim(spec: Object, at: str = "spec") -> list[FieldError]:
     return too_long or [
         error
         for index, request in enumerate(requests)
-        for error in _check_request(request, f"{path}[{index}]")
+        for error in _check_request(request, f"{path}[{index}]", features)
     ]
 
 
-def _check_request(request: Object, path: str) -> Iterator[FieldError]:
+def _check_request(request: Object, path: str, features: Features) -> Iterator[FieldError]:
     if not request.get("name"):
         yield field_errors.required(f"{path}.name")
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or []
     if exactly:
         if not exactly.get("deviceClassName"):
             yield field_errors.required(f"{path}.exactly.deviceClassName")
-        yield from _check_selectors(exactly, f"{path}.exactly")
+        yield from _check_selectors(exactly, f"{path}.exactly", features)
     elif not alternatives:
         detail = "exactly one of `exactly` or `firstAvailable` is required"
         yield field_errors.required(path, detail)
@@ -125,28 +113,38 @@ def _check_request(request: Object, path: str) -> Iterator[FieldError]:
         yield field_errors.too_many(where, len(alternatives), MAX_ALTERNATIVES)
         return
     for index, alternative in enumerate(alternatives):
-        yield from _check_selectors(alternative, f"{path}.firstAvailable[{index}]")
+        yield from _check_selectors(alternative, f"{path}.firstAvailable[{index}]", features)
 
 
-def _check_slice(spec: Object) -> list[FieldError]:
-    errors = [field_errors.required("spec.driver")] if not spec.get("driver") else []
-    if not (spec.get("pool") or {}).get("name"):
-        errors.append(field_errors.required("spec.pool.name"))
-    return errors
+def resource_claim(gates: Collection[str] = ()) -> Strategy:
+    """Return the strategy of a server with the feature gates *gates* on."""
+    features = Features.of(gates)
+    return plain.of_spec(
+        namespaced=True,
+        default=_default_claim,
+        check=lambda spec: _check_claim(spec, "spec", features),
+        check_update=plain.immutable,
+        status={},
+    )
 
 
-RESOURCE_CLAIM = plain.of_spec(
-    namespaced=True,
-    default=_default_claim,
-    check=_check_claim,
-    check_update=plain.immutable,
-    status={},
-)
-RESOURCE_CLAIM_TEMPLATE = plain.of_spec(
-    namespaced=True,
-    default=_default_template,
-    check=_check_template,
-    check_update=plain.immutable,
-)
-DEVICE_CLASS = plain.of_spec(namespaced=False, check=_check_class, generation=True)
-RESOURCE_SLICE = plain.of_spec(namespaced=False, check=_check_slice, generation=True)
+def resource_claim_template(gates: Collection[str] = ()) -> Strategy:
+    """Return the strategy of a server with the feature gates *gates* on."""
+    features = Features.of(gates)
+    return plain.of_spec(
+        namespaced=True,
+        default=_default_template,
+        check=lambda spec: _check_claim(spec.get("spec") or {}, "spec.spec", features),
+        check_update=plain.immutable,
+    )
+
+
+def device_class(gates: Collection[str] = ()) -> Strategy:
+    """Return the strategy of a server with the feature gates *gates* on."""
+    features = Features.of(gates)
+
+    def check(spec: Object) -> list[FieldError]:
+        too_long = _check_length(spec.get("selectors"), "spec.selectors")
+        return too_long or list(_check_selectors(spec, "spec", features))
+
+    return plain.of_spec(namespaced=False, check=check, generation=True)

@@ -12,7 +12,8 @@ from fastapi.responses import PlainTextResponse, Response
 
 from berth.clock import Clock, rfc3339
 from berth.config.configz import to_configz
-from berth.config.feature_gates import COMPONENT_FLAGZ, COMPONENT_STATUSZ, FEATURE_GATES, Gate
+from berth.config.feature_gates import COMPONENT_FLAGZ, COMPONENT_STATUSZ
+from berth.config.kube_features import FEATURE_GATES, Gate
 from berth.config.options import Options
 from berth.config.types import KubeSchedulerConfiguration
 from berth.media_types import accepted

@@ -1,0 +1,92 @@
+"""ResourceSlices: the devices of a driver and their attributes (``resource.k8s.io/v1``).
+
+What a real server checks of device names and counters is not checked here.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from berth import field_errors
+from berth.cel.features import LIST_TYPE_ATTRIBUTES
+from berth.cel.semver import parse_version
+from berth.cluster.resources import Object, Strategy
+from berth.cluster.strategies import plain
+from berth.cluster.strategies.shape import section
+from berth.field_errors import FieldError
+
+MAX_VALUE_LENGTH: Final = 64
+"""Bytes of a string or version."""
+MAX_LIST_VALUES: Final = 48
+"""Of all lists of a device."""
+
+_VALUES: Final = ("bool", "int", "string", "version")
+_LISTS: Final = ("bools", "ints", "strings", "versions")
+_ONE: Final = "exactly one value must be specified"
+
+
+def resource_slice(features: Collection[str] = ()) -> Strategy:
+    """Return the strategy of a server with the feature gates *features* on."""
+    strategy = plain.of_spec(namespaced=False, check=_check, generation=True)
+    if LIST_TYPE_ATTRIBUTES in features:
+        return strategy
+
+    def prepare(new: Object, old: Object | None) -> None:
+        strategy.prepare(new, old)
+        if old is None or not any(_lists(old)):
+            for attribute, name in list(_lists(new)):
+                del attribute[name]
+
+    return replace(strategy, prepare=prepare)
+
+
+def _lists(resource_slice: Object) -> Iterator[tuple[Object, str]]:
+    """Yield the attributes that are lists, each with the name of its field."""
+    for device in section(resource_slice, "spec").get("devices") or ():
+        for attribute in (device.get("attributes") or {}).values():
+            yield from ((attribute, name) for name in _LISTS if name in (attribute or {}))
+
+
+def _check(spec: Object) -> list[FieldError]:
+    errors = [field_errors.required("spec.driver")] if not spec.get("driver") else []
+    if not (spec.get("pool") or {}).get("name"):
+        errors.append(field_errors.required("spec.pool.name"))
+    for index, device in enumerate(spec.get("devices") or ()):
+        errors += _check_attributes(device.get("attributes") or {}, f"spec.devices[{index}]")
+    return errors
+
+
+def _check_attributes(attributes: Object, path: str) -> Iterator[FieldError]:
+    count = 0
+    for name, attribute in attributes.items():
+        yield from _check_attribute(attribute or {}, f"{path}.attributes[{name}]")
+        count += sum(len(attribute.get(field) or ()) for field in _LISTS)
+    if count > MAX_LIST_VALUES:
+        # The wording is a guess: 1.36 bounds the number, and its text is not at hand.
+        detail = f"the total number of values in lists must not exceed {MAX_LIST_VALUES}"
+        yield field_errors.invalid(f"{path}.attributes", count, detail)
+
+
+def _check_attribute(attribute: Object, path: str) -> Iterator[FieldError]:
+    given = [name for name in (*_VALUES, *_LISTS) if attribute.get(name) is not None]
+    if len(given) != 1:
+        yield field_errors.invalid(path, attribute if given else "", _ONE)
+    for name in given:
+        values: list[Any] = attribute[name] if name in _LISTS else [attribute[name]]
+        if not values:
+            yield field_errors.required(f"{path}.{name}")
+        for index, value in enumerate(values):
+            here = f"{path}.{name}[{index}]" if name in _LISTS else f"{path}.{name}"
+            if name.startswith("version") and not _is_version(value):
+                detail = "must be a string compatible with semver.org spec 2.0.0"
+                yield field_errors.invalid(here, value, detail)
+            if isinstance(value, str) and len(value.encode(errors="replace")) > MAX_VALUE_LENGTH:
+                yield field_errors.too_long(here, MAX_VALUE_LENGTH)
+
+
+def _is_version(text: str) -> bool:
+    try:
+        parse_version(text)
+    except ValueError:
+        return False
+    return True
