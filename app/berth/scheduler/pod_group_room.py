@@ -13,6 +13,8 @@ from berth.objects.resources import Resources
 
 _PODS: Final = 1
 """What a pod takes of the number of pods that a node allows."""
+NOWHERE: Final = -1
+"""The row of pods whose node is gone."""
 
 
 class Room:
@@ -87,7 +89,11 @@ def units_in_the_way(
             free[row][""] = int(nodes.allowed_pods[row] - nodes.pod_count[row])
         _take(free[row], member.template.incoming_requested)
     on_their_nodes = [
-        [(free[row], pod) for pod in unit.pods if (row := nodes.row_of.get(pod.node_name)) in free]
+        [
+            (free[row], pod)
+            for pod in unit.pods
+            if (row := nodes.row_of.get(pod.node_name, NOWHERE)) in free
+        ]
         for unit in units
     ]
     for pods in on_their_nodes:

@@ -93,7 +93,7 @@ class Scheduler:
         self._select = select
         self._sampling = sampling
         self._extender_round = extender_round
-        self._preemptions = preemptions
+        self.preemptions = preemptions
         self.failures = failures
         self.failure_reporter = failure_reporter
         self._metrics = metrics
@@ -162,7 +162,7 @@ class Scheduler:
         if self._pod_group_cycle is not None:
             key = group_of(queued.pod)
             if key is not None:
-                return self._pod_group_cycle.run(queued, key)
+                return await self._pod_group_cycle.run(queued, key)
         if not self._extender_round.is_due(queued.pod_info):
             return self.scheduling_cycle(queued)
         return await self.scheduling_cycle_with_extenders(queued)
@@ -298,7 +298,7 @@ class Scheduler:
             return
         chosen = result.preemption.chosen
         if chosen is not None:
-            self._preemptions.prepare_candidate_async(
+            self.preemptions.prepare_candidate_async(
                 outcome.pod, profile=outcome.profile, chosen=chosen
             )
 

@@ -20,9 +20,8 @@ from berth.client.events.series import EventSeriesCache
 from berth.client.writes.lanes import WriteLanes
 from berth.clock import Clock, rfc3339_micro
 from berth.objects.event import Event, EventMeta, ObjectReference, event_name
-from berth.objects import pod_group
 from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup
+from berth.objects.pod_group import API_VERSION, PodGroup
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +51,13 @@ def shortened(note: str) -> str:
 
 def reference_to(obj: Pod | PodGroup) -> ObjectReference:
     """Return how events name *obj*: this version of it, so that a changed object starts anew."""
-    metadata, is_pod = obj.metadata, isinstance(obj, Pod)
+    metadata = obj.metadata
     return ObjectReference(
-        kind="Pod" if is_pod else "PodGroup",
+        kind="Pod" if isinstance(obj, Pod) else "PodGroup",
         namespace=metadata.namespace,
         name=metadata.name,
         uid=metadata.uid,
-        api_version="v1" if is_pod else pod_group.API.removeprefix("/apis/"),
+        api_version="v1" if isinstance(obj, Pod) else obj.api_version or API_VERSION,
         resource_version=metadata.resource_version,
     )
 

@@ -43,7 +43,7 @@ class DisruptionBudgets:
         if self.is_empty:
             return []
         left: dict[str, int] = {}
-        return [unit for unit in units if any([self._breaks(pod, left) for pod in unit.pods])]
+        return [unit for unit in units if sum(self._breaks(pod, left) for pod in unit.pods)]
 
     def _breaks(self, pod: PodInfo, left: dict[str, int]) -> bool:
         """Charge *pod* to its budgets; *left* is how many more evictions each of them allows."""
