@@ -105,7 +105,10 @@ class VictimSearch:
         await asyncio.sleep(0)
         self._trials_left -= 1
         members = [Member(each.queued, each.profile, each.started) for each in self._members]
+        nominator = self._scheduler.queue.nominator
         with self._scheduler.cache.without_all(pods_of(units)), ExitStack() as nominations:
+            for member in members:  # what they were nominated to does not count here
+                nominations.callback(nominator.suspend(member.queued.uid))
             status = self._trial.run(members, nominations, may_preempt=False)
             undo(members)
         if status.result is not Result.SCHEDULED:
