@@ -1,5 +1,8 @@
 """ResourceClaims of an API in memory that may fail, conflict and lag behind."""
 
+import asyncio
+from collections.abc import Iterator, Mapping
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from berth.core.in_memory_claims import InMemoryClaims, OnChange
@@ -22,6 +25,10 @@ class FakeClaims(InMemoryClaims):
         """How many of the next writes find that the claim was changed meanwhile."""
         self.error: Exception | None = None
         """Raised by the next writes."""
+        self.faults: Iterator[Exception | None] = repeat(None)
+        """What each of the next updates of a status ends with, if anything."""
+        self.turns = 0
+        """How many turns of the event loop each update of a status takes."""
         self.lags = False
 
     @classmethod
@@ -35,6 +42,14 @@ class FakeClaims(InMemoryClaims):
                 lister.on_delete(old)
 
         return cls(changed)
+
+    async def update_status(self, body: Mapping[str, Any]) -> ResourceClaim:
+        for _ in range(self.turns):
+            await asyncio.sleep(0)
+        fault = next(self.faults)
+        if fault is not None:
+            raise fault
+        return await super().update_status(body)
 
     def catch_up(self) -> None:
         """Tell what was written while the watch lagged."""

@@ -58,6 +58,8 @@ class FakeCluster(InMemoryApi):
         """What events were caused by, where they say so."""
         self.bind_error: Exception | None = None
         """Raised by the next binds."""
+        self.bind_errors: dict[str, Exception] = {}
+        """By name of the pod, raised by its next binds."""
         self.update_error: Exception | None = None
         """Raised by the next writes of volumes and claims."""
         self.evict_error: Exception | None = None
@@ -79,8 +81,9 @@ class FakeCluster(InMemoryApi):
         await self.room.wait()
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
-        if self.bind_error is not None:
-            raise self.bind_error
+        error = self.bind_errors.get(pod.pod.metadata.name, self.bind_error)
+        if error is not None:
+            raise error
         await super().bind(pod, node_name)
 
     async def update_persistent_volume(self, volume: PersistentVolume) -> PersistentVolume:
@@ -233,6 +236,13 @@ class Harness:
             if second % LEFTOVERS_PERIOD == 0:
                 self.queue.flush_unschedulable_pods_leftover()
         await self.until_idle()
+
+    async def bind_at_once(self) -> None:
+        """Try the next pod or group; let all bindings that follow run beside each other."""
+        bindings = await self.core.schedule_next()
+        assert bindings is not None, "nothing waits to be tried"
+        await asyncio.gather(*map(self.scheduler.binding_cycle.run, bindings))
+        self.core.check_invariants()
 
     def placements(self) -> dict[str, str]:
         """Pod name to node name, of bound pods."""

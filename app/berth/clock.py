@@ -37,6 +37,13 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
+class CpuClock(RealClock):
+    """For benchmarks: :meth:`monotonic` is the CPU time that this process has taken."""
+
+    def monotonic(self) -> float:
+        return time.process_time()
+
+
 class BootClock(RealClock):
     """The machine's clock; its :meth:`monotonic` goes on while the machine is suspended."""
 
@@ -67,9 +74,12 @@ class FakeClock:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
+        await self._sleep_until(self._now + seconds)
+
+    async def _sleep_until(self, moment: float) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._sequence += 1
-        heapq.heappush(self._sleepers, (self._now + seconds, self._sequence, future))
+        heapq.heappush(self._sleepers, (moment, self._sequence, future))
         await future
 
     def next_wakeup(self) -> float | None:

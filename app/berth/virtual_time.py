@@ -33,6 +33,11 @@ READING: Final = 2e-6
 """Seconds between two readings of a clock that stands still; a double still tells them apart."""
 
 
+TICKS: Final = 1000
+"""In a second. Sleeps end with one of them, so that those that end at nearly the same time cost
+one move of the clock."""
+
+
 class VirtualClock(FakeClock):
     """A clock of which no two readings are the same, as with a real one.
 
@@ -41,6 +46,9 @@ class VirtualClock(FakeClock):
     """
 
     _last_reading = 0.0
+
+    async def _sleep_until(self, moment: float) -> None:
+        await super()._sleep_until(math.ceil(moment * TICKS) / TICKS)
 
     def now(self) -> float:
         self._last_reading = max(super().now(), self._last_reading + READING)

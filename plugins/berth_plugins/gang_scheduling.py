@@ -61,7 +61,8 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
     ) -> tuple[Status | None, float]:
         """Let the pod wait until enough of its gang have nodes; the last one lets all go.
 
-        The pod itself is assumed on its node by now, and counts.
+        The pod itself is assumed on its node by now, and counts. In a trial that is all: nobody
+        waits yet, and all pods of the gang that can be tried are being tried.
         """
         key = group_of(pod.pod)
         if key is None:
@@ -76,10 +77,11 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
         if pods is None:
             return Status.error(f"pod group state not found for pod group {key}"), 0.0
         if pods.scheduled_pods_count < group.min_count:
-            state.pods_to_activate.update((each.key, each) for each in pods.unscheduled())
+            if not state.on_trial:
+                state.pods_to_activate.update((each.key, each) for each in pods.unscheduled())
             return TOO_FEW_SCHEDULED, PERMIT_SECONDS
-        for uid in pods.scheduled:
-            self._handle.allow_waiting(uid, self.NAME)
+        if not state.on_trial:
+            self._handle.allow_waiting(pods.scheduled.keys(), self.NAME)
         return None, 0.0
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:

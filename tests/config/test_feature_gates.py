@@ -74,8 +74,8 @@ def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
             id="locked by Kubernetes",
         ),
         pytest.param(
-            {"SchedulerAsyncAPICalls": True},
-            ["cannot set feature gate SchedulerAsyncAPICalls to true: berth has it false only"],
+            {"CoordinatedLeaderElection": True},
+            ["cannot set feature gate CoordinatedLeaderElection to true: berth has it false only"],
             id="not to be had",
         ),
         pytest.param(
@@ -86,9 +86,9 @@ def test_gates(given: dict[str, bool], want: dict[str, bool]) -> None:
         ),
         pytest.param({"Nope": True}, ["unrecognized feature gate: Nope"], id="no gate at all"),
         pytest.param(
-            {"StorageCapacityScoring": True, "VolumeLimitScaling": True},
-            ["cannot set feature gate StorageCapacityScoring to true: berth has it false only",
-             "cannot set feature gate VolumeLimitScaling to true: berth has it false only"],
+            {"SidecarContainers": False, "NativeHistograms": True},
+            ["cannot set feature gate SidecarContainers to false, feature is locked to true",
+             "cannot set feature gate NativeHistograms to true: berth has it false only"],
             id="all of them are told",
         ),
     ],
@@ -177,9 +177,9 @@ featureGates: {{TaintTolerationComparisonOperators: true, ComponentFlagz: true}}
     features = enabled_features(config.feature_gates)
     assert "TaintTolerationComparisonOperators" in features
     assert "ComponentFlagz" not in features
-    with pytest.raises(ConfigError, match="berth has it true only"):
+    with pytest.raises(ConfigError, match="feature is locked to true"):
         load(
-            text.replace("{Taint", "{PodLevelResources: false, Taint"),
+            text.replace("{Taint", "{SidecarContainers: false, Taint"),
             source="file",
             args_models=args_models(IN_TREE),
         )

@@ -29,7 +29,7 @@ class ResourcePath(NamedTuple):
     """Whether it is below ``/watch/``, as watches were asked for before there was ``?watch=``."""
 
 
-@lru_cache(maxsize=64)  # who authorizes a request and who routes it ask the same
+@lru_cache(maxsize=1_000)  # who authorizes and who routes ask the same; nodes, again and again
 def parse_path(path: str) -> ResourcePath | None:
     """Take a URL apart; None when it is not about resources."""
     segments = path.strip("/").split("/")

@@ -7,9 +7,9 @@ from itertools import chain
 from pathlib import Path
 
 from berth import log
-from berth.bench import cluster, crowded, engine, extender, preemption, throughput
+from berth.bench import cluster, crowded, engine, extender, groups, preemption, throughput
 from berth.bench.process import BenchError
-from berth.clock import RealClock
+from berth.clock import CpuClock, RealClock
 from berth.memory import keep_heap
 from berth.terminal import CommandError, in_loop, positive, program, say
 from berth_plugins.registry import IN_TREE
@@ -44,6 +44,10 @@ def main(argv: Sequence[str]) -> int:
     asked.add_argument("--nodes", type=positive, default=5_000)
     asked.add_argument("--repetitions", type=positive, default=300)
     asked.set_defaults(measure=_extender)
+    together = kinds.add_parser("groups", allow_abbrev=False, help="measure pod groups")
+    together.add_argument("--nodes", type=positive, default=5_000)
+    together.add_argument("--pods", type=int, default=10_000, help="number of running pods")
+    together.set_defaults(measure=_groups)
     defaults = cluster.Settings()
     large = kinds.add_parser("cluster", allow_abbrev=False, help="measure a large `berth up`")
     large.add_argument("--nodes", type=positive, default=defaults.nodes)
@@ -128,6 +132,19 @@ def _extender(given: argparse.Namespace) -> int:
             )
         return 0
 
+    return in_loop(measuring())
+
+
+def _groups(given: argparse.Namespace) -> int:
+    async def measuring() -> int:
+        say(f"{engine.machine()}; {given.nodes} nodes, {given.pods} running pods; CPU time")
+        async for row in groups.measure(
+            IN_TREE, clock=CpuClock(), num_nodes=given.nodes, num_pods=given.pods
+        ):
+            say(f"{row.what:<64} {row.value:>40}")
+        return 0
+
+    keep_heap()
     return in_loop(measuring())
 
 

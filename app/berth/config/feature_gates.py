@@ -20,6 +20,7 @@ COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
 COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
+DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
@@ -43,12 +44,15 @@ TURNABLE: Final = frozenset(
         COMPONENT_STATUSZ,
         COSCHEDULING_POD_GROUPS,
         DRA_LIST_TYPE_ATTRIBUTES,
+        DRA_WORKLOAD_RESOURCE_CLAIMS,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
+        "StorageCapacityScoring",
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
         VOLCANO_POD_GROUPS,
+        "VolumeLimitScaling",
         WORKLOAD_AWARE_PREEMPTION,
     }
 )

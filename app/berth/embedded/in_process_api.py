@@ -6,6 +6,7 @@ What is spared is TLS, HTTP and the system calls, which cost as much as a small 
 
 import asyncio
 import copy
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, Self
 from urllib.parse import urlencode
@@ -22,6 +23,9 @@ HOST: Final = "in-process"
 """What metrics call the server."""
 
 FAILING = 400
+
+FOR_CONNECTIONS: Final = frozenset({"allowWatchBookmarks", "timeoutSeconds"})
+"""Parameters of a watch."""
 
 MOST_CHUNKS = 4
 """Of a watch, that wait for their reader; the server waits when there are more."""
@@ -131,10 +135,18 @@ class InProcessApi:
         return exchange.body
 
     async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """Yield the JSON lines of a watch until the server ends it, the first of them empty."""
+        """Yield the JSON lines of a watch until the server ends it, the first of them empty.
+
+        One that goes on from a version, and would have bookmarks so that it can be gone on with,
+        has none of them, and the server says how long it lasts: nothing between here and there
+        breaks connections, or should get its share of them.
+        """
         await self._turns.take()
         exchange, buffer = _Stream(), LineBuffer()
-        scope = self._scope("GET", path, {**params, "watch": "true"}, None)
+        asked = {**params, "watch": "true"}
+        if "allowWatchBookmarks" in params and "sendInitialEvents" not in params:
+            asked = {name: value for name, value in asked.items() if name not in FOR_CONNECTIONS}
+        scope = self._scope("GET", path, asked, None)
         asking = asyncio.ensure_future(
             _to_the_end(self._app(scope, exchange.receive, exchange.send), exchange)
         )
@@ -180,8 +192,7 @@ async def _to_the_end(asking: Awaitable[None], exchange: "_Stream") -> None:
     try:
         await asking
     finally:
-        exchange.started.set()
-        exchange.chunks.put_nowait(None)
+        exchange.end()
 
 
 class _Exchange:
@@ -216,21 +227,34 @@ class _Exchange:
 
 
 class _Stream(_Exchange):
-    """An exchange of which the parts of a good answer go to ``chunks``, one at a time."""
+    """An exchange of which the parts of a good answer are read one at a time, by one reader."""
 
     def __init__(self) -> None:
         super().__init__(b"")
-        self._room = asyncio.Event()
         self.started = asyncio.Event()
         """Whether the status is known, or there will be none."""
-        self.chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
-        """Ends with None."""
+        self._chunks: deque[bytes] = deque()
+        self._is_over = False
+        self._reader: asyncio.Future[None] | None = None
+        """Waits for a chunk."""
+        self._writer: asyncio.Future[None] | None = None
+        """Waits for room."""
 
     async def next_chunk(self) -> bytes | None:
         """Return the next part of an answer that streams; None at its end."""
-        chunk = await self.chunks.get()
-        self._room.set()
-        return chunk
+        while not self._chunks:
+            if self._is_over:
+                return None
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        _wake(self._writer)
+        return self._chunks.popleft()
+
+    def end(self) -> None:
+        """Note that nothing comes any more."""
+        self._is_over = True
+        self.started.set()
+        _wake(self._reader)
 
     async def send(self, message: Message) -> None:
         is_start = message["type"] == "http.response.start"
@@ -239,7 +263,13 @@ class _Stream(_Exchange):
             if is_start:
                 self.started.set()
         elif body := message.get("body", b""):
-            self.chunks.put_nowait(body)
-            if self.chunks.qsize() > MOST_CHUNKS:
-                self._room.clear()
-                await self._room.wait()
+            self._chunks.append(body)
+            _wake(self._reader)
+            if len(self._chunks) > MOST_CHUNKS:
+                self._writer = asyncio.get_running_loop().create_future()
+                await self._writer
+
+
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)

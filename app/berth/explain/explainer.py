@@ -159,7 +159,7 @@ class Explainer:
             asked = as_if_unplaced(pod, placed, nodes)
         elif where is Whereabouts.GATED:
             notes.append(AS_IF_UNGATED)
-        if self._scheduler.asks_extenders_about(asked):
+        if self._scheduler.extender_round.is_due(asked):
             notes.append(WITHOUT_EXTENDERS)
         return evaluate_in_steps(
             profile,

@@ -36,6 +36,7 @@ class CycleState:
         "feasible",
         "gang",
         "is_sampled",
+        "on_trial",
         "pods_to_activate",
         "skip_filter",
         "skip_score",
@@ -58,6 +59,10 @@ class CycleState:
         self.gang: Gang | None = None
         """Set by PreFilter if the pod must not get a node unless others do in the same step, which
         the scheduler then tries at once, before anything else happens. Preemption is not asked."""
+        self.on_trial: frozenset[str] = frozenset()
+        """UIDs of the pods of a PodGroup that are tried together, this one among them: where they
+        have nodes, that may be undone. Empty if the pod is tried alone, and once it counts: then
+        Permit plugins are asked again. Until then they activate no pods and let none go."""
         self.is_sampled = False
         """Whether each plugin is timed in this cycle (spec §2.1)."""
 

@@ -1,7 +1,7 @@
 """What a plugin may ask of the scheduler it runs in."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from berth.clock import Clock, FakeClock
@@ -26,7 +26,7 @@ def _not_nominated(_uid: str) -> str:
     return ""
 
 
-def _nobody_waits(_uid: str, _plugin: str) -> None:
+def _nobody_waits(_uids: Set[str], _plugin: str) -> None:
     pass
 
 
@@ -56,8 +56,8 @@ class Handle:
     """
     pod_groups: PodGroups = NO_GROUPS
     """Which pods of a group there are, and which have nodes."""
-    allow_waiting: Callable[[str, str], None] = _nobody_waits
-    """Let the pod of a UID go that waits on Permit, as far as the plugin of a name is concerned."""
+    allow_waiting: Callable[[Set[str], str], None] = _nobody_waits
+    """Let pods go that wait on Permit, by UID, as far as the plugin of a name is concerned."""
     outcomes: Outcomes = NOBODY
     """Where a plugin reports what is counted in metrics."""
     writes: PluginWrites = NO_WRITES

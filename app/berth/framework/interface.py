@@ -33,7 +33,10 @@ Scores = Ints
 
 
 class PluginArgs(BaseModel):
-    """A plugin's ``args`` block in KubeSchedulerConfiguration: camelCase, unknown keys refused."""
+    """A plugin's ``args`` block in KubeSchedulerConfiguration: camelCase, unknown keys refused.
+
+    Validators find the names of the feature gates that are on as ``info.context``.
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, strict=True

@@ -12,6 +12,7 @@ PERIOD: Final = 1.0
 async def measure_lag(metrics: SchedulerMetrics, *, clock: Clock) -> None:
     """Measure for ever."""
     while True:
-        due = clock.monotonic() + PERIOD
-        await clock.sleep(PERIOD)
+        now = clock.monotonic()
+        due = now + PERIOD - now % PERIOD  # with whole seconds, when others wake up, too
+        await clock.sleep(due - now)
         metrics.loop_lagged(max(clock.monotonic() - due, 0.0))

@@ -312,8 +312,9 @@ class ResourceClaim(KubeStruct, frozen=True, gc=False):
     status: ResourceClaimStatus = ResourceClaimStatus()
     raw: bytes = b""
 
-    def is_reserved_for(self, pod_uid: str) -> bool:
-        return any(consumer.uid == pod_uid for consumer in self.status.reserved_for)
+    def is_reserved_for(self, uid: str) -> bool:
+        """Whether the pod or PodGroup of *uid* may use the claim."""
+        return any(consumer.uid == uid for consumer in self.status.reserved_for)
 
 
 # What is written back.

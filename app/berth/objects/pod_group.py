@@ -17,6 +17,10 @@ API_VERSION: Final = f"{API_GROUP}/v1alpha2"
 API: Final = f"/apis/{API_VERSION}"
 """Where the API server has them."""
 
+GROUP: Final = "scheduling.k8s.io"
+RESOURCE: Final = "podgroups"
+"""How the ``reservedFor`` of claims names PodGroups."""
+
 
 class GangSchedulingPolicy(KubeStruct, frozen=True, gc=False):
     min_count: int
@@ -45,9 +49,18 @@ class DisruptionMode(StrEnum):
     POD_GROUP = "PodGroup"
 
 
+class PodGroupResourceClaim(KubeStruct, frozen=True, gc=False):
+    """A claim that the pods of the group share, if one of theirs has the same fields."""
+
+    name: str
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodGroupSpec(KubeStruct, frozen=True, gc=False):
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
+    resource_claims: tuple[PodGroupResourceClaim, ...] = ()
     disruption_mode: str = DisruptionMode.POD
     priority: int | None = None
     min_member: int | None = None

@@ -79,17 +79,45 @@ class PodGroupCycle:
     async def run(self, popped: QueuedPodInfo, key: GroupKey) -> "tuple[Binding, ...]":
         """Schedule the group of a popped pod; return what is to be bound.
 
-        Nothing is awaited as long as pods of the trial are on nodes, so that nobody sees it.
+        Extenders are asked before the trial. As long as pods of a trial are on nodes nothing is
+        awaited, so that nobody sees it.
         """
         started = self._scheduler.clock.monotonic()
-        members: Sequence[Member] = list(self._members(popped, key))
-        if not members:
-            return ()
+        members = list(self._members(popped, key))
         problem = _of_different_schedulers(members)
         if problem:
             for member in members:
                 self._fail(member, _failed(member, Status.error(problem)))
             return ()
+        members = await self._ask_extenders(members)
+        if not members:
+            return ()
+        return await self._schedule(members, key, started=started)
+
+    async def _ask_extenders(self, members: list[Member]) -> list[Member]:
+        """Have extenders say what they think of the nodes, each member for itself.
+
+        They are not told where the others of the group are tried: kube-scheduler, which asks in the
+        trial, does not tell them either. Return the members that still wait for a node then.
+        """
+        extenders = self._scheduler.extender_round
+        due = [member for member in members if extenders.is_due(member.queued.pod_info)]
+        if not due:
+            return members
+        for member in due:
+            member.answer = await extenders.answer_for(member.profile, member.queued)
+        waiting = []
+        for member in members:
+            if extenders.is_waiting(member.queued):
+                waiting.append(member)
+            else:
+                self._scheduler.queue.done(member.queued.uid)
+        return waiting
+
+    async def _schedule(
+        self, members: Sequence[Member], key: GroupKey, *, started: float
+    ) -> "tuple[Binding, ...]":
+        """Try *members*, and do what follows from it."""
         began = self._scheduler.clock.monotonic()
         nominations = ExitStack()
         if self._is_topology_aware:
@@ -163,7 +191,7 @@ class PodGroupCycle:
         found: list[tuple[PodGroupPlacement, Sequence[Member], GroupStatus]] = []
         for placement in placements:
             tried: Sequence[Member] = [
-                Member(each.queued, each.profile, each.started) for each in members
+                Member(each.queued, each.profile, each.started, each.answer) for each in members
             ]
             with ExitStack() as suspended:
                 status = self._trial.run(tried, suspended, placement)
@@ -208,6 +236,7 @@ class PodGroupCycle:
                 self._fail(member, member.outcome)
                 continue
             state = member.cycle.state
+            state.on_trial = frozenset()
             permit = member.profile.run_permit(state, member.assumed, member.host)
             if isinstance(permit, Status):
                 member.undo.close()
@@ -277,13 +306,12 @@ class PodGroupCycle:
 
 def _of_different_schedulers(members: Sequence[Member]) -> str:
     """Return what is wrong if not all members name the same scheduler; empty if they do."""
-    first = members[0].queued.pod.spec.scheduler_name
-    for member in members:
-        name = member.queued.pod.spec.scheduler_name
-        if name != first:
+    names = [member.queued.pod.spec.scheduler_name for member in members]
+    for name in names:
+        if name != names[0]:
             return (
                 "all pods in a single pod group should have the same .spec.schedulerName set,"
-                f' got: "{name}" and "{first}"'
+                f' got: "{name}" and "{names[0]}"'
             )
     return ""
 

@@ -97,6 +97,7 @@ class PodGroupPreemption:
         units = await self._potential_victims(group, key)
         if not units:
             return _refused(status, NO_VICTIMS)
+        members = await self._ask_extenders(members, units)
         broken = set(self._budgets.filter_units_with_pdb_violation(units))
         search = VictimSearch(self._scheduler, self._trial, members)
         found = await search.run(
@@ -115,6 +116,23 @@ class PodGroupPreemption:
         self._evict(found, members, current)
         hosts = {uid: To(node) for uid, node in found.hosts.items()}
         return PodGroupPostFilterResult(GroupStatus(Result.WAITING, status.message), hosts)
+
+    async def _ask_extenders(
+        self, members: Sequence[Member], units: Sequence[VictimUnit]
+    ) -> Sequence[Member]:
+        """Return *members* with what extenders say once *units* are gone; it counts in all trials.
+
+        kube-scheduler asks them in each trial. They are never asked about the victims.
+        """
+        asked = []
+        for member in members:
+            answer = member.answer
+            if answer is not None:
+                answer = await self._scheduler.extender_round.answer_for(
+                    member.profile, member.queued, gone=pods_of(units)
+                )
+            asked.append(Member(member.queued, member.profile, member.started, answer))
+        return asked
 
     async def _potential_victims(self, group: PodGroup, key: GroupKey) -> list[VictimUnit]:
         """Return the units that the group may preempt, most important first.

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from berth.framework.diagnosis import Diagnosis
+from berth.extender.result import ExtenderResult
 from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.status import Status
 from berth.profile.profile import Profile
 from berth.scheduler.cycle import Cycle
-from berth.scheduler.find_nodes_that_fit import FeasibleNodes
-from berth.scheduler.gang import NO_EXTENDERS
 from berth.scheduler.outcome import (
     CLEAR,
     Failed,
@@ -54,6 +52,8 @@ class Member:
     profile: Profile
     started: float
     """When it was tried, in monotonic seconds."""
+    answer: ExtenderResult | None = None
+    """What extenders said of the nodes before the trial; None: they have no say in the pod."""
     cycle: Cycle | None = None
     outcome: Outcome | None = None
     """What its own attempt came to; None: the trial ended before."""
@@ -96,9 +96,10 @@ class PodGroupTrial:
         *may_preempt* no PostFilter runs.
         """
         result, preempting = Result.UNSCHEDULABLE, False
+        on_trial = frozenset(member.queued.uid for member in members)
         for member in members:
             member.started = self._scheduler.clock.monotonic()
-            outcome = self._decide(member, placement, may_preempt=may_preempt)
+            outcome = self._decide(member, on_trial, placement, may_preempt=may_preempt)
             if member.host and not isinstance(outcome, Failed):
                 refusal = self._place(member, outcome)
                 if refusal is not None:
@@ -129,13 +130,18 @@ class PodGroupTrial:
             case _:
                 return GroupStatus(result, UNSCHEDULABLE)
 
-    def _decide(self, member: Member, placement: Placement, *, may_preempt: bool) -> Outcome:
+    def _decide(
+        self, member: Member, on_trial: frozenset[str], placement: Placement, *, may_preempt: bool
+    ) -> Outcome:
         """Find a node for *member*, one where victims would have to go if there is no other."""
         cycle = member.cycle = self._scheduler.begin_cycle(member.profile, member.queued, placement)
-        if self._scheduler.asks_extenders_about(cycle.pod):
-            found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
-            return Failed(cycle.pod, member.profile.name, found, Status.error(NO_EXTENDERS))
-        outcome = self._scheduler.decide(cycle)
+        cycle.state.on_trial = on_trial
+        extenders, answer = self._scheduler.extender_round, member.answer
+        if answer is None:
+            outcome = self._scheduler.decide(cycle)
+        else:
+            outcome = extenders.decide(cycle, answer)
+            may_preempt = may_preempt and extenders.may_preempt(cycle.pod)
         if isinstance(outcome, Placed):
             member.host = outcome.node_name
         elif isinstance(outcome, Unschedulable):

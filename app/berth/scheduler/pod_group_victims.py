@@ -104,7 +104,9 @@ class VictimSearch:
         self._is_proved = False
         await asyncio.sleep(0)
         self._trials_left -= 1
-        members = [Member(each.queued, each.profile, each.started) for each in self._members]
+        members = [
+            Member(each.queued, each.profile, each.started, each.answer) for each in self._members
+        ]
         nominator = self._scheduler.queue.nominator
         with self._scheduler.cache.without_all(pods_of(units)), ExitStack() as nominations:
             for member in members:  # what they were nominated to does not count here

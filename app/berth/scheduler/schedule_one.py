@@ -25,7 +25,7 @@ from berth.clock import Clock
 from berth.framework.cycle_state import Gang
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.placement import EVERYWHERE, Placement
-from berth.framework.pod_info import PodInfo, QueuedPodInfo
+from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.status import Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod_group import group_of
@@ -92,7 +92,7 @@ class Scheduler:
         self.binding_cycle = binding_cycle
         self._select = select
         self._sampling = sampling
-        self._extender_round = extender_round
+        self.extender_round = extender_round
         self.preemptions = preemptions
         self.failures = failures
         self.failure_reporter = failure_reporter
@@ -130,17 +130,13 @@ class Scheduler:
         """How many binding cycles are under way."""
         return len(self._binding_tasks)
 
-    def asks_extenders_about(self, pod: PodInfo) -> bool:
-        """Whether extenders have a say about *pod*."""
-        return self._extender_round.is_due(pod)
-
     def apply_known_failure(self, queued: QueuedPodInfo) -> bool:
         """Let a popped pod fail without an attempt, if one of its signature has just failed.
 
         Not if extenders have a say: no event tells when they would give another answer.
         """
         failure = self.queue.known_failure(queued)
-        if failure is None or self._extender_round.is_due(queued.pod_info):
+        if failure is None or self.extender_round.is_due(queued.pod_info):
             return False
         if failure.num_nodes != len(self.cache.table):
             return False  # what it says of N nodes would not be true of the nodes there are
@@ -163,7 +159,7 @@ class Scheduler:
             key = group_of(queued.pod)
             if key is not None:
                 return await self._pod_group_cycle.run(queued, key)
-        if not self._extender_round.is_due(queued.pod_info):
+        if not self.extender_round.is_due(queued.pod_info):
             return self.scheduling_cycle(queued)
         return await self.scheduling_cycle_with_extenders(queued)
 
@@ -187,7 +183,7 @@ class Scheduler:
         if profile is None:
             return ()
         started = self.clock.monotonic()
-        attempt = await self._extender_round.schedule_pod(profile, queued)
+        attempt = await self.extender_round.schedule_pod(profile, queued)
         if attempt is None:
             self.queue.done(queued.uid)
             return ()
@@ -358,7 +354,7 @@ class Scheduler:
         if queued is None or profile is None:
             return None
         cycle = self.begin_cycle(profile, queued)
-        if self._extender_round.is_due(queued.pod_info):
+        if self.extender_round.is_due(queued.pod_info):
             found = FeasibleNodes.nowhere(Diagnosis(len(cycle.nodes)))
             outcome: Outcome = Failed(
                 queued.pod_info, profile.name, found, Status.error(NO_EXTENDERS)

@@ -10,7 +10,7 @@ the node, ordering evictions) happens without waiting. Cycles stay one at a time
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -104,34 +104,47 @@ class ExtenderRound:
         cycle = self._begin(profile, queued)
         found = find_nodes_that_fit_pod(cycle, self._sampling)
         if not len(found.candidates):
-            return await self._run_post_filter_plugins(queued, self._place(cycle, found))
+            outcome = place_on_a_candidate(cycle, found, select=self._select)
+            return await self._run_post_filter_plugins(queued, Attempt(cycle, outcome))
         result = await self._ask(cycle, found)
-        if not self._is_waiting(queued):
+        if not self.is_waiting(queued):
             return None
         cycle = self._begin(profile, queued)
-        # Not sampled: the nodes that the extenders were asked about are the sample.
-        nominated_first = queued.pod.status.nominated_node_name in result.nodes
-        found = find_nodes_that_fit_pod(cycle, nominated_first=nominated_first)
-        found = apply_extender_result(cycle, found, result)
-        attempt = self._place(cycle, found, extender_scores=result.scores)
+        attempt = Attempt(cycle, self.decide(cycle, result))
         if isinstance(attempt.outcome, Unschedulable) and result.nodes:
             return replace(attempt, is_out_of_date=True)
         return await self._run_post_filter_plugins(queued, attempt)
 
+    async def answer_for(
+        self, profile: Profile, queued: QueuedPodInfo, *, gone: Iterable[PodInfo] = ()
+    ) -> ExtenderResult:
+        """Ask about a pod that is decided about later, with its group; see :meth:`decide`.
+
+        The nodes in question are those that would have room if the pods *gone* were.
+        """
+        with self._cache.without_all(gone):
+            cycle = self._begin(profile, queued)
+            found = find_nodes_that_fit_pod(cycle, nominated_first=False)
+        if not len(found.candidates):
+            return ExtenderResult(frozenset())
+        return await self._ask(cycle, found)
+
+    def decide(self, cycle: Cycle, result: ExtenderResult) -> Outcome:
+        """Find a node for the pod of *cycle* among those that extenders left; no PostFilter."""
+        # Not sampled: the nodes that the extenders were asked about are the sample.
+        nominated_first = cycle.pod.pod.status.nominated_node_name in result.nodes
+        found = find_nodes_that_fit_pod(cycle, nominated_first=nominated_first)
+        found = apply_extender_result(cycle, found, result)
+        return place_on_a_candidate(
+            cycle, found, select=self._select, extender_scores=result.scores
+        )
+
+    def may_preempt(self, pod: PodInfo) -> bool:
+        """Whether no extender has to be asked about the victims of *pod*."""
+        return not self._extenders.preempting(pod.pod)
+
     def _begin(self, profile: Profile, queued: QueuedPodInfo) -> Cycle:
         return Cycle.begin(profile, queued.pod_info, cache=self._cache, nominator=self._nominator)
-
-    def _place(
-        self,
-        cycle: Cycle,
-        found: FeasibleNodes,
-        *,
-        extender_scores: Mapping[str, int] | None = None,
-    ) -> Attempt:
-        outcome = place_on_a_candidate(
-            cycle, found, select=self._select, extender_scores=extender_scores
-        )
-        return Attempt(cycle, outcome)
 
     async def _ask(self, cycle: Cycle, found: FeasibleNodes) -> ExtenderResult:
         """Ask which of the candidates may take the pod, and for their scores.
@@ -179,7 +192,7 @@ class ExtenderRound:
         else:
             if not candidates:
                 refused = Status.unschedulable(*result.reasons_before, NO_CANDIDATE)
-        if not self._is_waiting(queued):
+        if not self.is_waiting(queued):
             return None
         if refused is not None:
             kept = replace(outcome, post_filter=PostFilterResult(refused), nomination=KEEP)
@@ -194,7 +207,7 @@ class ExtenderRound:
         nominated = replace(outcome, post_filter=helped, nomination=To(found.chosen.node))
         return replace(attempt, outcome=nominated)
 
-    def _is_waiting(self, queued: QueuedPodInfo) -> bool:
+    def is_waiting(self, queued: QueuedPodInfo) -> bool:
         """Whether the pod still waits for a node; *queued* gets its newest version."""
         current = self._pods.get(queued.key)
         if (

@@ -8,8 +8,9 @@ from berth.clock import rfc3339
 from berth.framework.assume_cache import OutOfSyncError
 from berth.framework.handle import Handle
 from berth.framework.outcomes import DeviceWait
-from berth.objects.devices import AllocationResult, ResourceClaim
+from berth.objects.devices import ResourceClaim, ResourceClaimConsumerReference
 from berth.objects.pod import Pod
+from berth.objects.pod_group import GroupKey, PodGroup
 from berth_plugins.dynamic_resources.binding_conditions import (
     POLL_INTERVAL,
     BindingFailedError,
@@ -19,12 +20,13 @@ from berth_plugins.dynamic_resources.binding_conditions import (
     is_late,
     is_ready,
 )
-from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
+from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import ClaimWriteError, ClaimWrites, doing
+from berth_plugins.dynamic_resources.group_claims import consumer_of, consumer_of_group
 from berth_plugins.dynamic_resources.node_search import claim_in_memory
 from berth_plugins.dynamic_resources.requests import IN_MEMORY
 from berth_plugins.dynamic_resources.results import allocation_of
-from berth_plugins.dynamic_resources.state import DevicesOfPod
+from berth_plugins.dynamic_resources.state import DevicesOfPod, NodeFind
 
 log = logging.getLogger(__name__)
 
@@ -51,23 +53,44 @@ class ClaimBinding:
 
     # In memory.
 
-    def take(self, devices: DevicesOfPod, node_name: str) -> None:
-        """Note that what was found on the node is taken."""
+    def take(
+        self, devices: DevicesOfPod, pod: Pod, node_name: str, group: GroupKey | None
+    ) -> str | None:
+        """Note that what was found on the node is taken, and that *pod* counts on what it shares.
+
+        The pods of *group* may share what is taken. Returns the key of a claim that the pod was to
+        share and whose devices are given up by now; None if there is none.
+        """
         timestamp = rfc3339(self._clock.now())
-        find = devices.found[node_name]
-        for claim, picks in zip(find.claims, find.picks, strict=True):
-            uid = claim.claim.metadata.uid
+        find = devices.found.get(node_name, NodeFind())
+        for requests, picks in zip(find.claims, find.picks, strict=True):
+            uid = requests.claim.metadata.uid
             allocation = allocation_of(
-                claim, picks, node_name=node_name, rng=self._handle.rng, timestamp=timestamp
+                requests, picks, node_name=node_name, rng=self._handle.rng, timestamp=timestamp
             )
-            devices.allocations[uid] = allocation
-            self._claims.signal_claim_pending_allocation(uid, allocation)
+            pending = PendingAllocation(allocation, group, {pod.metadata.uid})
+            devices.pending[uid] = pending
+            self._claims.signal_claim_pending_allocation(uid, pending)
+        for claim in devices.claims:
+            meta = claim.metadata
+            if meta.uid not in devices.shared:
+                continue
+            shared = self._claims.pending_allocation(meta.uid)
+            if shared is not None:
+                shared.sharers.add(pod.metadata.uid)
+                devices.pending[meta.uid] = shared
+            elif self._newest(claim).status.allocation is None:
+                return meta.key
+        return None
 
     def give_back(self, devices: DevicesOfPod, pod: Pod) -> None:
         """Undo :meth:`take`, and whatever :meth:`write` has come to."""
         for claim in devices.claims:
             meta = claim.metadata
-            if self._claims.remove_claim_pending_allocation(claim):
+            pending = devices.pending.pop(meta.uid, None)
+            if pending is not None and self._claims.leave_pending_allocation(
+                claim, pending, pod.metadata.uid
+            ):
                 self._claims.assumed_claim_restore(meta.namespace, meta.name)
             if claim.status.allocation is not None and claim.is_reserved_for(pod.metadata.uid):
                 self._release(claim, pod)
@@ -81,15 +104,33 @@ class ClaimBinding:
 
     def _release(self, claim: ResourceClaim, pod: Pod) -> None:
         async def release() -> None:
-            await self._claim_writes.release(claim, pod)
+            await self._claim_writes.release(claim, consumer_of(pod))
 
         self._writes.start(f"release claim {claim.metadata.key}", release)
+
+    def unreserve_group(self, claim: ResourceClaim, group: PodGroup) -> None:
+        """Take a claim away from *group*, unless some of its pods are on nodes by then."""
+        meta = group.metadata
+        key = GroupKey(meta.namespace, meta.name)
+
+        async def unreserve() -> None:
+            async with self._claims.write_lock(claim.metadata.uid):
+                state = self._handle.pod_groups.get(key)
+                if state is not None and state.scheduled_pods_count:
+                    return
+                if not self._newest(claim).is_reserved_for(meta.uid):
+                    return  # another pod of the group has done it
+                written = await self._claim_writes.release(claim, consumer_of_group(group))
+                self._assume(written)
+
+        self._writes.start(f"unreserve claim {claim.metadata.key} for pod group {key}", unreserve)
 
     def deallocate(self, claim: ResourceClaim, pod: Pod) -> None:
         """Take the devices away from a claim that nobody but *pod* uses."""
 
         async def deallocate() -> None:
-            await self._claim_writes.deallocate(claim, pod)
+            async with self._claims.write_lock(claim.metadata.uid):
+                await self._claim_writes.deallocate(self._newest(claim), pod)
 
         self._writes.start(f"deallocate claim {claim.metadata.key}", deallocate)
 
@@ -109,25 +150,44 @@ class ClaimBinding:
         Raises ClaimWriteError, ConflictError and BindingFailedError.
         """
         for index, claim in enumerate(devices.claims):
-            if not claim.is_reserved_for(pod.metadata.uid):
-                allocation = devices.allocations.get(claim.metadata.uid)
-                devices.claims[index] = await self._reserve(claim, pod, allocation)
+            devices.claims[index] = await self._reserve(claim, devices, pod)
         claims = list(devices.claims)
         extended = await self._write_extended_resources(devices, pod, node_name)
         if extended is not None:
             claims.append(extended)
-        await self._wait_until_ready(claims, pod, node_name)
+        await self._wait_until_ready(claims, devices, pod, node_name)
 
     async def _reserve(
-        self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None
+        self, claim: ResourceClaim, devices: DevicesOfPod, pod: Pod
     ) -> ResourceClaim:
-        written = await self._claim_writes.reserve(claim, pod, allocation)
+        """Write the claim, one pod after the other: what one wrote the others need not write."""
+        uid = claim.metadata.uid
+        consumer = _consumer(claim, devices, pod)
+        async with self._claims.write_lock(uid):
+            claim = self._newest(claim)
+            if claim.is_reserved_for(consumer.uid):
+                return claim
+            pending = devices.pending.get(uid)
+            is_new = pending is not None and not pending.is_written
+            allocation = pending.allocation if pending is not None and is_new else None
+            written = await self._claim_writes.reserve(claim, consumer, allocation)
+            self._assume(written)
+            if pending is not None and is_new:
+                pending.is_written = True
+                self._claims.remove_claim_pending_allocation(claim)
+        return written
+
+    def _newest(self, claim: ResourceClaim) -> ResourceClaim:
+        """Return *claim* as it is known by now."""
+        meta = claim.metadata
+        newest = self._claims.get(meta.namespace, meta.name)
+        return claim if newest is None or newest.metadata.uid != meta.uid else newest
+
+    def _assume(self, written: ResourceClaim) -> None:
         try:
             self._claims.assume_claim_after_api_call(written)
         except OutOfSyncError as exc:  # the watch was faster, or somebody else
-            log.debug("claim not assumed", extra={"claim": claim.metadata.key, "why": str(exc)})
-        self._claims.remove_claim_pending_allocation(claim)
-        return written
+            log.debug("claim not assumed", extra={"claim": written.metadata.key, "why": str(exc)})
 
     async def _write_extended_resources(
         self, devices: DevicesOfPod, pod: Pod, node_name: str
@@ -138,8 +198,10 @@ class ClaimBinding:
             return None
         in_memory = find.claims[-1].claim
         extended.claim = await self._claim_writes.create(in_memory, pod)
-        allocation = devices.allocations[in_memory.metadata.uid]
-        extended.claim = await self._claim_writes.reserve(extended.claim, pod, allocation)
+        allocation = devices.pending[in_memory.metadata.uid].allocation
+        extended.claim = await self._claim_writes.reserve(
+            extended.claim, consumer_of(pod), allocation
+        )
         written = extended.claim
 
         async def hand_over() -> None:
@@ -169,21 +231,18 @@ class ClaimBinding:
         end = self._clock.monotonic() + APPEARANCE_TIMEOUT
         meta = written.metadata
         while self._claims.get(meta.namespace, meta.name) is None:
-            if not self._claims.claim_has_pending_allocation(in_memory.metadata.uid):
+            if self._claims.pending_allocation(in_memory.metadata.uid) is None:
                 return  # given back
             if self._clock.monotonic() >= end:
                 log.warning("created claim does not appear", extra={"claim": meta.key})
                 break
             await self._clock.sleep(APPEARANCE_POLL_INTERVAL)
         else:
-            try:
-                self._claims.assume_claim_after_api_call(written)
-            except OutOfSyncError as exc:
-                log.debug("claim not assumed", extra={"claim": meta.key, "why": str(exc)})
+            self._assume(written)
         self._claims.remove_claim_pending_allocation(in_memory)
 
     async def _wait_until_ready(
-        self, claims: Sequence[ResourceClaim], pod: Pod, node_name: str
+        self, claims: Sequence[ResourceClaim], devices: DevicesOfPod, pod: Pod, node_name: str
     ) -> None:
         drivers = sorted(set[str]().union(*map(awaited_drivers, claims)))
         if not drivers:
@@ -205,21 +264,23 @@ class ClaimBinding:
                 )
 
         try:
-            await self._poll(claims, pod, deadline=started + self._timeout)
+            await self._poll(claims, devices, pod, deadline=started + self._timeout)
         except Exception as exc:
             tell(_how_it_ended(exc))
             raise
         tell("success")
 
-    async def _poll(self, claims: Sequence[ResourceClaim], pod: Pod, *, deadline: float) -> None:
+    async def _poll(
+        self, claims: Sequence[ResourceClaim], devices: DevicesOfPod, pod: Pod, *, deadline: float
+    ) -> None:
         """Return when all claims are ready; *deadline* is on the monotonic clock."""
-        while not self._are_ready(claims, pod):
+        while not self._are_ready(claims, devices, pod):
             left = deadline - self._clock.monotonic()
             await self._clock.sleep(min(POLL_INTERVAL, left))
             if left <= POLL_INTERVAL:
                 raise BindingTimeoutError("device binding timeout: context deadline exceeded")
 
-    def _are_ready(self, claims: Sequence[ResourceClaim], pod: Pod) -> bool:
+    def _are_ready(self, claims: Sequence[ResourceClaim], devices: DevicesOfPod, pod: Pod) -> bool:
         """Look at what the watch last told; the first claim that is not ready decides."""
         for claim in claims:
             meta = claim.metadata
@@ -228,11 +289,20 @@ class ClaimBinding:
                 raise ClaimWriteError(f'could not find ResourceClaim "{meta.key}"')
             # A claim that lost its allocation, or its reservation, is waited for in vain: when the
             # time is up the pod is tried again.
-            if not is_ready(newest) or not newest.is_reserved_for(pod.metadata.uid):
+            consumer = _consumer(claim, devices, pod)
+            if not is_ready(newest) or not newest.is_reserved_for(consumer.uid):
                 if is_late(newest, timeout=self._timeout, now=self._clock.now()):
                     raise BindingTimeoutError(f"device binding timeout: claim={meta.name}")
                 return False
         return True
+
+
+def _consumer(
+    claim: ResourceClaim, devices: DevicesOfPod, pod: Pod
+) -> ResourceClaimConsumerReference:
+    """Return whom *claim* is reserved for: the group of *pod*, if it is the group's."""
+    group = devices.groups.get(claim.metadata.uid)
+    return consumer_of(pod) if group is None else consumer_of_group(group)
 
 
 def _how_it_ended(error: Exception) -> DeviceWait:

@@ -1,5 +1,9 @@
 """What the allocations of ResourceClaims come to, those in flight included (spec §4.8, §5.17)."""
 
+import asyncio
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
 from berth.framework.assume_cache import resource_claim_cache
 from berth.framework.listers import Listers
 from berth.objects.devices import (
@@ -8,7 +12,21 @@ from berth.objects.devices import (
     DeviceId,
     ResourceClaim,
 )
+from berth.objects.pod_group import GroupKey
 from berth_plugins.dynamic_resources.allocated_devices import AllocatedDevices
+
+
+@dataclass(slots=True, eq=False)
+class PendingAllocation:
+    """An allocation that is decided and not yet written."""
+
+    allocation: AllocationResult
+    group: GroupKey | None = None
+    """Whose pods may share it; None: nobody but the pod that it was made for."""
+    sharers: set[str] = field(default_factory=set)
+    """UIDs of the pods that count on it."""
+    is_written: bool = False
+    """Whether one of the sharers has written it to the claim."""
 
 
 class ResourceClaimTracker:
@@ -21,9 +39,10 @@ class ResourceClaimTracker:
     def __init__(self, listers: Listers) -> None:
         self.in_use = AllocatedDevices()
         self.cache = resource_claim_cache(listers)
-        self._in_flight: dict[str, AllocationResult] = {}
+        self._in_flight: dict[str, PendingAllocation] = {}
         self._counted: dict[str, AllocationResult] = {}
         self._of_extended_resources: dict[str, ResourceClaim] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.cache.follow(self._on_change)
 
     def get(self, namespace: str, name: str) -> ResourceClaim | None:
@@ -54,13 +73,26 @@ class ResourceClaimTracker:
         """Go back to what the watch reported; nothing happens if the claim is not assumed."""
         self.cache.restore(namespace, name)
 
-    def claim_has_pending_allocation(self, uid: str) -> bool:
-        return uid in self._in_flight
+    def pending_allocation(self, uid: str) -> PendingAllocation | None:
+        """Return the allocation in flight for the claim of a UID; None if there is none."""
+        return self._in_flight.get(uid)
 
-    def signal_claim_pending_allocation(self, uid: str, allocation: AllocationResult) -> None:
-        """Note that *allocation* is decided; until it is removed its devices are in use."""
-        self._in_flight[uid] = allocation
-        self._count(uid, allocation)
+    def signal_claim_pending_allocation(self, uid: str, pending: PendingAllocation) -> None:
+        """Note that *pending* is decided; until it is removed its devices are in use."""
+        self._in_flight[uid] = pending
+        self._count(uid, pending.allocation)
+
+    def leave_pending_allocation(
+        self, claim: ResourceClaim, pending: PendingAllocation, pod_uid: str
+    ) -> bool:
+        """Note that a pod does not count on *pending* any more; say whether that was its end.
+
+        It ends with its last sharer, unless it had ended before because it was written.
+        """
+        pending.sharers.discard(pod_uid)
+        if pending.sharers or self._in_flight.get(claim.metadata.uid) is not pending:
+            return False
+        return self.remove_claim_pending_allocation(claim)
 
     def remove_claim_pending_allocation(self, claim: ResourceClaim) -> bool:
         """Note that the allocation was written or given up; say whether there was one."""
@@ -72,16 +104,30 @@ class ResourceClaimTracker:
         self._count(uid, latest.status.allocation if known and latest else None)
         return True
 
+    def write_lock(self, uid: str) -> asyncio.Lock:
+        """Return what is held while the status of the claim of a UID is written.
+
+        So that pods that share a claim do not write its allocation twice.
+        """
+        lock = self._locks.get(uid)
+        if lock is None:
+            lock = self._locks[uid] = asyncio.Lock()
+        return lock
+
     # What follows.
 
     def _on_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
-            self._count(old.metadata.uid, self._in_flight.get(old.metadata.uid))
+            self._count(old.metadata.uid, self._decided(old.metadata.uid))
             self._index(old, None)
         if new is not None:
             uid = new.metadata.uid
-            self._count(uid, self._in_flight.get(uid) or new.status.allocation)
+            self._count(uid, self._decided(uid) or new.status.allocation)
             self._index(new, new)
+
+    def _decided(self, uid: str) -> AllocationResult | None:
+        pending = self._in_flight.get(uid)
+        return None if pending is None else pending.allocation
 
     def _count(self, uid: str, allocation: AllocationResult | None) -> None:
         before = self._counted.pop(uid, None)

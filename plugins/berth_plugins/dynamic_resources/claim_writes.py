@@ -12,6 +12,7 @@ from berth.objects.devices import (
     FINALIZER,
     AllocationResult,
     ResourceClaim,
+    ResourceClaimConsumerReference,
     claim_body,
     new_claim_body,
 )
@@ -51,16 +52,19 @@ class ClaimWrites:
             return await self._writer.create(new_claim_body(claim, generate_name=name))
 
     async def reserve(
-        self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None
+        self,
+        claim: ResourceClaim,
+        consumer: ResourceClaimConsumerReference,
+        allocation: AllocationResult | None,
     ) -> ResourceClaim:
-        """Write *allocation*, if the claim has none yet, and that *pod* uses the claim.
+        """Write that *consumer* uses the claim, and its *allocation* if it has none yet.
 
         Raises ClaimWriteError when the claim went away or elsewhere in the meantime, or cannot be
         written; ConflictError when others keep changing it.
         """
         for tries_left in reversed(range(TRIES)):
             try:
-                return await self._reserve(claim, pod, allocation)
+                return await self._reserve(claim, consumer, allocation)
             except ConflictError:
                 if not tries_left:
                     raise
@@ -69,7 +73,10 @@ class ClaimWrites:
         raise AssertionError("unreachable: the last try returns or raises")
 
     async def _reserve(
-        self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None
+        self,
+        claim: ResourceClaim,
+        consumer: ResourceClaimConsumerReference,
+        allocation: AllocationResult | None,
     ) -> ResourceClaim:
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimWriteError(f"claim {claim.metadata.key} got deleted in the meantime")
@@ -85,21 +92,27 @@ class ClaimWrites:
                 with doing(f"add finalizer to claim {claim.metadata.key}"):
                     body = claim_body(await self._writer.update(body))
             body.setdefault("status", {})["allocation"] = msgspec.to_builtins(allocation)
-        consumer = {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}
+        elif claim.status.allocation is None:
+            raise ClaimWriteError(
+                f"claim {claim.metadata.key} got deallocated elsewhere in the meantime"
+            )
         status = body.setdefault("status", {})
-        status["reservedFor"] = [*status.get("reservedFor", ()), consumer]
+        used_by = [*status.get("reservedFor", ()), msgspec.to_builtins(consumer)]
+        status["reservedFor"] = used_by
         added = "reservation" if allocation is None else "allocation and reservation"
         with doing(f"add {added} to claim {claim.metadata.key}"):
             return await self._writer.update_status(body)
 
-    async def release(self, claim: ResourceClaim, pod: Pod) -> None:
-        """Write that *pod* does not use the claim after all."""
+    async def release(
+        self, claim: ResourceClaim, consumer: ResourceClaimConsumerReference
+    ) -> ResourceClaim:
+        """Write that *consumer* does not use the claim after all."""
         meta = claim.metadata
         patch = {
             "metadata": {"uid": meta.uid},
-            "status": {"reservedFor": [{"$patch": "delete", "uid": pod.metadata.uid}]},
+            "status": {"reservedFor": [{"$patch": "delete", "uid": consumer.uid}]},
         }
-        await self._writer.patch_status(meta.namespace, meta.name, patch)
+        return await self._writer.patch_status(meta.namespace, meta.name, patch)
 
     async def deallocate(self, claim: ResourceClaim, pod: Pod) -> None:
         """Take the devices away from a claim, unless others than *pod* use it by now."""

@@ -37,29 +37,25 @@ from berth.framework.status import SKIP, Code, Status
 from berth.framework.verdict import Mask, Verdict, everywhere
 from berth.objects.devices import ResourceClaim
 from berth.objects.pod import Pod
-from berth.objects.selectors import compile_node_selector
+from berth.objects.pod_group import GroupKey, PodGroup
 from berth_plugins.dynamic_resources.allocator import InvalidPoolsError, SearchTimeoutError
 from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
 from berth_plugins.dynamic_resources.binding import ClaimBinding
-from berth_plugins.dynamic_resources.binding_conditions import is_lost
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import may_be_deallocated
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
 from berth_plugins.dynamic_resources.features import Features
+from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.node_search import (
     AttemptTimeoutError,
     NodeSearch,
     claim_in_memory,
 )
 from berth_plugins.dynamic_resources.pools import ResourcePools
+from berth_plugins.dynamic_resources.pre_filter import ClaimsPreparation
 from berth_plugins.dynamic_resources.record import recorded
-from berth_plugins.dynamic_resources.requests import (
-    AllocationError,
-    NoSuchClassError,
-    UnknownRequestError,
-    requests_of,
-)
-from berth_plugins.dynamic_resources.resolution import UnresolvedError, claims_of
+from berth_plugins.dynamic_resources.requests import AllocationError
+from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedError, claims_of
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
 from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
@@ -76,6 +72,7 @@ NO_STATE: Final = Status.error("not found")
 NO_CLAIMS: Final = Status.unschedulable("no new claims to deallocate")
 DEALLOCATED: Final = Status.unschedulable("deallocation of ResourceClaim completed")
 DELETED: Final = Status.unschedulable("deletion of ResourceClaim completed")
+UNRESERVED: Final = Status.unresolvable("ResourceClaim unreserved for PodGroup")
 STILL_NOT: Final = Status.unschedulable("still not schedulable")
 
 MAX_ALTERNATIVES: Final = 8
@@ -121,25 +118,32 @@ class DynamicResources(
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._classes = handle.listers.shared(DeviceClassResolver)
         self._pools = handle.listers.shared(ResourcePools)
-        self._features = Features.of(handle.features)
+        features = Features.of(handle.features)
         self._search = NodeSearch(
             self._claims,
             self._classes,
             self._pools,
             clock=handle.clock,
             timeout=args.filter_timeout.seconds,
-            features=self._features,
+            features=features,
         )
-        self._binding_timeout = args.binding_timeout.seconds
-        self._binding = ClaimBinding(handle, timeout=self._binding_timeout)
+        self._groups = GroupClaims(handle)
+        timeout = args.binding_timeout.seconds
+        self._preparation = ClaimsPreparation(
+            self._claims, self._classes, self._groups, timeout=timeout, features=features
+        )
+        self._binding = ClaimBinding(handle, timeout=timeout)
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Gate a pod until its claims are there."""
         try:
-            claims_of(pod.pod, self._claims)
+            self._claims_of(pod.pod)
         except UnresolvedError as exc:
             return Status.unresolvable(str(exc))
         return None
+
+    def _claims_of(self, pod: Pod) -> Sequence[ClaimOfPod]:
+        return claims_of(pod, self._claims, self._groups)
 
     # Filter.
 
@@ -147,42 +151,16 @@ class DynamicResources(
         devices = DevicesOfPod()
         state.write(KEY, devices)
         try:
-            claims = claims_of(pod.pod, self._claims)
+            claims = self._claims_of(pod.pod)
         except UnresolvedError as exc:
             return Status.unresolvable(str(exc))
         extended = self._extended_resources(pod)
         if not claims and extended is None:
             return SKIP
-        refusal = self._prepare(devices, claims)
+        refusal = self._preparation.prepare(devices, pod.pod, claims, now=self._clock.now())
         if refusal is None:
-            devices.claims, devices.extended = list(claims), extended
+            devices.extended = extended
         return refusal
-
-    def _prepare(self, devices: DevicesOfPod, claims: Sequence[ResourceClaim]) -> Status | None:
-        """Note which claims are allocated where, and which are to be; or say why they cannot."""
-        bound_to, lost, to_allocate = [], set(), []
-        now, timeout = self._clock.now(), self._binding_timeout
-        for index, claim in enumerate(claims):
-            allocation = claim.status.allocation
-            if allocation is not None:
-                if allocation.node_selector is not None:
-                    bound_to.append((index, compile_node_selector(allocation.node_selector)))
-                if is_lost(claim, timeout=timeout, now=now):
-                    lost.add(index)
-                continue
-            if self._claims.claim_has_pending_allocation(claim.metadata.uid):
-                return Status.unresolvable(
-                    f"resource claim {claim.metadata.key} is in the process of being allocated"
-                )
-            try:
-                to_allocate.append(requests_of(claim, self._classes, self._features))
-            except (NoSuchClassError, UnknownRequestError) as exc:
-                return Status.unresolvable(str(exc))
-            except AllocationError as exc:
-                return Status.error(str(exc))
-        devices.bound_to, devices.lost = tuple(bound_to), frozenset(lost)
-        devices.to_allocate = tuple(to_allocate)
-        return None
 
     def _extended_resources(self, pod: PodInfo) -> ExtendedResources | None:
         """Return the claim for the extended resources of *pod*, if a class stands for any."""
@@ -352,11 +330,25 @@ class DynamicResources(
             if may_be_deallocated(claim, pod.pod):
                 self._binding.deallocate(claim, pod.pod)
                 return PostFilterResult(DEALLOCATED)
+            group = devices.groups.get(claim.metadata.uid)
+            if group is not None and self._may_be_unreserved(claim, group, state):
+                self._binding.unreserve_group(claim, group)
+                return PostFilterResult(UNRESERVED)
         extended = devices.extended
         if extended is not None and extended.is_left_over:
             self._binding.delete(extended.claim)
             return PostFilterResult(DELETED)
         return PostFilterResult(STILL_NOT)
+
+    def _may_be_unreserved(self, claim: ResourceClaim, group: PodGroup, state: CycleState) -> bool:
+        """Whether nobody but *group* has the claim, and no pod of the group is on a node.
+
+        Those that are there on trial do not count.
+        """
+        known = self._handle.pod_groups.get(GroupKey(group.metadata.namespace, group.metadata.name))
+        scheduled = known.scheduled.keys() if known is not None else ()
+        users = {consumer.uid for consumer in claim.status.reserved_for}
+        return users == {group.metadata.uid} and state.on_trial.issuperset(scheduled)
 
     # Score.
 
@@ -379,8 +371,12 @@ class DynamicResources(
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         devices: DevicesOfPod | None = state.get(KEY)
-        if devices is not None and node_name in devices.found:
-            self._binding.take(devices, node_name)
+        if devices is None:
+            return None
+        group = self._groups.scheduled_with(pod.pod)
+        given_up = self._binding.take(devices, pod.pod, node_name, group)
+        if given_up is not None:
+            return Status.error(f"the allocation of claim {given_up} was given up in the meantime")
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -426,12 +422,12 @@ class DynamicResources(
         Only once all claims of the pod are there.
         """
         try:
-            claims = claims_of(pod, self._claims)
+            claims = self._claims_of(pod)
         except UnresolvedError:
             return QueueingHint.SKIP
         if old is not None and old.status.allocation is not None and new.status.allocation is None:
             return QueueingHint.QUEUE
-        if all(claim.metadata.uid != new.metadata.uid for claim in claims):
+        if all(claim.metadata.uid != new.metadata.uid for claim, _ in claims):
             return QueueingHint.SKIP
         return (
             QueueingHint.SKIP
@@ -444,7 +440,7 @@ class DynamicResources(
         if pod.metadata.uid != new.metadata.uid:
             return QueueingHint.SKIP
         try:
-            claims_of(new, self._claims)
+            self._claims_of(new)
         except UnresolvedError:
             return QueueingHint.SKIP
         return QueueingHint.QUEUE

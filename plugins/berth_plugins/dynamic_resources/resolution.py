@@ -1,25 +1,36 @@
 """Which ResourceClaims a pod means (spec §5.17)."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from berth.objects.devices import ResourceClaim
 from berth.objects.pod import Pod, PodResourceClaim
+from berth.objects.pod_group import PodGroup
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
+from berth_plugins.dynamic_resources.group_claims import GroupClaims
 
 
 class UnresolvedError(Exception):
     """A claim is not there, or not to be used; the text is for people."""
 
 
-def claims_of(pod: Pod, claims: ResourceClaimTracker) -> tuple[ResourceClaim, ...]:
+class ClaimOfPod(NamedTuple):
+    claim: ResourceClaim
+    group: PodGroup | None
+    """The group of the pod, if the claim is the group's; it is reserved for the group then."""
+
+
+def claims_of(
+    pod: Pod, claims: ResourceClaimTracker, groups: GroupClaims
+) -> tuple[ClaimOfPod, ...]:
     """Return the claims of *pod*, in its order; UnresolvedError if one cannot be used.
 
     What the pod turned out not to need is left out.
     """
-    return tuple(_resolved(pod, claims))
+    return tuple(_resolved(pod, claims, groups))
 
 
-def _resolved(pod: Pod, claims: ResourceClaimTracker) -> Iterator[ResourceClaim]:
+def _resolved(pod: Pod, claims: ResourceClaimTracker, groups: GroupClaims) -> Iterator[ClaimOfPod]:
     namespace = pod.metadata.namespace
     for reference in pod.spec.resource_claims:
         name = claim_name(pod, reference)
@@ -30,14 +41,18 @@ def _resolved(pod: Pod, claims: ResourceClaimTracker) -> Iterator[ResourceClaim]
             raise UnresolvedError(f'could not find ResourceClaim "{namespace}/{name}"')
         if claim.metadata.deletion_timestamp is not None:
             raise UnresolvedError(f'resourceclaim "{name}" is being deleted')
-        if reference.resource_claim_name is None:
-            owner = claim.metadata.controller
-            if owner is None or owner.uid != pod.metadata.uid:
-                raise UnresolvedError(
-                    f"ResourceClaim {namespace}/{name} was not created for Pod"
-                    f" {namespace}/{pod.metadata.name} (Pod is not owner)"
-                )
-        yield claim
+        if reference.resource_claim_name is None and not groups.is_owned(claim, pod):
+            group = groups.owner_group(pod)
+            who = (
+                "Pod is not owner"
+                if group is None
+                else f"neither Pod nor PodGroup {group.name} is the owner"
+            )
+            raise UnresolvedError(
+                f"ResourceClaim {namespace}/{name} was not created for Pod"
+                f" {namespace}/{pod.metadata.name} ({who})"
+            )
+        yield ClaimOfPod(claim, groups.group_with(pod, reference))
 
 
 def claim_name(pod: Pod, reference: PodResourceClaim) -> str | None:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from berth.objects.devices import AllocationResult, ResourceClaim
+from berth.objects.devices import ResourceClaim
+from berth.objects.pod_group import PodGroup
 from berth.objects.selectors import NodeSelectorMatcher
 from berth_plugins.dynamic_resources.allocator import ClaimPicks
+from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation
 from berth_plugins.dynamic_resources.extended_resources import RequestMapping
 from berth_plugins.dynamic_resources.requests import ClaimRequests
 
@@ -47,6 +49,8 @@ class DevicesOfPod:
 
     claims: list[ResourceClaim] = field(default_factory=list)
     """Those that the pod names, in its order; replaced as they are written."""
+    groups: dict[str, PodGroup] = field(default_factory=dict)
+    """By UID of the claim, those that are of the pod's group, with the group."""
     extended: ExtendedResources | None = None
     bound_to: tuple[tuple[int, NodeSelectorMatcher], ...] = ()
     """Index into ``claims`` of those allocated for some nodes only, and for which."""
@@ -54,6 +58,8 @@ class DevicesOfPod:
     """Indexes of claims allocated in vain: their devices do not get ready."""
     to_allocate: tuple[ClaimRequests, ...] = ()
     """What is to be found for ``claims``."""
+    shared: frozenset[str] = frozenset()
+    """UIDs of claims for which another pod of the group has devices that are not written yet."""
     unavailable: set[int] = field(default_factory=set)
     """Indexes of claims that kept the pod off some node."""
     found: dict[str, NodeFind] = field(default_factory=dict)
@@ -62,8 +68,8 @@ class DevicesOfPod:
     """Seconds to search on all nodes of the attempt; None before the first search."""
     searched: float = 0.0
     """Seconds that it has taken."""
-    allocations: dict[str, AllocationResult] = field(default_factory=dict)
-    """By UID of the claim, what Reserve has decided."""
+    pending: dict[str, PendingAllocation] = field(default_factory=dict)
+    """By UID of the claim, what the pod counts on since Reserve."""
 
     @property
     def is_empty(self) -> bool:

@@ -209,7 +209,7 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Resou
     ``utilization = requested * 100 / allocatable``, 100 when over-full. A node gets the weighted
     average of its resources that score above 0, rounded half up.
     """
-    curve = np.array([_on_curve(shape, u) for u in range(MAX_NODE_SCORE + 1)], np.int64)
+    curve = scoring_curve(shape)
 
     def score(resources: Sequence[ScoredResource], rows: int) -> Ints:
         total, weights = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
@@ -222,6 +222,11 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Resou
         return (2 * total + weights) // np.maximum(2 * weights, 1)
 
     return score
+
+
+def scoring_curve(shape: Sequence[UtilizationShapePoint]) -> Ints:
+    """Return the score (0-100) at each utilization from 0 to 100."""
+    return np.array([_on_curve(shape, u) for u in range(MAX_NODE_SCORE + 1)], np.int64)
 
 
 def _on_curve(shape: Sequence[UtilizationShapePoint], utilization: int) -> int:

@@ -17,6 +17,7 @@ from berth.framework.listers import Lister
 from berth.framework.writes import ConflictError
 from berth.objects.devices import decode_claim
 from berth_plugins.dynamic_resources.claim_writes import ClaimWrites
+from berth_plugins.dynamic_resources.group_claims import consumer_of
 from tests.builders import pod
 from tests.client.fake_api import Answer, FakeApi, Request
 from tests.device_builders import allocation
@@ -61,7 +62,9 @@ async def test_a_claim_is_allocated_in_two_requests() -> None:
     claim = decode_claim(msgspec.json.encode(STORED))
     async with api_with_lanes(echo) as (api, writer):
         commitment = ClaimWrites(writer, FakeClock())
-        written = await commitment.reserve(claim, pod("p", uid="62ec"), allocation("gpu-0"))
+        written = await commitment.reserve(
+            claim, consumer_of(pod("p", uid="62ec")), allocation("gpu-0")
+        )
     protected = {
         **STORED["metadata"],
         "finalizers": ["resource.kubernetes.io/delete-protection"],

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from berth.client.errors import AlreadyExistsError, ServerError
+from berth.client.errors import AlreadyExistsError, ApiError, ForbiddenError, ServerError
 from berth.clock import FakeClock
 from berth.cluster.actions import Action, Create, Delete, Patch
 from berth.cluster.controllers.controller import Outcome, Plan
@@ -203,20 +204,109 @@ def test_the_status_lists_what_runs_and_when_it_was_last_good() -> None:
     }
 
 
+def test_a_job_made_by_hand_may_be_the_last_that_was_good() -> None:
+    status = World(job("11:40", "Complete"), job("11:55", "Complete", manual=True)).status()
+    assert status["lastSuccessfulTime"] == "2026-01-01T11:55:20Z"
+
+
 def test_a_job_made_by_hand_does_not_count() -> None:
     world = World(job("11:59", manual=True), concurrencyPolicy="Forbid")
     assert world.writes() == ["create 12:00"]
 
 
+def told(world: World, *, error: ApiError | None = None) -> list[tuple[str, str]]:
+    """Carry out a plan, or fail to, and return the events of it."""
+    for action in world.plan().actions:
+        world.controller.finished(KEY, Outcome(action, error=error))
+    return [(each.reason, each.message) for each in world.recorded]
+
+
+def listed(*jobs: JobView) -> Object:
+    return {"active": [{"uid": each.metadata.uid, "name": each.metadata.name} for each in jobs]}
+
+
 def test_events_tell_of_jobs() -> None:
     ended = job("11:50", "Complete")
-    world = World(ended, status={"active": [{"uid": ended.metadata.uid}]})
-    for action in world.plan().actions:
-        world.controller.finished(KEY, Outcome(action))
-    assert [(each.reason, each.message) for each in world.recorded] == [
+    assert told(World(ended, status=listed(ended))) == [
         ("SawCompletedJob", "Saw completed job: c-29454470, condition: Complete"),
         ("SuccessfulCreate", "Created job c-29454480"),
     ]
+
+
+def test_events_tell_of_a_job_that_somebody_deleted() -> None:
+    assert told(World(suspend=True, status=listed(job("11:50")))) == [
+        ("MissingJob", "Active job went missing: c-29454470")
+    ]
+
+
+def test_a_job_that_was_replaced_is_not_missed() -> None:
+    old = job("11:50")
+    world = World(old, status=listed(old), concurrencyPolicy="Replace")
+    assert [reason for reason, _ in told(world)] == ["SuccessfulDelete", "SuccessfulCreate"]
+    world.jobs.on_delete(old)
+    world.jobs.on_add(job("12:00"))
+    assert [reason for reason, _ in told(world)] == ["SuccessfulDelete", "SuccessfulCreate"]
+
+
+def test_a_job_that_is_none_of_its_own_is_worth_one_warning() -> None:
+    world = World(job("11:55", manual=True), job("11:56", "Failed", manual=True), suspend=True)
+    message = "Saw a job that the controller did not create or forgot: c-29454475"
+    assert told(world) == [("UnexpectedJob", message)]
+    assert told(world) == [("UnexpectedJob", message)]
+
+
+@pytest.mark.parametrize(
+    ("error", "want"),
+    [
+        pytest.param(
+            ServerError(500, "InternalError", "no"),
+            ["FailedDelete", "FailedCreate"],
+            id="for some reason",
+        ),
+        pytest.param(
+            ForbiddenError(403, "Forbidden", "because it is being terminated"),
+            ["FailedDelete"],
+            id="the namespace goes",
+        ),
+    ],
+)
+def test_events_tell_of_what_could_not_be_done(error: ApiError, want: list[str]) -> None:
+    world = World(job("11:50"), concurrencyPolicy="Replace")
+    assert [reason for reason, _ in told(world, error=error)] == want
+
+
+def test_a_new_schedule_is_for_the_future() -> None:
+    world = World(schedule="0 0 * * *", now=seconds_of("2026-01-01T11:35:00Z"))
+    [old] = world.cron_jobs.values()
+    new = msgspec.structs.replace(old, spec={**old.spec, "schedule": "*/10 * * * *"})
+    world.cron_jobs.on_update(old, new)
+    plan = world.plan()
+    assert plan.actions == []
+    assert plan.again == pytest.approx(300.1)
+    world.clock.advance(301)
+    assert world.writes() == ["create 11:40"]
+
+
+def test_history_begins_with_what_began_first() -> None:
+    waiting, begun = job("11:20", "Failed"), job("11:30", "Failed")
+    waiting.status.pop("startTime")
+    world = World(waiting, begun, failedJobsHistoryLimit=1, suspend=True)
+    assert world.writes() == ["delete 11:30"]
+
+
+def test_a_zone_that_is_no_more_is_worth_a_warning() -> None:
+    world = World(timeZone="Mars/Olympus")
+    assert told(world) == [
+        ("UnknownTimeZone", 'invalid timeZone: "Mars/Olympus": unknown time zone Mars/Olympus')
+    ]
+
+
+def test_one_that_is_deleted_starts_nothing() -> None:
+    world = World(job("11:50"))
+    [old] = world.cron_jobs.values()
+    meta = msgspec.structs.replace(old.metadata, deletion_timestamp="2026-01-01T12:00:00Z")
+    world.cron_jobs.on_update(old, msgspec.structs.replace(old, metadata=meta))
+    assert (world.writes(), list(world.status())) == ([], ["active", "lastScheduleTime"])
 
 
 def test_why_there_is_no_job_is_told_once() -> None:

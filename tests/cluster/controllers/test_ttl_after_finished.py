@@ -14,7 +14,8 @@ from berth.cluster.controllers.views import Meta
 
 NOW = 1_767_225_600.0
 COMPLETE = {"type": "Complete", "status": "True", "lastTransitionTime": "2025-12-31T23:59:50Z"}
-GONE = Plan([Delete("/apis/batch/v1/namespaces/default/jobs/j", "u", propagation="Foreground")])
+PATH = "/apis/batch/v1/namespaces/default/jobs/j"
+GONE = Plan([Delete(PATH, "u", propagation="Foreground", resource_version="7")])
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_when_a_job_is_deleted(
     enqueued: list[str] = []
     controller.subscribe(enqueued.append)
     spec = {} if seconds is None else {"ttlSecondsAfterFinished": seconds}
-    meta = Meta("j", "u", "default", deletion_timestamp=deleted)
+    meta = Meta("j", "u", "default", "7", deletion_timestamp=deleted)
     jobs.on_add(JobView(meta, spec, {"conditions": conditions}))
 
     assert controller.plan("default/j") == want

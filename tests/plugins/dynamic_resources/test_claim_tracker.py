@@ -1,7 +1,8 @@
 """Claims as the watch tells them, with what is assumed and what is in flight (spec §4.8)."""
 
 from berth.objects.devices import EXTENDED_RESOURCE_CLAIM, DeviceId, ResourceClaim
-from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
+from berth.objects.pod_group import GroupKey
+from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
 from tests.device_builders import DRIVER, allocation, claim, got, listers
 
 A = DeviceId(DRIVER, "n1", "a")
@@ -58,8 +59,8 @@ def test_an_allocation_in_flight_has_its_devices() -> None:
     known = listers(claim(version="1"))
     claims = ResourceClaimTracker(known)
     waiting = claim(version="1")
-    claims.signal_claim_pending_allocation(waiting.metadata.uid, allocation("a"))
-    assert claims.claim_has_pending_allocation(waiting.metadata.uid)
+    claims.signal_claim_pending_allocation(waiting.metadata.uid, PendingAllocation(allocation("a")))
+    assert claims.pending_allocation(waiting.metadata.uid) is not None
     known.resource_claims.on_update(waiting, claim(version="2"))
     assert claims.in_use.is_dedicated(A)
     assert claims.remove_claim_pending_allocation(waiting)
@@ -70,7 +71,7 @@ def test_an_allocation_in_flight_has_its_devices() -> None:
 def test_what_was_written_takes_the_place_of_what_is_in_flight() -> None:
     known = listers(claim(version="1"))
     claims = ResourceClaimTracker(known)
-    claims.signal_claim_pending_allocation(claim().metadata.uid, allocation("a"))
+    claims.signal_claim_pending_allocation(claim().metadata.uid, PendingAllocation(allocation("a")))
     claims.assume_claim_after_api_call(claim(version="2", allocated=allocation("a")))
     claims.remove_claim_pending_allocation(claim())
     assert claims.in_use.is_dedicated(A)
@@ -84,3 +85,23 @@ def test_the_claim_for_a_pods_extended_resources() -> None:
     assert claims.for_extended_resources("uid-2") is None
     known.resource_claims.on_delete(made)
     assert claims.for_extended_resources("uid-1") is None
+
+
+def test_a_shared_allocation_in_flight_ends_with_its_last_sharer() -> None:
+    claims = ResourceClaimTracker(listers(claim(version="1")))
+    shared = PendingAllocation(allocation("a"), GroupKey("default", "g"), {"one", "two"})
+    claims.signal_claim_pending_allocation(claim().metadata.uid, shared)
+    assert not claims.leave_pending_allocation(claim(), shared, "one")
+    assert claims.in_use.is_dedicated(A)
+    assert claims.leave_pending_allocation(claim(), shared, "two")
+    assert not claims.in_use.is_dedicated(A)
+
+
+def test_who_leaves_late_does_not_end_the_next_allocation_in_flight() -> None:
+    claims = ResourceClaimTracker(listers(claim(version="1")))
+    first = PendingAllocation(allocation("a"), sharers={"one"})
+    claims.signal_claim_pending_allocation(claim().metadata.uid, first)
+    claims.remove_claim_pending_allocation(claim())
+    claims.signal_claim_pending_allocation(claim().metadata.uid, PendingAllocation(allocation("b")))
+    assert not claims.leave_pending_allocation(claim(), first, "one")
+    assert claims.in_use.is_dedicated(B)

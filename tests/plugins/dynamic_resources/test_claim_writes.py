@@ -20,11 +20,13 @@ from berth_plugins.dynamic_resources.claim_writes import (
     ClaimWrites,
     may_be_deallocated,
 )
+from berth_plugins.dynamic_resources.group_claims import consumer_of
 from tests.builders import pod
 from tests.device_builders import allocation, claim, said
 from tests.fake_claims import FakeClaims, Write
 
 POD = pod("p", uid="me")
+ME = consumer_of(POD)
 DEVICES = allocation("a", since="2026-01-01T00:00:00Z")
 
 
@@ -50,7 +52,7 @@ class World:
 
 async def test_a_claim_is_protected_then_allocated_and_reserved() -> None:
     world = World(claim("c"))
-    written = await world.claim_writes.reserve(world.claim, POD, DEVICES)
+    written = await world.claim_writes.reserve(world.claim, ME, DEVICES)
     assert world.server.writes == [Write("update", "c"), Write("update status", "c")]
     body = claim_body(written)
     assert body["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
@@ -62,7 +64,7 @@ async def test_a_claim_is_protected_then_allocated_and_reserved() -> None:
 
 async def test_an_allocated_claim_is_reserved_for_one_more() -> None:
     world = World(claim("c", allocated=DEVICES, users=["other"]))
-    written = await world.claim_writes.reserve(world.claim, POD, None)
+    written = await world.claim_writes.reserve(world.claim, ME, None)
     assert world.server.writes == [Write("update status", "c")]
     assert [user.uid for user in written.status.reserved_for] == ["other", "me"]
     assert written.status.allocation == DEVICES
@@ -74,7 +76,7 @@ async def test_fields_that_we_do_not_know_are_kept() -> None:
     body["spec"]["novelty"] = 1
     body["metadata"]["managedFields"] = [{"manager": "kubectl"}]
     stored = await world.server.update(body)
-    written = claim_body(await world.claim_writes.reserve(stored, POD, DEVICES))
+    written = claim_body(await world.claim_writes.reserve(stored, ME, DEVICES))
     assert written["spec"]["novelty"] == 1
     assert written["metadata"]["managedFields"] == [{"manager": "kubectl"}]
 
@@ -83,7 +85,7 @@ async def test_fields_that_we_do_not_know_are_kept() -> None:
 async def test_a_claim_that_was_changed_is_read_again(conflicts: int) -> None:
     world = World(claim("c"))
     world.server.conflicts = conflicts
-    written = await world.do(world.claim_writes.reserve(world.claim, POD, DEVICES))
+    written = await world.do(world.claim_writes.reserve(world.claim, ME, DEVICES))
     assert written.is_reserved_for("me")
     assert written.status.allocation == DEVICES
 
@@ -92,7 +94,7 @@ async def test_five_conflicts_are_too_many() -> None:
     world = World(claim("c"))
     world.server.conflicts = 5
     with pytest.raises(ConflictError):
-        await world.do(world.claim_writes.reserve(world.claim, POD, DEVICES))
+        await world.do(world.claim_writes.reserve(world.claim, ME, DEVICES))
 
 
 @pytest.mark.parametrize(
@@ -114,13 +116,21 @@ async def test_a_claim_that_is_lost(meanwhile: ResourceClaim, want: str) -> None
     world = World(claim("c"))
     world.server.put(meanwhile)
     with pytest.raises(ClaimWriteError) as failure:
-        await world.do(world.claim_writes.reserve(world.claim, POD, DEVICES))
+        await world.do(world.claim_writes.reserve(world.claim, ME, DEVICES))
     assert str(failure.value) == want
+
+
+async def test_a_claim_that_lost_its_devices_is_not_reserved() -> None:
+    world = World(claim("c", allocated=DEVICES))
+    world.server.put(claim("c"))
+    with pytest.raises(ClaimWriteError) as failure:
+        await world.do(world.claim_writes.reserve(world.claim, ME, None))
+    assert str(failure.value) == "claim default/c got deallocated elsewhere in the meantime"
 
 
 async def test_a_reservation_is_released() -> None:
     world = World(claim("c", allocated=DEVICES, users=["other", "me"]))
-    await world.claim_writes.release(world.claim, POD)
+    await world.claim_writes.release(world.claim, ME)
     assert [user.uid for user in world.server.claim("c").status.reserved_for] == ["other"]
 
 
@@ -150,7 +160,7 @@ async def test_a_claim_that_is_used_by_now_is_not_deallocated() -> None:
 @pytest.mark.parametrize("conflicts", [0, 1])
 async def test_a_claim_is_deleted_with_its_protection(conflicts: int) -> None:
     world = World(claim("c"))
-    protected = await world.claim_writes.reserve(world.claim, POD, DEVICES)
+    protected = await world.claim_writes.reserve(world.claim, ME, DEVICES)
     world.server.conflicts = conflicts
     await world.do(world.claim_writes.delete(protected))
     assert world.server.names() == []

@@ -15,7 +15,7 @@ from berth.objects.devices import (
     ResourceSlice,
 )
 from berth.objects.pod import Pod, PodResourceClaim
-from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
+from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
 from berth_plugins.dynamic_resources.node_search import MAX_TIME, SHARE
 from berth_plugins.dynamic_resources.plugin import STOPPED
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod
@@ -121,7 +121,9 @@ def test_requests_that_cannot_be_served(a_claim: ResourceClaim, want: str) -> No
 def test_a_claim_that_is_being_allocated_for_another_pod() -> None:
     world = World(claim("c"))
     tracker = world.cluster.listers.shared(ResourceClaimTracker)
-    tracker.signal_claim_pending_allocation(claim("c").metadata.uid, allocation("a"))
+    tracker.signal_claim_pending_allocation(
+        claim("c").metadata.uid, PendingAllocation(allocation("a"))
+    )
     assert world.pre_filter(MINE) == Status.unresolvable(
         "resource claim default/c is in the process of being allocated"
     )

@@ -39,8 +39,8 @@ def group(
         PodGroupSpec(
             PodGroupSchedulingPolicy(gang=gang),
             PodGroupSchedulingConstraints((TopologyConstraint(topology),)) if topology else None,
-            disruption_mode,
-            priority,
+            disruption_mode=disruption_mode,
+            priority=priority,
         ),
     )
 

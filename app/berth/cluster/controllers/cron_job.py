@@ -1,8 +1,8 @@
 """CronJobs: Jobs that are created on a schedule, and deleted when they are history."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from berth.client.errors import AlreadyExistsError
@@ -13,7 +13,7 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.job import JOBS
 from berth.cluster.controllers.job_pods import JobView
-from berth.cluster.controllers.replica_set import status_patch
+from berth.cluster.controllers.replica_set import is_terminating, status_patch
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import WorkloadView, controllers_of, metadata_of
 from berth.cluster.cron import Schedule
@@ -21,6 +21,7 @@ from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object
 from berth.cluster.times import seconds_of
+from berth.cluster.warnings import quoted
 
 CRON_JOBS: Final = find("batch", "v1", "cronjobs")
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -63,10 +64,19 @@ class CronJobController:
         """By key: the time of the Job that was asked for last, in unix seconds."""
         self._told: dict[str, float] = {}
         """By key: the time that was reported as not to be used."""
+        self._changed: dict[str, float] = {}
+        """By key: when the schedule became what it is, if that was seen."""
+        self._known: dict[str, set[str]] = {}
+        """By key: uids of Jobs that were deleted from here, or that were told of already."""
+        self._news: dict[str, list[tuple[str, str]]] = {}
+        """By key: reasons and messages of what is to be told once the status is written."""
 
     def subscribe(self, enqueue: Callable[[str], None]) -> None:
         def cron_job_changed(old: WorkloadView | None, new: WorkloadView | None) -> None:
-            enqueue(metadata_of(old, new).key)
+            key = metadata_of(old, new).key
+            if old is not None and new is not None and _timing(old) != _timing(new):
+                self._changed[key] = self._clock.now()
+            enqueue(key)
 
         def job_changed(old: JobView | None, new: JobView | None) -> None:
             for key in controllers_of("CronJob", old, new):
@@ -77,53 +87,95 @@ class CronJobController:
 
     def plan(self, key: str) -> Plan:
         cron_job = self._cron_jobs.get(key)
-        if cron_job is None or cron_job.metadata.deletion_timestamp is not None:
-            self._asked.pop(key, None)
-            self._told.pop(key, None)
+        if cron_job is None:
+            for memory in (self._asked, self._told, self._changed, self._known, self._news):
+                memory.pop(key, None)
             return NOTHING
         jobs = list(self._jobs.controlled(cron_job.metadata.uid))
         actions: list[Action] = []
         status = _status(cron_job, jobs)
         changed = {k: v for k, v in status.items() if cron_job.status.get(k) != v}
+        self._look_for_strangers(key, cron_job, jobs)
+        self._news[key] = list(self._news_of_active(key, cron_job, jobs))
         if changed:
             meta = cron_job.metadata
             path = CRON_JOBS.path_of(meta.namespace, meta.name)
             actions.append(status_patch(path, cron_job, changed))
         actions += _forget(cron_job, jobs)
+        if cron_job.metadata.deletion_timestamp is not None:
+            return Plan(actions)
         started, again = self._start(key, cron_job, jobs)
         return Plan([*actions, *started], again=again)
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Tell what happened; ask again for a Job that could not be created."""
-        action, cron_job = outcome.action, self._cron_jobs.get(key)
-        if isinstance(outcome.error, AlreadyExistsError):
+        action, error, cron_job = outcome.action, outcome.error, self._cron_jobs.get(key)
+        if isinstance(error, AlreadyExistsError):
             return  # intervals of less than a minute have one name, and one Job
-        if isinstance(action, Create) and (outcome.error is not None or outcome.skipped):
+        if isinstance(action, Create) and (error is not None or outcome.skipped):
             self._asked.pop(key, None)
         if cron_job is None or outcome.skipped:
             return
         about = reference_to(cron_job, CRON_JOBS)
         match action:
-            case Create() if outcome.error is None:
+            case Create() if error is None:
                 message = f"Created job {action.body['metadata']['name']}"
                 self._recorder.event(about, reason="SuccessfulCreate", message=message)
-            case Create():
-                message = f"Error creating job: {outcome.error}"
+            case Create() if error is not None and not is_terminating(error):
+                message = f"Error creating job: {error}"
                 self._recorder.event(about, type="Warning", reason="FailedCreate", message=message)
-            case Delete() if outcome.error is None:
+            case Delete() if error is None:
+                self._known.setdefault(key, set()).add(action.uid)
                 message = f"Deleted job {action.path.rpartition('/')[2]}"
                 self._recorder.event(about, reason="SuccessfulDelete", message=message)
-            case Patch() if outcome.error is None and "active" in action.body["status"]:
-                self._tell_of_completed(cron_job, action.body["status"]["active"] or [])
+            case Delete():
+                message = f"Deleted job: {error}"
+                self._recorder.event(about, type="Warning", reason="FailedDelete", message=message)
+            case Patch() if error is None:
+                for reason, message in self._news.pop(key, ()):
+                    self._recorder.event(about, reason=reason, message=message)
+
+    def _look_for_strangers(
+        self, key: str, cron_job: WorkloadView, jobs: Sequence[JobView]
+    ) -> None:
+        """Warn, once, of each Job that runs and was not created here."""
+        listed = {each["uid"] for each in cron_job.status.get("active") or ()}
+        known = self._known.setdefault(key, set())
+        known &= listed | {job.metadata.uid for job in jobs}
+        for job in jobs:
+            uid = job.metadata.uid
+            if job.end is not None or _scheduled(job) or uid in listed | known:
+                continue
+            known.add(uid)
+            text = f"Saw a job that the controller did not create or forgot: {job.metadata.name}"
+            about = reference_to(cron_job, CRON_JOBS)
+            self._recorder.event(about, type="Warning", reason="UnexpectedJob", message=text)
+
+    def _news_of_active(
+        self, key: str, cron_job: WorkloadView, jobs: Sequence[JobView]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield what is to be told of Jobs that the status lists, and that have ended or gone."""
+        present = {job.metadata.uid: job for job in jobs}
+        for each in cron_job.status.get("active") or ():
+            job = present.get(each["uid"])
+            if job is None:
+                if each["uid"] not in self._known.get(key, ()):
+                    yield "MissingJob", f"Active job went missing: {each['name']}"
+            elif job.end is not None:
+                message = f"Saw completed job: {job.metadata.name}, condition: {job.end['type']}"
+                yield "SawCompletedJob", message
 
     def _start(
         self, key: str, cron_job: WorkloadView, jobs: Sequence[JobView]
     ) -> tuple[list[Action], float | None]:
         """Return what starts a Job that is due, and the seconds until the next one is."""
-        zone = _zone(cron_job)
+        now, zone = self._clock.now(), _zone(cron_job)
+        if zone is None:
+            name = cron_job.spec["timeZone"]
+            message = f"invalid timeZone: {quoted(name)}: unknown time zone {name}"
+            self._tell(key, cron_job, 0.0, "UnknownTimeZone", message)
         if cron_job.spec.get("suspend") or zone is None:
             return [], None
-        now = self._clock.now()
         times = times_of(cron_job, last_schedule(cron_job, jobs), zone, now)
         if times.next is None:
             self._tell(
@@ -139,7 +191,7 @@ class CronJobController:
                 "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
                 "check clock skew",
             )  # fmt: skip
-        if due is None or self._asked.get(key) == due:
+        if due is None or due <= self._changed.get(key, 0.0) or self._asked.get(key) == due:
             return [], again
         active = [job for job in jobs if _is_active(job)]
         policy = cron_job.spec.get("concurrencyPolicy")
@@ -171,17 +223,6 @@ class CronJobController:
             message=message,
         )
 
-    def _tell_of_completed(self, cron_job: WorkloadView, active: Sequence[Object]) -> None:
-        """Record the Jobs that the status had, and that have ended."""
-        still = {each["uid"] for each in active}
-        about = reference_to(cron_job, CRON_JOBS)
-        for job in self._jobs.controlled(cron_job.metadata.uid):
-            end = job.end
-            if end is None or job.metadata.uid in still or not _is_listed(cron_job, job):
-                continue
-            message = f"Saw completed job: {job.metadata.name}, condition: {end['type']}"
-            self._recorder.event(about, reason="SawCompletedJob", message=message)
-
 
 def new_controller(context: ControllerContext) -> CronJobController:
     return CronJobController(
@@ -204,7 +245,7 @@ def times_of(cron_job: WorkloadView, last: float, zone: tzinfo, now: float) -> T
         return Times(None, 0, upcoming)
     first = schedule.after(last, zone) or due
     second = schedule.after(first, zone) or due
-    missed = int((due - first) // max(second - first, 1.0)) + 1
+    missed = int((now - first) // max(second - first, 1.0)) + 1
     return Times(due, missed, upcoming)
 
 
@@ -229,7 +270,7 @@ def _status(cron_job: WorkloadView, jobs: Sequence[JobView]) -> Object:
         if _is_active(job)
     ]
     scheduled = [seconds_of(each) for each in map(_scheduled, jobs) if each]
-    ends = [job.status.get("completionTime") for job in jobs if _scheduled(job)]
+    ends = [job.status.get("completionTime") for job in jobs if job.condition("Complete")]
     done = [seconds_of(each) for each in ends if each]
     return {
         "active": active or None,
@@ -249,11 +290,6 @@ def _is_active(job: JobView) -> bool:
     return job.end is None and bool(_scheduled(job))
 
 
-def _is_listed(cron_job: WorkloadView, job: JobView) -> bool:
-    listed = cron_job.status.get("active") or ()
-    return any(each.get("uid") == job.metadata.uid for each in listed)
-
-
 def _listed_version(cron_job: WorkloadView, job: JobView) -> str:
     """Return the version with which the status lists *job*; that it changes is no news."""
     for each in cron_job.status.get("active") or ():
@@ -268,6 +304,10 @@ def _scheduled(job: JobView) -> str | None:
         return text if text and seconds_of(text) else None
     except ValueError:
         return None
+
+
+def _timing(cron_job: WorkloadView) -> tuple[Any, Any]:
+    return cron_job.spec.get("schedule"), cron_job.spec.get("timeZone")
 
 
 def _zone(cron_job: WorkloadView) -> tzinfo | None:
@@ -292,10 +332,16 @@ def _forget(cron_job: WorkloadView, jobs: Sequence[JobView]) -> list[Delete]:
         if limit is None:
             continue
         ended = [job for job in jobs if job.condition(type_) is not None]
-        ended.sort(key=lambda job: (job.status.get("startTime") or "", job.metadata.name))
+        ended.sort(key=_age)
         surplus = ended[: max(len(ended) - int(limit), 0)]
         gone += [_delete(job) for job in surplus if job.metadata.deletion_timestamp is None]
     return gone
+
+
+def _age(job: JobView) -> tuple[bool, str, str]:
+    """Return what sorts Jobs by their start; those that have not begun are the youngest."""
+    started = job.status.get("startTime") or ""
+    return not started, started, job.metadata.name
 
 
 def _delete(job: JobView) -> Delete:

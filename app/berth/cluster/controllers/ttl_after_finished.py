@@ -38,8 +38,14 @@ class TTLAfterFinishedController:
         wait = seconds_of(end["lastTransitionTime"]) + seconds - self._clock.now()
         if wait > 0:
             return Plan(again=wait)
-        path = JOBS.path_of(job.metadata.namespace, job.metadata.name)
-        return Plan([Delete(path, job.metadata.uid, propagation="Foreground")])
+        meta = job.metadata
+        deletion = Delete(
+            JOBS.path_of(meta.namespace, meta.name),
+            meta.uid,
+            propagation="Foreground",
+            resource_version=meta.resource_version,  # its time may have been changed since
+        )
+        return Plan([deletion])
 
     def finished(self, key: str, outcome: Outcome) -> None:
         """Nothing to remember: the deletion is seen, or tried again."""

@@ -2,8 +2,8 @@
 
 import asyncio
 import base64
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
@@ -75,6 +75,26 @@ class Selection:
         if not self.fields.requirements:
             return True
         return self.fields.matches(views.fields_of(self.resource, stored, self.fields.names))
+
+    def takes_of_list(self) -> Callable[[Stored], bool]:
+        """Return :meth:`takes` for the objects of one list.
+
+        Those with the same labels share them, so the selector is evaluated once for all of them.
+        """
+        labels = self.labels
+        if labels is None:
+            return self.takes
+        others = replace(self, labels=None)
+        takes_all_others = others.is_everything
+        known: dict[int, bool] = {}
+
+        def takes(stored: Stored) -> bool:
+            is_match = known.get(id(stored.labels))
+            if is_match is None:
+                is_match = known[id(stored.labels)] = labels.matches(stored.labels)
+            return is_match and (takes_all_others or others.takes(stored))
+
+        return takes
 
 
 def selection(resource: ResourceType, namespace: str, query: Query, name: str = "") -> Selection:
@@ -178,9 +198,10 @@ async def _taken(
 ) -> tuple[list[Stored], int]:
     """Return the objects that are wanted, at most *most*, and how many were looked at."""
     taken: list[Stored] = []
+    takes = wanted.takes_of_list()
     until = clock.monotonic() + CHUNK_SECONDS
     for count, each in enumerate(objects, 1):
-        if wanted.takes(each):
+        if takes(each):
             taken.append(each)
             if len(taken) == most:
                 return taken, count

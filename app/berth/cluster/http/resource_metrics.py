@@ -32,10 +32,9 @@ from berth.cluster.kubelet.usage import (
 )
 from berth.cluster.resources import Object
 from berth.cluster.storage.store import NotFoundError, Store, Stored
-from berth.objects.meta import KubeStruct
-from berth.objects.node import Node, NodeStatus
-from berth.objects.pod import ContainerStatus, Pod, PodStatus
-from berth.objects.quantity import NANO
+from berth.objects.meta import KubeStruct, ObjectMeta
+from berth.objects.pod import Container
+from berth.objects.quantity import NANO, Quantities, check_quantities
 
 T = TypeVar("T")
 
@@ -51,37 +50,51 @@ class _NodeInfo(KubeStruct, frozen=True, gc=False):
     container_runtime_version: str = ""
 
 
-class _NodeStatus(NodeStatus, frozen=True, gc=False):
+class _NodeStatus(KubeStruct, frozen=True, gc=False):
+    capacity: Quantities = msgspec.field(default_factory=dict)
     node_info: _NodeInfo = _NodeInfo()
 
+    def __post_init__(self) -> None:
+        check_quantities("capacity", self.capacity)
 
-class MeasuredNode(Node, frozen=True, gc=False):
+
+class MeasuredNode(KubeStruct, frozen=True, gc=False):
     """A node as far as its usage depends on it."""
 
+    metadata: ObjectMeta = ObjectMeta()
     status: _NodeStatus = _NodeStatus()
 
     @property
     def is_measured(self) -> bool:
         is_hollow = self.status.node_info.container_runtime_version.startswith(HOLLOW)
-        return is_hollow and failure_of(self) is None
+        return is_hollow and failure_of(self.metadata.annotations) is None
 
 
 class _State(KubeStruct, frozen=True, gc=False):
     running: Mapping[str, str] | None = None
 
 
-class _ContainerStatus(ContainerStatus, frozen=True, gc=False):
+class _ContainerStatus(KubeStruct, frozen=True, gc=False):
+    name: str = ""
     state: _State = _State()
 
 
-class _PodStatus(PodStatus, frozen=True, gc=False):
+class _PodSpec(KubeStruct, frozen=True, gc=False):
+    node_name: str = ""
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+
+
+class _PodStatus(KubeStruct, frozen=True, gc=False):
     container_statuses: tuple[_ContainerStatus, ...] = ()
     init_container_statuses: tuple[_ContainerStatus, ...] = ()
 
 
-class MeasuredPod(Pod, frozen=True, gc=False):
+class MeasuredPod(KubeStruct, frozen=True, gc=False):
     """A pod as far as its usage depends on it."""
 
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _PodSpec = _PodSpec()
     status: _PodStatus = _PodStatus()
 
     def usage(self) -> dict[str, Usage]:
@@ -124,7 +137,7 @@ async def get(call: Call) -> ASGIApp:
         node = _node_of(stored)
         if node is not None and node.is_measured:
             found = _node_metrics(stored, node, (await _usage_of_nodes(store, name)).get(name), now)
-    elif (pod := _pod_of(stored)) is not None and pod.spec.node_name in _measured_nodes(store):
+    elif (pod := _pod_of(stored)) is not None and _is_measured(store, pod.spec.node_name):
         found = _pod_metrics(stored, pod, now)
     if found is None:
         raise errors.not_found(resource, f"{namespace}/{name}" if namespace else name)
@@ -136,20 +149,23 @@ async def list_all(call: Call) -> ASGIApp:
     resource, namespace, _, _ = call.target
     store, now = call.services.store, call.services.clock.now()
     render = call.renderer(resource)
-    wanted = reads.selection(resource, namespace, call.request.query)
+    takes = reads.selection(resource, namespace, call.request.query).takes_of_list()
     found = []
     if resource is NODE_METRICS:
         usages = await _usage_of_nodes(store)
         for stored in store.list(NODES.storage_key):
-            node = _node_of(stored) if wanted.takes(stored) else None
+            node = _node_of(stored) if takes(stored) else None
             if node is not None and node.is_measured:
-                found.append(_node_metrics(stored, node, usages.get(node.name), now))
+                found.append(_node_metrics(stored, node, usages.get(stored.name), now))
     else:
-        nodes = _measured_nodes(store)
+        measured: dict[str, bool] = {}
         for number, stored in enumerate(store.list(PODS.storage_key, namespace), 1):
-            pod = _pod_of(stored) if wanted.takes(stored) else None
-            if pod is not None and pod.spec.node_name in nodes:
-                metrics = _pod_metrics(stored, pod, now)
+            pod = _pod_of(stored) if takes(stored) else None
+            if pod is not None:
+                name = pod.spec.node_name
+                if name not in measured:
+                    measured[name] = _is_measured(store, name)
+                metrics = _pod_metrics(stored, pod, now) if measured[name] else None
                 found += [] if metrics is None else [metrics]
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -157,9 +173,13 @@ async def list_all(call: Call) -> ASGIApp:
     return call.answer(render, b"".join(render.list(portion)))
 
 
-def _measured_nodes(store: Store) -> Mapping[str, MeasuredNode]:
-    nodes = map(_node_of, store.list(NODES.storage_key))
-    return {each.name: each for each in nodes if each is not None and each.is_measured}
+def _is_measured(store: Store, node_name: str) -> bool:
+    """Tell whether there is such a node, and it is measured."""
+    try:
+        node = _node_of(store.get(NODES.storage_key, "", node_name))
+    except NotFoundError:
+        return False
+    return node is not None and node.is_measured
 
 
 async def _usage_of_nodes(store: Store, only: str = "") -> dict[str, Usage]:

@@ -209,7 +209,9 @@ class ApiServer:
 
     async def _tick(self) -> None:
         while True:
-            await self._clock.sleep(TICK_SECONDS)
+            now = self._clock.monotonic()
+            # With whole seconds, when others wake up, too.
+            await self._clock.sleep(TICK_SECONDS - now % TICK_SECONDS)
             self._in_flight.tick()
             self._store.wake_due(self._clock.monotonic())
             self._expiry.sweep()

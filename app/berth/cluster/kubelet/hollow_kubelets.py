@@ -42,10 +42,6 @@ LEASE_SECONDS: Final = 40
 NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", effect=NO_SCHEDULE)
 """The taint of new nodes, which TaintNodesByCondition gives them."""
 
-LEASE_SLACK: Final = 0.1
-"""By how many seconds a renewal may wait for those of other nodes: to wake up for each of them
-costs as much as the renewal."""
-
 IMAGES_SECONDS: Final = 10.0
 """After which time the images of a node are reported: how often real kubelets look for changes."""
 
@@ -310,6 +306,7 @@ class HollowKubelets:
 
     def _finished(self, due: Due, action: Action, error: ApiError | None) -> None:
         delay: float | None = None
+        slack = 0.0
         match due.subject:
             case "pod":
                 self._pods.finished(due.name, action, error)
@@ -318,10 +315,9 @@ class HollowKubelets:
                 delay = self._node_reports.finished(due.name, error)
                 if error is None and not was_registered:
                     self._start(due.name)
-            case "lease":
-                delay = self._leases.finished(due.name, error) if self._leases else None
+            case "lease" if self._leases is not None:
+                delay, slack = self._leases.finished(due.name, error), self._leases.slack
         if delay is not None and (due.subject == "pod" or due.name in self._nodes):
-            slack = LEASE_SLACK if due.subject == "lease" else 0.0
             self._queue.add(due, delay=delay, slack=slack)
 
     def _note_images(self, node: HollowNode | None) -> None:

@@ -39,10 +39,15 @@ class Return(Enum):
     RECONNECTED = auto()
 
 
-def failure_of(node: Node) -> Failure | None:
-    """Return how the machine of *node* fails. A value that is none of ours counts as missing."""
-    told = node.metadata.annotations.get(FAILURE)
-    return next((each for each in Failure if each.value == told), None)
+FAILURES: Final[Mapping[str, Failure]] = {each.value: each for each in Failure}
+
+
+def failure_of(annotations: Mapping[str, str]) -> Failure | None:
+    """Return how the machine of a node with *annotations* fails.
+
+    A value that is none of ours counts as missing.
+    """
+    return FAILURES.get(annotations.get(FAILURE, ""))
 
 
 class HollowNode:
@@ -85,7 +90,7 @@ class HollowNode:
         if allocatable and allocatable != self._read:
             self._read = allocatable
             self._allocatable = {each: parse(amount) for each, amount in allocatable.items()}
-        before, self.failure = self.failure, failure_of(node)
+        before, self.failure = self.failure, failure_of(node.metadata.annotations)
         if self.failure is Failure.STOPPED:
             self._was_stopped = True
         if before is None or self.failure is not None:

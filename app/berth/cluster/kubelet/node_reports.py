@@ -27,7 +27,9 @@ RENEWALS = 4
 """A lease is renewed this often in its duration, as kubelets do: three may be lost."""
 
 JITTER = 0.04
-"""By which part of the interval a renewal may come later, so that nodes do not march in step."""
+"""By which part of the interval a renewal may come later, as with kubelets. One half of it is
+random, so that nodes do not march in step; in the other a renewal waits for those of other nodes:
+to wake up for each of them costs as much as the renewal."""
 
 RETRY_SECONDS = 1.0
 
@@ -216,6 +218,11 @@ class Leases:
         """Seconds between two renewals."""
         return self._seconds / RENEWALS
 
+    @property
+    def slack(self) -> float:
+        """Seconds that a renewal may wait for those of other nodes."""
+        return self.interval * JITTER / 2
+
     def first_delay(self) -> float:
         """Return when to make a node's lease, spread over the interval."""
         return self._rng.random() * self.interval
@@ -250,5 +257,5 @@ class Leases:
             return 0.0
         if error is None:
             self._existing.add(name)
-            return self.interval * (1.0 + JITTER * self._rng.random())
+            return self.interval + self.slack * self._rng.random()
         return RETRY_SECONDS

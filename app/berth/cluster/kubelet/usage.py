@@ -9,9 +9,9 @@ kills and ``metrics.k8s.io`` (:mod:`berth.cluster.http.resource_metrics`) all as
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from berth.objects.pod import Container, PodSpec
+from berth.objects.pod import Container
 from berth.objects.quantity import NANO, check_quantity, parse, value
 from berth.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 
@@ -71,7 +71,17 @@ def is_told(annotations: Mapping[str, str]) -> bool:
     return any(each.startswith(PREFIX) for each in annotations)
 
 
-def running_containers(spec: PodSpec) -> list[Container]:
+class HasContainers(Protocol):
+    """The spec of a pod, as far as its usage depends on it."""
+
+    @property
+    def containers(self) -> tuple[Container, ...]: ...
+
+    @property
+    def init_containers(self) -> tuple[Container, ...]: ...
+
+
+def running_containers(spec: HasContainers) -> list[Container]:
     """Return the containers that run side by side: sidecars first, as they start."""
     sidecars = [each for each in spec.init_containers if each.restart_policy == "Always"]
     return [*sidecars, *spec.containers]

@@ -63,7 +63,10 @@ class Log:
         """The position up to which watchers may read."""
         self.compacted = compacted
         """The version of the latest forgotten change."""
-        self.waiters: dict[asyncio.Future[None], float] = {}
+        self._waiters: dict[asyncio.Future[None], float] = {}
+        """Those who wait for a change, and until when."""
+        self._first_due = math.inf
+        """Nobody waits only until an earlier time."""
         self._is_gathering = False
 
     @property
@@ -84,7 +87,7 @@ class Log:
     def publish(self, end: int) -> None:
         """Show watchers the changes before position *end*."""
         self.published = end
-        if self.waiters and not self._is_gathering:
+        if self._waiters and not self._is_gathering:
             self._is_gathering = True
             self._wake_later(GATHERING_TURNS)
 
@@ -123,16 +126,32 @@ class Log:
     def wake(self) -> None:
         """Let everyone who waits look again."""
         self._is_gathering = False
-        for future in self.waiters:
+        for future in self._waiters:
             if not future.done():
                 future.set_result(None)
-        self.waiters.clear()
+        self._waiters.clear()
+        self._first_due = math.inf
 
     def wake_due(self, now: float) -> None:
         """Let those look again who asked to be woken at *now* or before."""
-        for future, until in self.waiters.items():
-            if until <= now and not future.done():
+        if now < self._first_due:
+            return
+        self._first_due = math.inf
+        for future, until in self._waiters.items():
+            if until > now:
+                self._first_due = min(self._first_due, until)
+            elif not future.done():
                 future.set_result(None)  # who waits takes it out
+
+    async def wait(self, until: float) -> None:
+        """Return when something was published, or :meth:`wake_due` was called with *until*."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters[future] = until
+        self._first_due = min(self._first_due, until)
+        try:
+            await future
+        finally:
+            self._waiters.pop(future, None)
 
 
 class Cursor:
@@ -154,11 +173,5 @@ class Cursor:
 
         *until* is the time from which :meth:`Store.wake_due` wakes it.
         """
-        if self._position < self._log.published:
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._log.waiters[future] = until
-        try:
-            await future
-        finally:
-            self._log.waiters.pop(future, None)
+        if self._position >= self._log.published:
+            await self._log.wait(until)
