@@ -192,6 +192,7 @@ class NodeResourcesFit(
     """
 
     NAME = "NodeResourcesFit"
+    PREFERRED_PLACEMENT = "the one that will be fuller"
     DECIDES_BY_SIGNATURE = True
     ARGS = NodeResourcesFitArgs
 

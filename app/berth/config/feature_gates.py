@@ -19,6 +19,7 @@ FLAG: Final = "--feature-gates"
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
 COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
+DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
 DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
 GANG_SCHEDULING: Final = "GangScheduling"
@@ -43,6 +44,7 @@ TURNABLE: Final = frozenset(
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
         COSCHEDULING_POD_GROUPS,
+        DRA_DEVICE_TAINT_RULES,
         DRA_LIST_TYPE_ATTRIBUTES,
         DRA_WORKLOAD_RESOURCE_CLAIMS,
         GANG_SCHEDULING,

@@ -4,6 +4,7 @@ import asyncio
 import random
 from pathlib import Path
 
+from berth.config.feature_gates import enabled_features
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.scenario.load import ScenarioFile
 from berth.embedded.scenario.runner import Result
@@ -22,7 +23,11 @@ def run_file(path: Path) -> tuple[Result, list[str]]:
 
     async def run() -> Result:
         cluster = EmbeddedCluster(
-            clock=clock, rng=rng, insecure=True, controller_options=file.controller_options()
+            clock=clock,
+            rng=rng,
+            insecure=True,
+            controller_options=file.controller_options(),
+            features=enabled_features(file.feature_gates),
         )
         return await run_scenario(
             file, cluster, plugins=KnownPlugins(), clock=clock, rng=rng, say=lines.append
