@@ -27,8 +27,8 @@ async def test_a_gang_goes_where_an_extender_leaves_room() -> None:
 
 async def test_a_group_that_preempts_gets_nodes_that_extenders_allow() -> None:
     gates = dict.fromkeys((*GATES, "WorkloadAwarePreemption"), True)
-    answers = {"/filter": {"NodeNames": ["b", "c"]}}
-    made, network = harness(answers, entry(filterVerb="filter"), featureGates=gates)
+    all_but_a = {"/filter": lambda body: {"NodeNames": [n for n in body["NodeNames"] if n != "a"]}}
+    made, network = harness(all_but_a, entry(filterVerb="filter"), featureGates=gates)
     for name in "abc":
         made.put(node(name, cpu=1), pod(f"low-{name}", cpu=1, node=name, priority=0))
     made.put(group(min_count=2, priority=100), *members("p", "q", cpu=1))
