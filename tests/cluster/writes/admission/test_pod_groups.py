@@ -7,18 +7,23 @@ import pytest
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gated import GENERIC_WORKLOAD, gated_kinds
 from berth.cluster.resources import Object
-from berth.cluster.strategies.pod_groups import check_pod_group, prepare_pod_group
+from berth.cluster.strategies.pod_groups import (
+    check_pod_group,
+    check_pod_group_status,
+    prepare_pod_group,
+)
 from tests.cluster.writes.booted import Booted
 
 PODS = find("", "v1", "pods")
 JOBS = find("batch", "v1", "jobs")
-POD_GROUPS, WORKLOADS = gated_kinds((GENERIC_WORKLOAD,))
+GATES = (GENERIC_WORKLOAD, "DRAWorkloadResourceClaims")
+POD_GROUPS, WORKLOADS = gated_kinds(GATES)
 GANG: Object = {"gang": {"minCount": 2}}
 
 
 @pytest.fixture
 def cluster() -> Booted:
-    return Booted(GENERIC_WORKLOAD)
+    return Booted(*GATES)
 
 
 def group(name: str = "g", **spec: object) -> Object:
@@ -51,6 +56,47 @@ def of_template(workload: str, name: str) -> Object:
     return {"workload": {"workloadName": workload, "podGroupTemplateName": name}}
 
 
+def with_claims(*claims: Object) -> Object:
+    return group(resourceClaims=list(claims))
+
+
+ONE = {"name": "gpu", "resourceClaimName": "c"}
+EITHER = "`resourceClaimName`, `resourceClaimTemplateName`"
+CLAIMS = [
+    pytest.param(
+        with_claims(*({**ONE, "name": f"c{number}"} for number in range(5))),
+        "spec.resourceClaims: Too many: 5: must have at most 4 items",
+        id="too many claims",
+    ),
+    pytest.param(
+        with_claims(ONE, ONE),
+        'spec.resourceClaims[1]: Duplicate value: {"name":"gpu"}',
+        id="two claims of one name",
+    ),
+    pytest.param(
+        with_claims({**ONE, "name": "GPU"}),
+        'spec.resourceClaims[0].name: Invalid value: "GPU"',
+        id="a claim with a name that is no label",
+    ),
+    pytest.param(
+        with_claims({"name": "gpu"}),
+        f'spec.resourceClaims[0]: Invalid value: "": must specify one of: {EITHER}',
+        id="a claim of nothing",
+    ),
+    pytest.param(
+        with_claims({**ONE, "resourceClaimTemplateName": "t"}),
+        'spec.resourceClaims[0]: Invalid value: "{resourceClaimName, resourceClaimTemplateName}":'
+        f" must specify exactly one of: {EITHER}",
+        id="a claim and its template",
+    ),
+    pytest.param(
+        with_claims({"name": "gpu", "resourceClaimTemplateName": "T"}),
+        'spec.resourceClaims[0].resourceClaimTemplateName: Invalid value: "T"',
+        id="of a template that cannot be",
+    ),
+]
+
+
 def test_a_new_group_is_held(cluster: Booted) -> None:
     stored = cluster.create(POD_GROUPS, {**group(), "status": {"conditions": []}})
     assert stored["metadata"]["finalizers"] == ["scheduling.k8s.io/podgroup-protection"]
@@ -81,6 +127,7 @@ def test_a_new_group_is_held(cluster: Booted) -> None:
             " to 1",
             id="a gang of nobody",
         ),
+        *CLAIMS,
         pytest.param(
             group(podGroupTemplateRef=of_template("w", "t")),
             'podgroups.scheduling.k8s.io "g" is forbidden: PodGroup rejected: Workload "w" not'
@@ -203,3 +250,35 @@ def test_pods_have_a_group_only_with_the_gate(features: tuple[str, ...]) -> None
     }
     stored = cluster.create(JOBS, job)["spec"]["template"]["spec"]
     assert ("schedulingGroup" in stored) is bool(features)
+
+
+def test_groups_have_claims_only_with_the_gate(cluster: Booted) -> None:
+    assert cluster.create(POD_GROUPS, with_claims(ONE))["spec"]["resourceClaims"] == [ONE]
+    without, _ = gated_kinds((GENERIC_WORKLOAD,))
+    stored = Booted(GENERIC_WORKLOAD).create(without, with_claims(ONE))
+    assert "resourceClaims" not in stored["spec"]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        pytest.param(
+            {"name": "gpu", "resourceClaimName": "made"}, "", id="of a claim of the group"
+        ),
+        pytest.param(
+            {"name": "nic", "resourceClaimName": "made"},
+            'status.resourceClaimStatuses[0].name: Invalid value: "nic": must match the name of an'
+            " entry in `spec.resourceClaims`",
+            id="of no claim of the group",
+        ),
+        pytest.param(
+            {"name": "gpu", "resourceClaimName": "Made"},
+            'status.resourceClaimStatuses[0].resourceClaimName: Invalid value: "Made"',
+            id="of a claim that cannot be",
+        ),
+    ],
+)
+def test_the_names_of_claims_of_a_group(status: Object, why: str) -> None:
+    group = with_claims(ONE) | {"status": {"resourceClaimStatuses": [status]}}
+    errors = list(map(str, check_pod_group_status(group, {})))
+    assert [error.startswith(why) for error in errors] == ([True] if why else [])
