@@ -28,6 +28,7 @@ TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
@@ -54,6 +55,7 @@ TURNABLE: Final = frozenset(
         TOPOLOGY_AWARE,
         VOLCANO_POD_GROUPS,
         "VolumeLimitScaling",
+        WORKLOAD_AWARE_PREEMPTION,
     }
 )
 """Gates that berth acts on."""

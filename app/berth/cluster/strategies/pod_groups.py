@@ -6,6 +6,7 @@ from typing import Final
 from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
+from berth.cluster.strategies.priority_class import HIGHEST_USER_PRIORITY
 from berth.cluster.strategies.shape import section
 from berth.field_errors import FieldError, join
 
@@ -16,12 +17,13 @@ CLAIM_SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
 DISRUPTION_MODES: Final = ("Pod", "PodGroup")
 IMMUTABLE: Final = "field is immutable"
 
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 BEHIND_GATES: Final = {
     "schedulingConstraints": "TopologyAwareWorkloadScheduling",
     "resourceClaims": "DRAWorkloadResourceClaims",
-    "disruptionMode": "WorkloadAwarePreemption",
-    "priorityClassName": "WorkloadAwarePreemption",
-    "priority": "WorkloadAwarePreemption",
+    "disruptionMode": WORKLOAD_AWARE_PREEMPTION,
+    "priorityClassName": WORKLOAD_AWARE_PREEMPTION,
+    "priority": WORKLOAD_AWARE_PREEMPTION,
 }
 """Fields of a group, or of a template of one, that are dropped unless the gate is on."""
 
@@ -29,10 +31,16 @@ Prepare = Callable[[Object, Object | None], None]
 
 
 def prepare_pod_group(features: Collection[str]) -> Prepare:
-    """Return what drops the fields of a group that are behind gates, unless it has them."""
+    """Return what drops the fields of a group that are behind gates, unless it has them.
+
+    A new group gets what is the default with these gates.
+    """
 
     def prepare(new: Object, old: Object | None) -> None:
-        _drop(section(new, "spec"), (old or {}).get("spec") or {}, features)
+        spec = section(new, "spec")
+        _drop(spec, (old or {}).get("spec") or {}, features)
+        if old is None:
+            _default(spec, features)
 
     return prepare
 
@@ -44,8 +52,15 @@ def prepare_workload(features: Collection[str]) -> Prepare:
         before = {each.get("name"): each for each in _templates(old or {})}
         for template in _templates(new):
             _drop(template, before.get(template.get("name")) or {}, features)
+            if old is None:
+                _default(template, features)
 
     return prepare
+
+
+def _default(spec: Object, features: Collection[str]) -> None:
+    if WORKLOAD_AWARE_PREEMPTION in features and not spec.get("disruptionMode"):
+        spec["disruptionMode"] = "Pod"
 
 
 def _drop(spec: Object, before: Object, features: Collection[str]) -> None:
@@ -140,6 +155,12 @@ def _check_group(spec: Object, path: str) -> Iterator[FieldError]:
     mode = spec.get("disruptionMode")
     if mode is not None and mode not in DISRUPTION_MODES:
         yield field_errors.not_supported(f"{path}.disruptionMode", mode, DISRUPTION_MODES)
+    class_name, priority = spec.get("priorityClassName"), spec.get("priority")
+    for problem in syntax.dns1123_subdomain(class_name) if class_name else ():
+        yield field_errors.invalid(f"{path}.priorityClassName", class_name, problem)
+    if priority is not None and priority > HIGHEST_USER_PRIORITY:
+        why = f"must be less than or equal to {HIGHEST_USER_PRIORITY}"  # the wording is a guess
+        yield field_errors.invalid(f"{path}.priority", priority, why)
 
 
 def _check_policy(policy: Object | None, path: str) -> Iterator[FieldError]:

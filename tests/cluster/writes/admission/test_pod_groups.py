@@ -7,7 +7,11 @@ import pytest
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gated import GENERIC_WORKLOAD, gated_kinds
 from berth.cluster.resources import Object
-from berth.cluster.strategies.pod_groups import check_pod_group_status
+from berth.cluster.strategies.pod_groups import (
+    check_pod_group,
+    check_pod_group_status,
+    prepare_pod_group,
+)
 from tests.cluster.writes.booted import Booted
 
 PODS = find("", "v1", "pods")
@@ -176,6 +180,53 @@ def test_fields_of_other_gates_are_dropped(cluster: Booted) -> None:
     assert cluster.create(POD_GROUPS, group(**more))["spec"] == {"schedulingPolicy": GANG}
     stored = cluster.create(WORKLOADS, workload(template("t", **more)))
     assert stored["spec"]["podGroupTemplates"] == [template("t")]
+
+
+def test_what_is_evicted_at_a_time_is_a_pod_by_default() -> None:
+    features = (GENERIC_WORKLOAD, "GangScheduling", "WorkloadAwarePreemption")
+    cluster, (groups, workloads) = Booted(*features), gated_kinds(features)
+    assert cluster.create(groups, group())["spec"]["disruptionMode"] == "Pod"
+    stored = cluster.create(workloads, workload(template("t")))
+    assert stored["spec"]["podGroupTemplates"] == [template("t", disruptionMode="Pod")]
+    whole = cluster.create(groups, group("whole", disruptionMode="PodGroup"))
+    assert whole["spec"]["disruptionMode"] == "PodGroup"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        pytest.param(
+            "disruptionMode",
+            "Node",
+            'spec.disruptionMode: Unsupported value: "Node": supported values: "Pod", "PodGroup"',
+            id="no mode",
+        ),
+        pytest.param(
+            "priority",
+            1_000_000_001,
+            "spec.priority: Invalid value: 1000000001: must be less than or equal to 1000000000",
+            id="a priority of the system",
+        ),
+        pytest.param(
+            "priorityClassName",
+            "No Name",
+            'spec.priorityClassName: Invalid value: "No Name"',
+            id="no name of a class",
+        ),
+    ],
+)
+def test_refused_fields_of_preemption(field: str, value: object, why: str) -> None:
+    obj = group()
+    obj["spec"][field] = value
+    problems = check_pod_group(obj)
+    assert why in "; ".join(f"{each.field}: {each.message}" for each in problems)
+
+
+def test_fields_that_were_stored_before_the_gate_was_turned_on_do_not_change() -> None:
+    prepare = prepare_pod_group(("WorkloadAwarePreemption",))
+    old, new = group(), group()
+    prepare(new, old)
+    assert new == old
 
 
 def test_a_group_does_not_change(cluster: Booted) -> None:
