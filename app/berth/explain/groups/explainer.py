@@ -195,7 +195,7 @@ def _explanation(
     return PodGroupExplanation(
         pod_group=str(looked.key),
         exists=group is not None,
-        policy=_policy(group),
+        policy=policy_of(group),
         min_count=None if group is None else group.min_count,
         topology_key=key,
         status=status_of(group),
@@ -248,7 +248,8 @@ def status_of(group: PodGroup | None) -> PodGroupStatus | None:
     return None
 
 
-def _policy(group: PodGroup | None) -> str:
+def policy_of(group: PodGroup | None) -> str:
+    """Return ``gang`` or ``basic``; empty without the object."""
     if group is None:
         return ""
     return "basic" if group.min_count is None else "gang"
