@@ -19,6 +19,7 @@ FLAG: Final = "--feature-gates"
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
 COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
+DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
 DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
 GANG_SCHEDULING: Final = "GangScheduling"
@@ -27,6 +28,7 @@ TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
@@ -42,6 +44,7 @@ TURNABLE: Final = frozenset(
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
         COSCHEDULING_POD_GROUPS,
+        DRA_DEVICE_TAINT_RULES,
         DRA_LIST_TYPE_ATTRIBUTES,
         DRA_WORKLOAD_RESOURCE_CLAIMS,
         GANG_SCHEDULING,
@@ -52,6 +55,7 @@ TURNABLE: Final = frozenset(
         TOPOLOGY_AWARE,
         VOLCANO_POD_GROUPS,
         "VolumeLimitScaling",
+        WORKLOAD_AWARE_PREEMPTION,
     }
 )
 """Gates that berth acts on."""

@@ -12,8 +12,10 @@ from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.pod import Pod
 
 API_GROUP: Final = "scheduling.k8s.io"
-API: Final = f"/apis/{API_GROUP}/v1alpha2"
-"""Where the API server has them: the one place that knows the version."""
+API_VERSION: Final = f"{API_GROUP}/v1alpha2"
+"""The version of Kubernetes' own PodGroups: the one place that knows it."""
+API: Final = f"/apis/{API_VERSION}"
+"""Where the API server has them."""
 
 GROUP: Final = "scheduling.k8s.io"
 RESOURCE: Final = "podgroups"

@@ -8,6 +8,7 @@ from berth.framework.listers import Lister
 from berth.framework.pod_groups import PodGroups
 from berth.metrics.scheduler_metrics import PodGroupMetrics
 from berth.objects.pod_group import GroupKey, PodGroup, PodGroupCondition
+from berth.objects.policy import PodDisruptionBudget
 from berth.scheduler.reporter import PodGroupReporter
 
 POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
@@ -63,8 +64,11 @@ class GroupParts:
     pod_groups: PodGroups
     groups: Lister[PodGroup]
     reports: PodGroupReports
+    pod_disruption_budgets: Lister[PodDisruptionBudget]
     is_topology_aware: bool
     """Whether TopologyAwareWorkloadScheduling is on."""
+    preempts_as_one: bool
+    """Whether WorkloadAwarePreemption is on."""
 
 
 def changed_condition(

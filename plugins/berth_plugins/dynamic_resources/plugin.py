@@ -51,7 +51,7 @@ from berth_plugins.dynamic_resources.node_search import (
     NodeSearch,
     claim_in_memory,
 )
-from berth_plugins.dynamic_resources.pools import ResourcePools
+from berth_plugins.dynamic_resources.pools import ResourcePools, tracked_pools
 from berth_plugins.dynamic_resources.pre_filter import ClaimsPreparation
 from berth_plugins.dynamic_resources.record import recorded
 from berth_plugins.dynamic_resources.requests import AllocationError
@@ -117,8 +117,9 @@ class DynamicResources(
         self._clock = handle.clock
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._classes = handle.listers.shared(DeviceClassResolver)
-        self._pools = handle.listers.shared(ResourcePools)
         features = Features.of(handle.features)
+        pools = tracked_pools if features.device_taint_rules else ResourcePools
+        self._pools = handle.listers.shared(pools)
         self._search = NodeSearch(
             self._claims,
             self._classes,

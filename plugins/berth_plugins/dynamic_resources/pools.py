@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from berth.cel.selector_error import SelectorError
 from berth.framework.listers import Listers
+from berth.framework.resource_slice_tracker import ResourceSliceTracker, resource_slice_tracker
 from berth.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
 from berth.objects.node import Node
 from berth.objects.pod import NodeSelector
@@ -142,7 +143,8 @@ class _Seen(NamedTuple):
 class ResourcePools:
     """All ResourceSlices, by pool and by node. All profiles share them, in ``Listers.shared``."""
 
-    def __init__(self, listers: Listers) -> None:
+    def __init__(self, listers: Listers, tracker: ResourceSliceTracker | None = None) -> None:
+        """With a *tracker* the slices are as it says, with the taints of DeviceTaintRules."""
         self.version = 0
         """Changes with every change."""
         self._pools: dict[PoolId, dict[str, _Slice]] = {}
@@ -154,7 +156,7 @@ class ResourcePools:
         self._shared_version = 0
         self._elsewhere: tuple[Pool, ...] | None = ()
         self._seen: dict[str, _Seen] = {}
-        listers.resource_slices.follow(self._on_change)
+        (tracker or listers.resource_slices).follow(self._on_change)
 
     # Changes.
 
@@ -265,6 +267,11 @@ class ResourcePools:
             if len(everywhere) != wanted:
                 return Pool(id_, is_incomplete=True)
         return _complete(id_, reaching, everywhere)
+
+
+def tracked_pools(listers: Listers) -> ResourcePools:
+    """Return the pools with the taints of DeviceTaintRules; for ``Listers.shared``."""
+    return ResourcePools(listers, resource_slice_tracker(listers))
 
 
 _MOST_SEEN: Final = 100_000
