@@ -94,7 +94,7 @@ class Scheduler:
         self._select = select
         self._sampling = sampling
         self.extender_round = extender_round
-        self._preemptions = preemptions
+        self.preemptions = preemptions
         self.failures = failures
         self.failure_reporter = failure_reporter
         self._metrics = metrics
@@ -308,7 +308,7 @@ class Scheduler:
             return
         chosen = result.preemption.chosen
         if chosen is not None:
-            self._preemptions.prepare_candidate_async(
+            self.preemptions.prepare_candidate_async(
                 outcome.pod, profile=outcome.profile, chosen=chosen
             )
 
