@@ -22,6 +22,7 @@ COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
 DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
 DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
+GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 IN_PLACE_POD_LEVEL_RESOURCES_VERTICAL_SCALING: Final = "InPlacePodLevelResourcesVerticalScaling"
@@ -35,9 +36,11 @@ TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
+    GANG_REPLACEMENT_PODS: Gate("BERTH", enabled=False),
     VOLCANO_POD_GROUPS: Gate("BERTH", enabled=False),
 }
 """Gates that kube-scheduler does not have. AllAlpha and AllBeta do not turn them."""
@@ -53,6 +56,7 @@ TURNABLE: Final = frozenset(
         DRA_DEVICE_TAINT_RULES,
         DRA_LIST_TYPE_ATTRIBUTES,
         DRA_WORKLOAD_RESOURCE_CLAIMS,
+        GANG_REPLACEMENT_PODS,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         IN_PLACE_POD_LEVEL_RESOURCES_VERTICAL_SCALING,
@@ -68,6 +72,7 @@ TURNABLE: Final = frozenset(
         TOPOLOGY_AWARE,
         VOLCANO_POD_GROUPS,
         "VolumeLimitScaling",
+        WORKLOAD_AWARE_PREEMPTION,
     }
 )
 """Gates that berth acts on."""

@@ -29,6 +29,7 @@ from berth.config.feature_gates import (
     OPPORTUNISTIC_BATCHING,
     SCHEDULER_ASYNC_PREEMPTION,
     TOPOLOGY_AWARE,
+    WORKLOAD_AWARE_PREEMPTION,
     enabled_features,
 )
 from berth.config.types import KubeSchedulerConfiguration
@@ -117,7 +118,9 @@ class SchedulerCore:
                     metrics=metrics.pod_groups,
                     clock=clock,
                 ),
+                outside.listers.pod_disruption_budgets,
                 is_topology_aware=TOPOLOGY_AWARE in features,
+                preempts_as_one=WORKLOAD_AWARE_PREEMPTION in features,
             )
         pod_groups = groups.pod_groups if groups is not None else None
         self.cache = Cache(pod_groups)

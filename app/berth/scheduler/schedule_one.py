@@ -115,7 +115,7 @@ class Scheduler:
         self._select = select
         self._sampling = sampling
         self.extender_round = extender_round
-        self._preemptions = preemptions
+        self.preemptions = preemptions
         self.failures = failures
         self.failure_reporter = failure_reporter
         self._metrics = metrics
@@ -361,7 +361,7 @@ class Scheduler:
         """Have the pods evicted that PostFilter chose, if it did, beside what follows."""
         chosen = _chosen(outcome)
         if chosen is not None:
-            self._preemptions.prepare_candidate_async(
+            self.preemptions.prepare_candidate_async(
                 outcome.pod, profile=outcome.profile, chosen=chosen
             )
 

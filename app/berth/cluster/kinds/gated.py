@@ -133,6 +133,7 @@ def _pod_groups(features: Collection[str]) -> tuple[ResourceType, ...]:
                 prepare=pod_groups.prepare_pod_group(features),
                 check=pod_groups.check_pod_group,
                 check_update=pod_groups.check_pod_group_update,
+                check_status=pod_groups.check_pod_group_status,
             ),
             columns=_COLUMNS,
         ),
