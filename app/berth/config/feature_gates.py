@@ -23,6 +23,7 @@ DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
 DRA_NODE_ALLOCATABLE_RESOURCES: Final = "DRANodeAllocatableResources"
 DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
+GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
@@ -33,6 +34,7 @@ WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
+    GANG_REPLACEMENT_PODS: Gate("BERTH", enabled=False),
     VOLCANO_POD_GROUPS: Gate("BERTH", enabled=False),
 }
 """Gates that kube-scheduler does not have. AllAlpha and AllBeta do not turn them."""
@@ -49,6 +51,7 @@ TURNABLE: Final = frozenset(
         DRA_LIST_TYPE_ATTRIBUTES,
         DRA_NODE_ALLOCATABLE_RESOURCES,
         DRA_WORKLOAD_RESOURCE_CLAIMS,
+        GANG_REPLACEMENT_PODS,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
