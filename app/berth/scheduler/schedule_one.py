@@ -315,7 +315,7 @@ class Scheduler:
         self.failure_reporter.drop(queued.uid)
         self.measure(outcome, started)
         self.record(outcome, queued, started)
-        error = await self._preemptions.prepare_candidate_now(
+        error = await self.preemptions.prepare_candidate_now(
             outcome.pod, profile=outcome.profile, chosen=chosen, queue=self.queue
         )
         if error is not None:
