@@ -27,6 +27,7 @@ TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
+WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
@@ -52,6 +53,7 @@ TURNABLE: Final = frozenset(
         TOPOLOGY_AWARE,
         VOLCANO_POD_GROUPS,
         "VolumeLimitScaling",
+        WORKLOAD_WITH_JOB,
     }
 )
 """Gates that berth acts on."""

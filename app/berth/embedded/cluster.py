@@ -85,6 +85,7 @@ class EmbeddedCluster:
         self._rng = rng
         self._host = host
         self._controller_options = controller_options
+        self._features = features
         self._tokens = Tokens() if tokens is None else tokens
         self._database = database
         self._identity = Identity(database, self._tokens, clock=clock)
@@ -179,6 +180,7 @@ class EmbeddedCluster:
             signing_key=self._signing_key,
             options=self._controller_options,
             authority=None if self.certificate is None else self._identity.authority,
+            features=self._features,
         )
         async with asyncio.TaskGroup() as tasks:
             for name, run in (("API server", self._server.run), ("controllers", controllers.run)):
