@@ -1,7 +1,7 @@
 """The scheduler cache: the one writer of the live node table."""
 
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -166,6 +166,36 @@ class Cache:
             self._put(known)
             if is_assumed:
                 self._assumed.add(uid)
+
+    @contextmanager
+    def without_all(self, pods: Iterable[PodInfo]) -> Iterator[None]:
+        """Have no node and no group count *pods*, until the end of the block.
+
+        For thousands of pods at a fraction of the cost of :meth:`without`. Pods that are gone, or
+        on a ghost node, make no difference. Nothing may be awaited in the block, and none of the
+        pods be changed.
+        """
+        rows, known = [], []
+        for pod in pods:
+            found = self._pods.get(pod.uid)
+            row = None if found is None else self.table.row_of.get(found.node_name)
+            if found is not None and row is not None:
+                rows.append(row)
+                known.append(found)
+        self.table.remove_pods(rows, known)
+        self._tell_groups(known, PodGroups.take)
+        try:
+            yield
+        finally:
+            self.table.add_pods(rows, known)
+            self._tell_groups(known, PodGroups.put)
+
+    def _tell_groups(
+        self, pods: Iterable[PodInfo], tell: Callable[[PodGroups, PodInfo], None]
+    ) -> None:
+        if self._pod_groups is not None:
+            for pod in pods:
+                tell(self._pod_groups, pod)
 
     def is_assumed(self, uid: str) -> bool:
         return uid in self._assumed

@@ -198,7 +198,15 @@ class InMemoryApi:
         return stored
 
     def event(
-        self, pod: Pod, *, profile: str = "", type: str, reason: str, action: str, note: str
+        self,
+        pod: Pod,
+        *,
+        profile: str = "",
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Pod | PodGroup | None = None,
     ) -> None:
         """Drop the event: nobody reads any here."""
 

@@ -91,6 +91,7 @@ class EmbeddedCluster:
         self._identity = Identity(database, self._tokens, clock=clock)
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows; None when it is plain HTTP."""
+        self._features = features
         self._registry = Registry((*RESOURCES, *gated_kinds(features)))
         self._signing_key = self._identity.signing_key
         self._journal = None if database is None else Journal(database)

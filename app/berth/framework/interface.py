@@ -299,6 +299,9 @@ class PlacementGeneratePlugin(Plugin):
 class PlacementScorePlugin(Plugin):
     """Ranks the parts of the cluster in which a group fits (spec G10)."""
 
+    PREFERRED_PLACEMENT: ClassVar[str] = ""
+    """What has the higher score, for people, as in "the fuller one"; empty: it is not said."""
+
     @abstractmethod
     def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int | Status:
         """Return how good *candidate* is; its pods are not on *nodes*."""

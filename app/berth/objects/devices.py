@@ -161,6 +161,32 @@ class ResourceSlice(KubeStruct, frozen=True, gc=False):
     spec: ResourceSliceSpec = ResourceSliceSpec()
 
 
+# What administrators taint.
+
+DEVICE_TAINT_RULES: Final = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
+"""Where the API server has DeviceTaintRules: the one place that knows the version."""
+
+
+class DeviceTaintSelector(KubeStruct, frozen=True, gc=False):
+    """Some devices; what is None is every one."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(KubeStruct, frozen=True, gc=False):
+    taint: Taint
+    device_selector: DeviceTaintSelector | None = None
+
+
+class DeviceTaintRule(KubeStruct, frozen=True, gc=False):
+    """A taint that devices have beside those that their driver publishes."""
+
+    spec: DeviceTaintRuleSpec
+    metadata: ObjectMeta = ObjectMeta()
+
+
 # What users ask for.
 
 

@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import replace
 from typing import Final
 
@@ -47,7 +48,7 @@ from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
 from berth.scheduler.reservation import Reservation, assume, reserve
 from berth.scheduler.sampling import Sampling
-from berth.scheduler.schedule_pod import Select, schedule_pod
+from berth.scheduler.schedule_pod import Select, schedule_pod, smallest_name
 from berth.scheduler.signatures import known_failure_of
 from berth.scheduler.with_extenders import ExtenderRound
 
@@ -93,11 +94,12 @@ class Scheduler:
         self._select = select
         self._sampling = sampling
         self.extender_round = extender_round
-        self._preemptions = preemptions
+        self.preemptions = preemptions
         self.failures = failures
         self.failure_reporter = failure_reporter
         self._metrics = metrics
         self.clock = clock
+        self.groups = groups
         self._pod_group_cycle = PodGroupCycle(self, groups) if groups is not None else None
         self._binding_tasks: set[asyncio.Task[None]] = set()
 
@@ -208,6 +210,18 @@ class Scheduler:
             placement=placement,
         )
 
+    def for_trials(self, metrics: SchedulerMetrics) -> "Scheduler":
+        """Return one that decides about the same cluster, for trials that are undone.
+
+        It draws nothing but takes the smallest name of several, leaves the rotation over the nodes
+        where it is, and counts in *metrics*.
+        """
+        other = copy(self)
+        other._select = smallest_name(self.cache.table)
+        other._sampling = copy(self._sampling)
+        other._metrics = metrics
+        return other
+
     def select_best(self, totals: Sequence[int]) -> int:
         """Return where the highest total is; of several, one is drawn."""
         best = [index for index, total in enumerate(totals) if total == max(totals)]
@@ -294,7 +308,7 @@ class Scheduler:
             return
         chosen = result.preemption.chosen
         if chosen is not None:
-            self._preemptions.prepare_candidate_async(
+            self.preemptions.prepare_candidate_async(
                 outcome.pod, profile=outcome.profile, chosen=chosen
             )
 

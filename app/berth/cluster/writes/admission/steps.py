@@ -19,6 +19,7 @@ from berth.cluster.writes.admission.chain import Admission
 from berth.cluster.writes.admission.default_ingress_class import DefaultIngressClass
 from berth.cluster.writes.admission.default_storage_class import DefaultStorageClass
 from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
+from berth.cluster.writes.admission.device_taint_rules import DeviceTaintTime
 from berth.cluster.writes.admission.limit_ranger import LimitRanger
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
 from berth.cluster.writes.admission.persistent_volume_claim_resize import (
@@ -90,9 +91,10 @@ def standard_admission(
             CertificateSigning(authorizer),
             CertificateSubjectRestriction(),
             DefaultIngressClass(store),
-            # Not plugins of a real server, but what its storage does after all of them.
+            # Not plugins of a real server, but what its storage does.
             Escalation(authorizer),
             ServiceAllocation(store),
+            DeviceTaintTime(clock),
         ),
         async_steps=(AwaitServiceAccount(service_account, clock=clock), *async_steps),
         last=(ResourceQuota(store, clock=clock),),
