@@ -46,7 +46,7 @@ from berth.scheduler.pod_group_cycle import PodGroupCycle
 from berth.scheduler.pod_group_reports import GroupParts
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
-from berth.scheduler.reservation import Reservation, assume, reserve
+from berth.scheduler.reservation import Reservation, assume, assumed_on, reserve
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_pod import Select, schedule_pod, smallest_name
 from berth.scheduler.signatures import known_failure_of
@@ -280,7 +280,7 @@ class Scheduler:
         Every step registers its undo before the next one runs (spec §2.7).
         """
         profile, state = cycle.profile, cycle.state
-        assumed = queued.pod_info.on_node(placed.node_name)
+        assumed = assumed_on(queued.pod_info, placed.node_name, state)
         with ExitStack() as undo:
             status = assume(assumed, self.cache, undo)
             if status is None:
