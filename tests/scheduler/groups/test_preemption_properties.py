@@ -5,7 +5,7 @@ The pods of a group are alike, so that whether they fit is a matter of counting.
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +89,7 @@ def case(rng: random.Random, *, is_one_per_node: bool) -> Case:
     capacity = {f"n{number}": rng.randint(1, 4) for number in range(rng.randint(1, 4))}
     free = dict(capacity)
     units: list[Unit] = []
+    starts = rng.sample(range(60), 7)  # no two are equally important
     for number in range(rng.randint(1, 7)):
         is_group = rng.random() < 0.3
         nodes, cpus = [], []
@@ -107,7 +108,7 @@ def case(rng: random.Random, *, is_one_per_node: bool) -> Case:
                     tuple(nodes),
                     tuple(cpus),
                     rng.choice([0, 0, 10, 50, 200]),
-                    number,  # no two are equally important
+                    starts[number],
                     is_group,
                     rng.choice(["", "", "x", "y"]),
                 )
@@ -186,14 +187,14 @@ async def test_the_victims_are_those_of_the_rule(*, is_one_per_node: bool) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("is_one_per_node", [False, True], ids=["by resources", "one per node"])
 async def test_the_victims_are_those_of_the_rule_in_many_clusters(*, is_one_per_node: bool) -> None:
-    for seed in range(100, 500):
+    for seed in range(100, 180):
         await check_rule(seed, is_one_per_node=is_one_per_node)
 
 
 async def test_few_trials_find_victims_that_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pod_group_victims, "MOST_DECISIONS", 0)
     monkeypatch.setattr(pod_group_victims, "LEAST_TRIALS", 4)
-    surplus: Sequence[int] = [0]
+    surplus = []
     for seed in range(60):
         given = case(random.Random(seed), is_one_per_node=True)
         harness, evicted = await preempting(given)
@@ -201,5 +202,5 @@ async def test_few_trials_find_victims_that_are_enough(monkeypatch: pytest.Monke
         assert bool(evicted) == bool(needed), f"seed {seed}"
         if needed:
             assert bound(harness) == given.size, f"seed {seed}"
-            surplus = [*surplus, len(evicted) - len(needed)]
+            surplus.append(len(evicted) - len(needed))
     assert len(surplus) > 10
