@@ -18,6 +18,8 @@ from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
 from berth.objects.pod_group import PodGroup, group_of
 
+GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
+
 PERMIT_SECONDS: Final = 300.0
 """How long a pod that has a node waits for the others of its gang."""
 
@@ -39,6 +41,18 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
         if handle is None:
             raise TypeError("GangScheduling: needs a handle to look up groups")
         self._handle = handle
+        self._admits_replacements = GANG_REPLACEMENT_PODS in handle.features
+
+    def _min_count(self, group: PodGroup) -> int | None:
+        """Return how many pods must have nodes together; None: any number.
+
+        kube-scheduler asks for ``minCount`` pods also of a gang that runs: once some of them have
+        finished, a pod that replaces another waits for ever (spec G5.8). With GangReplacementPods
+        it is enough that the gang has been scheduled once.
+        """
+        if self._admits_replacements and group.has_been_scheduled:
+            return None
+        return group.min_count
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         key = group_of(pod.pod)
@@ -49,12 +63,13 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
             return Status.unresolvable(
                 f'waiting for pods\'s pod group "{key.name}" to appear in scheduling queue'
             )
-        if group.min_count is None:
+        min_count = self._min_count(group)
+        if min_count is None:
             return None
         state = self._handle.pod_groups.get(key)
         if state is None:
             return Status.error(f"pod group state not found for pod group {key}")
-        return None if state.all_pods_count >= group.min_count else TOO_FEW_PODS
+        return None if state.all_pods_count >= min_count else TOO_FEW_PODS
 
     def permit(
         self, state: CycleState, pod: PodInfo, node_name: str
@@ -71,12 +86,13 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
         if group is None:
             why = f'podgroup.scheduling.k8s.io "{key.name}" not found'
             return Status.error(f"failed to get podGroup {key}: {why}"), 0.0
-        if group.min_count is None:
+        min_count = self._min_count(group)
+        if min_count is None:
             return None, 0.0
         pods = self._handle.pod_groups.get(key)
         if pods is None:
             return Status.error(f"pod group state not found for pod group {key}"), 0.0
-        if pods.scheduled_pods_count < group.min_count:
+        if pods.scheduled_pods_count < min_count:
             if not state.on_trial:
                 state.pods_to_activate.update((each.key, each) for each in pods.unscheduled())
             return TOO_FEW_SCHEDULED, PERMIT_SECONDS

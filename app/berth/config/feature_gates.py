@@ -22,6 +22,7 @@ COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
 DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
 DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
+GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
@@ -32,6 +33,7 @@ WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
+    GANG_REPLACEMENT_PODS: Gate("BERTH", enabled=False),
     VOLCANO_POD_GROUPS: Gate("BERTH", enabled=False),
 }
 """Gates that kube-scheduler does not have. AllAlpha and AllBeta do not turn them."""
@@ -47,6 +49,7 @@ TURNABLE: Final = frozenset(
         DRA_DEVICE_TAINT_RULES,
         DRA_LIST_TYPE_ATTRIBUTES,
         DRA_WORKLOAD_RESOURCE_CLAIMS,
+        GANG_REPLACEMENT_PODS,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,

@@ -43,6 +43,7 @@ from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
 from berth_plugins.dynamic_resources.binding import ClaimBinding
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import may_be_deallocated
+from berth_plugins.dynamic_resources.class_devices import ClassDevices
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
 from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
@@ -51,7 +52,7 @@ from berth_plugins.dynamic_resources.node_search import (
     NodeSearch,
     claim_in_memory,
 )
-from berth_plugins.dynamic_resources.pools import ResourcePools, tracked_pools
+from berth_plugins.dynamic_resources.pools import shared_pools
 from berth_plugins.dynamic_resources.pre_filter import ClaimsPreparation
 from berth_plugins.dynamic_resources.record import recorded
 from berth_plugins.dynamic_resources.requests import AllocationError
@@ -59,6 +60,7 @@ from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedErr
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
 from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.device_scoring import DeviceCounting
 from berth_plugins.shared.node_rows import rows_of_any_term
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
@@ -118,8 +120,8 @@ class DynamicResources(
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._classes = handle.listers.shared(DeviceClassResolver)
         features = Features.of(handle.features)
-        pools = tracked_pools if features.device_taint_rules else ResourcePools
-        self._pools = handle.listers.shared(pools)
+        self._pools = shared_pools(handle.listers, features)
+        handle.listers.shared(DeviceCounting).by = ClassDevices(handle)
         self._search = NodeSearch(
             self._claims,
             self._classes,

@@ -22,10 +22,9 @@ from berth.framework.pod_groups import PodGroupState
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
-from berth.objects.pod_group import GroupKey, PodGroup
+from berth.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.outcome import Placed
-from berth.scheduler.pod_group_reports import POD_GROUP_SCHEDULED
 from berth.scheduler.pod_group_trial import Member, Result
 from berth.scheduler.schedule_one import Scheduler
 from berth.tasks import Steps
