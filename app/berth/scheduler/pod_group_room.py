@@ -1,6 +1,7 @@
 """Room for a pod group by resources alone: arithmetic that says which trials are worth making."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -47,10 +48,8 @@ class Room:
             rows = np.array([self._row_of[pod.node_name] for pod in leaving], np.intp)
             batch = PodBatch.of(leaving)
             np.add.at(free[0], rows, _PODS)
-            for name, column in zip(self._names, free[1:], strict=True):
-                np.add.at(
-                    column, rows, batch.per_template(lambda t, name=name: t.requested.amount(name))
-                )
+            for column, name in zip(free[1:], self._names, strict=True):
+                np.add.at(column, rows, batch.per_template(partial(_amount, name)))
         room = np.maximum(np.min(free // np.array(self._asked)[:, None], axis=0), 0)
         self._room = np.where(usable, room, 0).tolist()
         self._free = list(zip(*free.tolist(), strict=True))
@@ -134,6 +133,10 @@ def _take(free: dict[str, int], amounts: Resources, *, sign: int = 1) -> None:
 
 def _lacks(free: dict[str, int], amounts: Resources) -> bool:
     return any(free[name] < 0 and amounts.amount(name) > 0 for name in free if name)
+
+
+def _amount(name: str, template: PodTemplate) -> int:
+    return template.requested.amount(name)
 
 
 def _amounts(resources: Resources, names: Iterable[str]) -> tuple[int, ...]:
