@@ -179,9 +179,9 @@ async def check_rule(seed: int, *, is_one_per_node: bool) -> bool:
 
 @pytest.mark.parametrize("is_one_per_node", [False, True], ids=["by resources", "one per node"])
 async def test_the_victims_are_those_of_the_rule(*, is_one_per_node: bool) -> None:
-    seeds = range(60)
+    seeds = range(40)
     helped = [await check_rule(seed, is_one_per_node=is_one_per_node) for seed in seeds]
-    assert sum(helped) > 10
+    assert sum(helped) > 8
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ async def test_few_trials_find_victims_that_are_enough(monkeypatch: pytest.Monke
     monkeypatch.setattr(pod_group_victims, "MOST_DECISIONS", 0)
     monkeypatch.setattr(pod_group_victims, "LEAST_TRIALS", 4)
     surplus = []
-    for seed in range(60):
+    for seed in range(30):
         given = case(random.Random(seed), is_one_per_node=True)
         harness, evicted = await preempting(given)
         needed = given.victims()
@@ -203,4 +203,4 @@ async def test_few_trials_find_victims_that_are_enough(monkeypatch: pytest.Monke
         if needed:
             assert bound(harness) == given.size, f"seed {seed}"
             surplus.append(len(evicted) - len(needed))
-    assert len(surplus) > 10
+    assert len(surplus) > 5
