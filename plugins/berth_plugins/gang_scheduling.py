@@ -1,7 +1,9 @@
 """GangScheduling: the pods of a gang get nodes together, or none of them does (spec G6)."""
 
+import logging
 from collections.abc import Sequence
 from typing import Final
+from weakref import WeakSet
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import (
@@ -13,10 +15,13 @@ from berth.framework.events import (
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import EnqueueExtensions, PermitPlugin, PreEnqueuePlugin
+from berth.framework.pod_groups import PodGroupState
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup, group_of
+from berth.objects.pod_group import GroupKey, PodGroup, group_of
+
+log = logging.getLogger(__name__)
 
 GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
 
@@ -41,6 +46,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
         if handle is None:
             raise TypeError("GangScheduling: needs a handle to look up groups")
         self._handle = handle
+        self._told: WeakSet[PodGroupState] = WeakSet()
         self._admits_replacements = GANG_REPLACEMENT_PODS in handle.features
 
     def _min_count(self, group: PodGroup) -> int | None:
@@ -58,6 +64,20 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
         key = group_of(pod.pod)
         if key is None:
             return None
+        status = self._gate(key)
+        if status is not None:
+            self._tell(key, status)
+        return status
+
+    def _tell(self, key: GroupKey, status: Status) -> None:
+        """Log once per group what gates it: no condition and no event says it (spec G4.1)."""
+        state = self._handle.pod_groups.get(key)
+        if state is None or state in self._told:
+            return
+        self._told.add(state)
+        log.info("pods of a group are gated", extra={"pod_group": str(key), "why": status.message})
+
+    def _gate(self, key: GroupKey) -> Status | None:
         group = self._handle.listers.pod_groups.get(key.namespace, key.name)
         if group is None:
             return Status.unresolvable(

@@ -21,6 +21,7 @@ COMPONENT_STATUSZ: Final = "ComponentStatusz"
 COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
 DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
+DRA_NODE_ALLOCATABLE_RESOURCES: Final = "DRANodeAllocatableResources"
 DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
 GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
 GANG_SCHEDULING: Final = "GangScheduling"
@@ -48,6 +49,7 @@ TURNABLE: Final = frozenset(
         COSCHEDULING_POD_GROUPS,
         DRA_DEVICE_TAINT_RULES,
         DRA_LIST_TYPE_ATTRIBUTES,
+        DRA_NODE_ALLOCATABLE_RESOURCES,
         DRA_WORKLOAD_RESOURCE_CLAIMS,
         GANG_REPLACEMENT_PODS,
         GANG_SCHEDULING,

@@ -46,7 +46,7 @@ from berth.scheduler.pod_group_cycle import PodGroupCycle
 from berth.scheduler.pod_group_reports import GroupParts
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
-from berth.scheduler.reservation import Reservation, assume, reserve
+from berth.scheduler.reservation import Reservation, assume, assumed_on, reserve
 from berth.scheduler.sampling import Sampling
 from berth.scheduler.schedule_pod import Select, schedule_pod, smallest_name
 from berth.scheduler.signatures import known_failure_of
@@ -264,9 +264,7 @@ class Scheduler:
         record = self.record(outcome, queued, started)
         known_failure = None
         if isinstance(outcome, Unschedulable):
-            known_failure = known_failure_of(
-                outcome, record, cycle.profile, has_nominations=len(self.queue.nominator) > 0
-            )
+            known_failure = known_failure_of(outcome, record, cycle.profile)
         self.failures.handle_scheduling_failure(
             queued, cycle.profile, outcome, started=started, known_failure=known_failure
         )
@@ -280,12 +278,11 @@ class Scheduler:
         Every step registers its undo before the next one runs (spec §2.7).
         """
         profile, state = cycle.profile, cycle.state
-        assumed = queued.pod_info.on_node(placed.node_name)
+        assumed = assumed_on(queued.pod_info, placed.node_name, state)
         with ExitStack() as undo:
             status = assume(assumed, self.cache, undo)
             if status is None:
                 self.queue.assumed(assumed)
-                self.queue.nominator.delete_nominated_pod_if_exists(queued.uid)
                 status = reserve(assumed, profile, state, undo)
             if status is None:
                 permit = profile.run_permit(state, assumed, placed.node_name)

@@ -47,6 +47,7 @@ from berth_plugins.dynamic_resources.class_devices import ClassDevices
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
 from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
+from berth_plugins.dynamic_resources.node_allocatable import GATE, NodeAllocatableResources
 from berth_plugins.dynamic_resources.node_search import (
     AttemptTimeoutError,
     NodeSearch,
@@ -136,6 +137,11 @@ class DynamicResources(
             self._claims, self._classes, self._groups, timeout=timeout, features=features
         )
         self._binding = ClaimBinding(handle, timeout=timeout)
+        self._node_allocatable = (
+            NodeAllocatableResources(handle, self._claims, self._pools)
+            if GATE in handle.features
+            else None
+        )
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Gate a pod until its claims are there."""
@@ -163,6 +169,7 @@ class DynamicResources(
         refusal = self._preparation.prepare(devices, pod.pod, claims, now=self._clock.now())
         if refusal is None:
             devices.extended = extended
+            state.claim_statuses = devices.claim_statuses
         return refusal
 
     def _extended_resources(self, pod: PodInfo) -> ExtendedResources | None:
@@ -198,6 +205,8 @@ class DynamicResources(
                 devices.unavailable.add(index)
                 elsewhere |= held_back
         rejections.reject(NOT_AVAILABLE, elsewhere)
+        if self._node_allocatable is not None:
+            self._node_allocatable.filter(devices, pod.pod, rejections)
         return rejections.verdict()
 
     def _check_extended_resources(
@@ -386,6 +395,8 @@ class DynamicResources(
         devices: DevicesOfPod | None = state.get(KEY)
         if devices is not None:
             self._binding.give_back(devices, pod.pod)
+            if self._node_allocatable is not None:
+                self._node_allocatable.clear(devices, pod.pod)
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         devices: DevicesOfPod | None = state.get(KEY)
@@ -397,6 +408,8 @@ class DynamicResources(
         devices: DevicesOfPod = state.read(KEY)
         try:
             await self._binding.write(devices, pod.pod, node_name)
+            if self._node_allocatable is not None:
+                await self._node_allocatable.write(devices, pod.pod, node_name)
         except Exception as exc:  # noqa: BLE001 - however it fails, the attempt has failed
             return Status.error(str(exc))
         return None
@@ -407,7 +420,14 @@ class DynamicResources(
         changed = ActionType.ADD | ActionType.UPDATE
         node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
         generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        # Guess: kube-scheduler leaves these out, and the pods wait for the next flush.
+        room = ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN
         return [
+            *(
+                [ClusterEventWithHint(ClusterEvent(EventResource.POD, room))]
+                if self._node_allocatable is not None
+                else []
+            ),
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, node)),
             ClusterEventWithHint(
                 ClusterEvent(EventResource.RESOURCE_CLAIM, changed), self.after_claim_change
