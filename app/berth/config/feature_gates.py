@@ -31,6 +31,7 @@ NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
+WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
@@ -61,6 +62,7 @@ TURNABLE: Final = frozenset(
         VOLCANO_POD_GROUPS,
         "VolumeLimitScaling",
         WORKLOAD_AWARE_PREEMPTION,
+        WORKLOAD_WITH_JOB,
     }
 )
 """Gates that berth acts on."""
