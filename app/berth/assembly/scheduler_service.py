@@ -22,7 +22,7 @@ from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
 from berth.framework.listers import Listers
-from berth.framework.pod_group_sources import pod_reader
+from berth.framework.pod_reader import pod_reader
 from berth.http_server import HttpServer
 from berth.leaderelection.elector import LeaderElector
 from berth.memory import keep_objects
@@ -233,7 +233,13 @@ class SchedulerService:
 
     def dump(self) -> None:
         """Log what cache and queue hold, and how the cache differs from what is watched."""
-        dump(self.cache, self.queue, nodes=self.nodes.store.values(), pods=self.pods.store.values())
+        dump(
+            self.cache,
+            self.queue,
+            nodes=self.nodes.store.values(),
+            pods=self.pods.store.values(),
+            groups=self.scheduler.groups,
+        )
 
     async def run(self) -> None:
         """Watch, wait until the whole state is known, then schedule; for ever.

@@ -18,8 +18,8 @@ import msgspec
 from berth.clock import Clock, rfc3339
 from berth.core.in_memory_claims import InMemoryClaims
 from berth.framework.listers import Listers
-from berth.framework.pod_group_sources import PodReader
 from berth.framework.pod_info import PodInfo
+from berth.framework.pod_reader import PodReader
 from berth.informer.store import ResourceEventHandler
 from berth.objects.devices import ResourceClaim
 from berth.objects.meta import Condition
@@ -63,8 +63,11 @@ class InMemoryApi:
         self._handlers: Mapping[type, ResourceEventHandler[Any]] = self._lister_of
 
     def connect(self, handlers: Mapping[type, ResourceEventHandler[Any]]) -> None:
-        """Have *handlers*, by type of object, hear of changes; until then the listers do."""
-        self._handlers = handlers
+        """Have *handlers*, by type of object, hear of changes; until then the listers do.
+
+        Listers go on hearing of kinds that no handler is for: a feature gate turns them off.
+        """
+        self._handlers = {**self._lister_of, **handlers}
 
     # What anybody may do.
 

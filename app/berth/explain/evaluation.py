@@ -52,13 +52,16 @@ def evaluate_in_steps(
     limit: int | None,
     notes: Iterable[str] = (),
     placement: Placement = EVERYWHERE,
+    on_trial: frozenset[str] = frozenset(),
 ) -> Steps[Evaluation]:
     """Do the same in steps, one for each node that is reported, for the nodes of *placement*.
 
-    *nodes* must not change meanwhile. After the first :data:`LOOKS` steps all plugins have been
-    asked whether the pod fits, so that what Reserve plugins hold may change from then on.
+    *on_trial* are the UIDs of the pods of a group that are tried together. *nodes* must not change
+    meanwhile. After the first :data:`LOOKS` steps all plugins have been asked whether the pod fits,
+    so that what Reserve plugins hold may change from then on.
     """
     cycle = Cycle(profile, pod, nodes, nominated, placement=placement)
+    cycle.state.on_trial = on_trial
     outcome = evaluate_pod(cycle, select=smallest_name(nodes))
     found, gang = outcome.found, cycle.state.gang
     is_refused = not isinstance(outcome, Placed)

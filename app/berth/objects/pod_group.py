@@ -67,6 +67,10 @@ class PodGroupSpec(KubeStruct, frozen=True, gc=False):
     """``minCount`` in the PodGroups of the coscheduling plugin and of Volcano."""
 
 
+POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
+"""The condition that says whether enough pods have nodes; once true, it stays so."""
+
+
 class PodGroupCondition(KubeStruct, frozen=True, gc=False):
     """A ``metav1.Condition``; times are kept as written."""
 
@@ -94,6 +98,14 @@ class PodGroup(KubeStruct, frozen=True, gc=False):
         """How many pods must have nodes together; None: the policy is not ``gang``."""
         gang = self.spec.scheduling_policy.gang
         return (self.spec.min_member or None) if gang is None else gang.min_count
+
+    @property
+    def has_been_scheduled(self) -> bool:
+        """Whether enough of its pods have had nodes at one time."""
+        return any(
+            each.type == POD_GROUP_SCHEDULED and each.status == "True"
+            for each in self.status.conditions
+        )
 
     @property
     def is_of_kubernetes(self) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -75,7 +74,6 @@ class Bindings:
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Binding] = {}
-        self._is_held = False
         self._told_to_wait: dict[str, Binding] = {}
         """Those that Permit plugins wanted to wait, however far they have come."""
 
@@ -105,24 +103,10 @@ class Bindings:
 
         Costs nothing where nobody waits, however many *uids* there are.
         """
-        if self._is_held:
-            return
         for uid in self._told_to_wait.keys() & uids:
             waiting = self._told_to_wait[uid].waiting
             if waiting is not None:
                 waiting.allow(plugin)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Let nobody go until the end of the block: Permit plugins are asked in a trial.
-
-        Nothing may be awaited in the block.
-        """
-        self._is_held = True
-        try:
-            yield
-        finally:
-            self._is_held = False
 
     def reject_waiting(self, uid: str, message: str) -> bool:
         """Turn away a pod that waits on Permit; False: it does not."""

@@ -1,17 +1,14 @@
 """What is told about a group: its PodGroupScheduled condition and its metrics (spec G7)."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from berth.clock import Clock, rfc3339
 from berth.framework.listers import Lister
 from berth.framework.pod_groups import PodGroups
 from berth.metrics.scheduler_metrics import PodGroupMetrics
-from berth.objects.pod_group import GroupKey, PodGroup, PodGroupCondition
+from berth.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup, PodGroupCondition
 from berth.objects.policy import PodDisruptionBudget
 from berth.scheduler.reporter import PodGroupReporter
-
-POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
 
 
 class PodGroupReports:
@@ -77,7 +74,7 @@ def changed_condition(
     """Return the condition to write; None if the group has it, or was scheduled before."""
     conditions = group.status.conditions
     old = next((each for each in conditions if each.type == POD_GROUP_SCHEDULED), None)
-    if old is not None and old.status == "True" and status != "True":
+    if group.has_been_scheduled and status != "True":
         return None
     since = old.last_transition_time if old is not None and old.status == status else None
     new = PodGroupCondition(

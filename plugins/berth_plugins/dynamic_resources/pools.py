@@ -13,6 +13,7 @@ from berth.objects.node import Node
 from berth.objects.pod import NodeSelector
 from berth.objects.selectors import NodeSelectorMatcher, compile_node_selector
 from berth_plugins.dynamic_resources.counters import Counters, counters_in, counters_of
+from berth_plugins.dynamic_resources.features import Features
 
 if TYPE_CHECKING:
     from berth.cel.selectors import DeviceView, Expression
@@ -238,6 +239,13 @@ class ResourcePools:
         seen = self._seen[name] = _Seen(node, self._shared_version, elsewhere, tuple(pools))
         return seen.pools
 
+    def published_for(self, node: Node) -> Iterator[PoolDevice]:
+        """Yield the devices of all slices that reach *node*, whatever state their pools are in."""
+        for id_ in sorted(self._local.get(node.metadata.name, {}).keys() | self._shared.keys()):
+            for _, found in sorted(self._pools[id_].items()):
+                if found.reaches(node):
+                    yield from (device for device in found.devices if device.is_for(node))
+
     def _broken_pools_elsewhere(self) -> tuple[Pool, ...]:
         """Return the broken pools that even nodes without devices in them see.
 
@@ -269,8 +277,12 @@ class ResourcePools:
         return _complete(id_, reaching, everywhere)
 
 
-def tracked_pools(listers: Listers) -> ResourcePools:
-    """Return the pools with the taints of DeviceTaintRules; for ``Listers.shared``."""
+def shared_pools(listers: Listers, features: Features) -> ResourcePools:
+    """Return the pools of all profiles, tainted by DeviceTaintRules if *features* say so."""
+    return listers.shared(_tracked_pools if features.device_taint_rules else ResourcePools)
+
+
+def _tracked_pools(listers: Listers) -> ResourcePools:
     return ResourcePools(listers, resource_slice_tracker(listers))
 
 

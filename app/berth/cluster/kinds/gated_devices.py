@@ -32,7 +32,7 @@ _STRATEGIES: Final = {
 
 def device_kinds(features: Collection[str]) -> Iterator[ResourceType]:
     """Yield the kinds that a server with *features* on has instead of its own, or beside them."""
-    if LIST_TYPE_ATTRIBUTES in features:
+    if LIST_TYPE_ATTRIBUTES in features or resource_slices.NODE_ALLOCATABLE_RESOURCES in features:
         for plural, strategy in _STRATEGIES.items():
             yield replace(find(GROUP, "v1", plural), strategy=strategy(features))
     if DEVICE_TAINT_RULES in features:

@@ -22,10 +22,9 @@ from berth.framework.pod_groups import PodGroupState
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
-from berth.objects.pod_group import GroupKey, PodGroup
+from berth.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.outcome import Placed
-from berth.scheduler.pod_group_reports import POD_GROUP_SCHEDULED
 from berth.scheduler.pod_group_trial import Member, Result
 from berth.scheduler.schedule_one import Scheduler
 from berth.tasks import Steps
@@ -148,6 +147,12 @@ class _Looked:
         return sum(1 for each in self.queued if each.pod.spec.scheduling_gates)
 
     @property
+    def num_uncreated(self) -> int:
+        """How many more pods the group is gated for."""
+        is_gated = self.group is not None and self.members[Whereabouts.GATED] > 0
+        return max(_quorum(self.group) - self.num_pods, 0) if is_gated else 0
+
+    @property
     def next_try(self) -> float | None:
         """When the first member may be tried again: it brings all others."""
         queue = self.scheduler.queue.sub_queues
@@ -195,13 +200,13 @@ def _explanation(
     return PodGroupExplanation(
         pod_group=str(looked.key),
         exists=group is not None,
-        policy=_policy(group),
+        policy=policy_of(group),
         min_count=None if group is None else group.min_count,
         topology_key=key,
         status=status_of(group),
         num_pods=looked.num_pods,
         members=dict(looked.members),
-        num_uncreated=max(_quorum(group) - looked.num_pods, 0) if group is not None else 0,
+        num_uncreated=looked.num_uncreated,
         num_tried=len(best.members) if best else 0,
         num_fit=len(best.fitting) if best else 0,
         can_start=best.can_start if best else False,
@@ -248,7 +253,8 @@ def status_of(group: PodGroup | None) -> PodGroupStatus | None:
     return None
 
 
-def _policy(group: PodGroup | None) -> str:
+def policy_of(group: PodGroup | None) -> str:
+    """Return ``gang`` or ``basic``; empty without the object."""
     if group is None:
         return ""
     return "basic" if group.min_count is None else "gang"

@@ -13,10 +13,15 @@ _ON_NODES = (Whereabouts.BOUND, Whereabouts.BINDING, Whereabouts.WAITING)
 
 def summarize_group(found: PodGroupExplanation, *, now: float) -> str:
     """Say why the group waits and what would let it start, or where it is; *now* is since 1970."""
-    return f"podgroup {found.pod_group}: {'; '.join(_clauses(found, now))}"
+    return f"podgroup {found.pod_group}: {reasons_in_words(found, now=now)}"
 
 
-def _clauses(found: PodGroupExplanation, now: float) -> Iterator[str]:
+def reasons_in_words(found: PodGroupExplanation, *, now: float | None) -> str:
+    """Say the same without the name; *now* None: nor when the group is tried again."""
+    return "; ".join(_clauses(found, now))
+
+
+def _clauses(found: PodGroupExplanation, now: float | None) -> Iterator[str]:
     if not found.exists:
         verb = "is" if found.num_pods == 1 else "are"
         yield f"there is no such PodGroup; {counted(found.num_pods, 'pod')} {verb} gated until then"
@@ -39,7 +44,7 @@ def _clauses(found: PodGroupExplanation, now: float) -> Iterator[str]:
     elif placed:
         yield f"{placed} of {counted(found.num_pods, 'pod')} have nodes"
     yield from _trial(found)
-    if found.next_try is not None and not found.can_start:
+    if now is not None and found.next_try is not None and not found.can_start:
         left = max(ceil(datetime.fromisoformat(found.next_try).timestamp() - now), 0)
         yield f"tried again in {left} s at the latest"
 

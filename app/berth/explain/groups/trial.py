@@ -94,7 +94,6 @@ class GroupTrials:
         The pods *taken_off* do not count meanwhile. The evaluation tells about *limit* nodes.
         """
         with ExitStack() as undone:
-            undone.enter_context(self._live.bindings.held())
             for pod in taken_off:
                 undone.enter_context(self._live.cache.without(pod.uid))
             return self._run(group, members, profile, scheduled, limit)
@@ -172,6 +171,7 @@ class GroupTrials:
                 limit=limit,
                 notes=[WITH_THE_OTHERS] if best.fitting else [],
                 placement=best.placement,
+                on_trial=frozenset(each.queued.uid for each in best.members),
             )
             for _ in range(LOOKS):
                 next(steps)

@@ -16,6 +16,7 @@ from berth.cluster.writes.admission.certificates import (
     CertificateSubjectRestriction,
 )
 from berth.cluster.writes.admission.chain import Admission
+from berth.cluster.writes.admission.claim_statuses import DisabledNodeAllocatableResources
 from berth.cluster.writes.admission.default_ingress_class import DefaultIngressClass
 from berth.cluster.writes.admission.default_storage_class import DefaultStorageClass
 from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
@@ -74,13 +75,14 @@ def standard_admission(
     return Admission(
         (
             DisabledSchedulingGroups(features),
+            DisabledNodeAllocatableResources(features),
             NamespaceLifecycle(store),
             PodGroupWorkloadExists(store),
             LimitRanger(store),
             service_account,
             TaintNodesByCondition(),
             PodSecurity(store),
-            Priority(store),
+            Priority(store, features),
             DefaultTolerationSeconds(),
             DefaultStorageClass(store),
             StorageObjectInUseProtection(),
