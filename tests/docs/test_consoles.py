@@ -24,6 +24,7 @@ def runs(page: Page) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.wall
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "page", [page for page in pages() if runs(page)], ids=lambda page: page.name
 )
