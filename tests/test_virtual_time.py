@@ -171,3 +171,16 @@ def test_no_two_readings_are_the_same() -> None:
     assert readings == sorted(set(readings))
     assert len({int(each * 1e6) for each in readings}) == len(readings)
     assert readings[-1] == clock.monotonic() == 1_760_000_060.0001
+
+
+def test_sleeps_that_end_within_a_millisecond_end_together() -> None:
+    async def work(clock: FakeClock) -> set[float]:
+        async def wake(seconds: float) -> float:
+            await clock.sleep(seconds)
+            return clock.monotonic()
+
+        return set(await asyncio.gather(*(wake(5 + each * 1e-5) for each in range(1, 90))))
+
+    clock = VirtualClock(START)
+    with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(clock)) as runner:
+        assert runner.run(work(clock)) == {START + 5.001}

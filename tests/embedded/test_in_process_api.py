@@ -113,6 +113,39 @@ async def test_a_watch_ends_when_the_server_says_so(serving: Serving) -> None:
     assert [line async for line in lines] == []
 
 
+@pytest.mark.parametrize(
+    ("params", "lasts"),
+    [
+        pytest.param({"resourceVersion": "1"}, True, id="one that goes on from a version"),
+        pytest.param(
+            {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"},
+            False,
+            id="one that begins with what there is ends as asked",
+        ),
+    ],
+)
+async def test_a_watch_of_a_reflector(
+    serving: Serving, params: dict[str, str], lasts: bool
+) -> None:
+    asked = {**params, "allowWatchBookmarks": "true", "timeoutSeconds": "300"}
+    lines = api_of(serving).watch(PODS, asked)
+    assert await anext(lines) == b""
+    await serving.settle()
+
+    serving.clock.advance(301)
+    serving.store.wake()
+    await serving.settle()
+    await serving.pods("p")
+
+    types = []
+    async for line in lines:
+        types.append(msgspec.json.decode(line)["type"])
+        if types[-1] == "ADDED":
+            break
+    assert types == (["ADDED"] if lasts else ["BOOKMARK"])
+    await lines.aclose()
+
+
 async def test_a_watch_that_is_refused(serving: Serving) -> None:
     lines = api_of(serving).watch(PODS, {"resourceVersion": "x"})
     with pytest.raises(InvalidError):

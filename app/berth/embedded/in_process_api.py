@@ -25,7 +25,7 @@ HOST: Final = "in-process"
 FAILING = 400
 
 FOR_CONNECTIONS: Final = frozenset({"allowWatchBookmarks", "timeoutSeconds"})
-"""Parameters of a watch."""
+"""Parameters of a watch for clients whose connections break, or are shared out among servers."""
 
 MOST_CHUNKS = 4
 """Of a watch, that wait for their reader; the server waits when there are more."""
@@ -137,9 +137,8 @@ class InProcessApi:
     async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         """Yield the JSON lines of a watch until the server ends it, the first of them empty.
 
-        One that goes on from a version, and would have bookmarks so that it can be gone on with,
-        has none of them, and the server says how long it lasts: nothing between here and there
-        breaks connections, or should get its share of them.
+        A watch that goes on from a version and asks for bookmarks gets none, and ends when the
+        server ends it by itself: see :data:`FOR_CONNECTIONS`.
         """
         await self._turns.take()
         exchange, buffer = _Stream(), LineBuffer()

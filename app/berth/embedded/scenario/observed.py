@@ -26,7 +26,8 @@ class _Handler:
 
     def __init__(self) -> None:
         self.changes = 0
-        self.waiters: set[asyncio.Event] = set()
+        self.waiters: dict[asyncio.Event, None] = {}
+        """In the order in which they came."""
         self.followers: list[ResourceEventHandler[Object]] = []
 
     def on_add(self, obj: Object, /) -> None:
@@ -106,12 +107,12 @@ class Observed:
             sleeping = asyncio.create_task(self._clock.sleep(seconds), name="scenario sleeps")
             sleeping.add_done_callback(lambda _: happened.set())
         for kind in kinds:
-            self._handlers[kind].waiters.add(happened)
+            self._handlers[kind].waiters[happened] = None
         try:
             await happened.wait()
         finally:
             for kind in kinds:
-                self._handlers[kind].waiters.discard(happened)
+                self._handlers[kind].waiters.pop(happened, None)
             if sleeping is not None:
                 sleeping.cancel()
 
