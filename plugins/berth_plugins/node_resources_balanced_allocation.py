@@ -1,6 +1,6 @@
 """NodeResourcesBalancedAllocation: prefer nodes where no resource runs out long before others."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -11,6 +11,7 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.handle import Handle
 from berth.framework.interface import (
     MAX_NODE_SCORE,
+    NOTHING_ELSE,
     PluginArgs,
     PreScorePlugin,
     ScorePlugin,
@@ -62,6 +63,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     """
 
     NAME = "NodeResourcesBalancedAllocation"
+    GOES_BY_LOAD = True
     ARGS = NodeResourcesBalancedAllocationArgs
 
     def __init__(
@@ -71,6 +73,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     ) -> None:
         super().__init__(args, handle)
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return NOTHING_ELSE
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Skip pods that request none of the resources."""

@@ -1,6 +1,6 @@
 """NodeResourcesFit: a pod goes where what it requests is left, rather to the emptier nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -28,6 +28,7 @@ from berth.framework.explanation import (
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import (
+    NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
     PlacementScorePlugin,
@@ -192,6 +193,7 @@ class NodeResourcesFit(
     """
 
     NAME = "NodeResourcesFit"
+    GOES_BY_LOAD = True
     DECIDES_BY_SIGNATURE = True
     ARGS = NodeResourcesFitArgs
 
@@ -206,6 +208,10 @@ class NodeResourcesFit(
         self._strategy = args.scoring_strategy.compiled()
         listers = handle.listers if handle is not None else Listers()
         self._classes = listers.shared(DeviceClassResolver)
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        # Devices may stand for other resources.
+        return None if pod.template.incoming_requested.scalars else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips: every pod needs a place on its node."""

@@ -63,6 +63,8 @@ class CoreOptions:
     """Seconds after which an unschedulable pod is tried again in any case."""
     uses_signatures: bool = True
     """Whether one failed attempt stands for all pods of the same signature."""
+    shares_answers: bool = True
+    """Whether what plugins say about a pod stands for others of its template while it is true."""
     is_watched: bool = True
     """Whether plugins are timed, and decisions are recorded with the best nodes."""
     select: Callable[[NodeTable], Select] | None = None
@@ -214,6 +216,7 @@ class SchedulerCore:
             metrics=metrics,
             clock=clock,
             groups=groups,
+            shares_answers=options.shares_answers,
         )
 
     def _nominated_node(self, uid: str) -> str:

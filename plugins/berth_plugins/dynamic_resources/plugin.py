@@ -1,6 +1,6 @@
 """DynamicResources: a pod goes where the devices that its claims ask for can be had."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from berth.framework.events import (
 from berth.framework.explanation import Detail, Explains, Records, SummingUp, SumsUp
 from berth.framework.handle import Handle
 from berth.framework.interface import (
+    NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
     FilterRunner,
@@ -146,6 +147,10 @@ class DynamicResources(
         return claims_of(pod, self._claims, self._groups)
 
     # Filter.
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        may_need = pod.pod.spec.resource_claims or pod.template.incoming_requested.scalars
+        return None if may_need else NOTHING_ELSE
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         devices = DevicesOfPod()
