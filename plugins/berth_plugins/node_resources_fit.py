@@ -28,7 +28,6 @@ from berth.framework.explanation import (
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import (
-    NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
     PlacementScorePlugin,
@@ -210,8 +209,10 @@ class NodeResourcesFit(
         self._classes = listers.shared(DeviceClassResolver)
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        # Devices may stand for other resources.
-        return None if pod.template.incoming_requested.scalars else NOTHING_ELSE
+        """Return for which of the other resources devices stand: for none, or nothing is known."""
+        names = pod.template.incoming_requested.scalars
+        backed = tuple(self._classes.get_device_class(name) is not None for name in names)
+        return None if any(backed) else backed
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips: every pod needs a place on its node."""

@@ -8,9 +8,7 @@ import pytest
 from berth.client.errors import ConflictError
 from berth.framework.cycle_state import CycleState
 from berth.framework.interface import PermitPlugin, ReservePlugin
-from berth.framework.node_info import NodeInfo
 from berth.framework.pod_info import PodInfo
-from berth.framework.scalar import ScalarFilter, ScalarScore
 from berth.framework.status import Status
 from berth.objects.node import Node
 from berth.profile import known_template
@@ -46,17 +44,10 @@ def number_of(name: str) -> int:
     return sum(map(ord, name))
 
 
-class Moody(ScalarFilter, ScalarScore, ReservePlugin, PermitPlugin):
-    """A plugin by somebody else, that rejects, prefers and refuses by what things are called."""
+class Moody(ReservePlugin, PermitPlugin):
+    """A plugin by somebody else, that refuses nodes by what things are called."""
 
     NAME = "Moody"
-
-    def filter_node(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status | None:
-        is_bad = number_of(node_info.name) % 7 == number_of(pod.name) % 7
-        return Status.unschedulable("in a mood") if is_bad else None
-
-    def score_node(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> int | Status:
-        return number_of(node_info.name) % 3
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         if number_of(pod.name + node_name) % 11 == 0:
@@ -111,6 +102,7 @@ def node_of(number: int, rng: random.Random) -> Node:
         zone=rng.choice(["", "a", "b", "c"]),
         labels={"disk": rng.choice(["ssd", "hdd"])},
         taints=[taint("t", effect=effect)] if rng.random() < 0.3 else [],
+        allocatable={"example.com/gpu": "3"} if rng.random() < 0.5 else {},
         images={"big:1": 400_000_000} if rng.random() < 0.3 else {},
         unschedulable=rng.random() < 0.05,
     )

@@ -49,7 +49,7 @@ class KnownTemplate:
     """Feasible rows and their totals for the next pod of a template, as far as they are known.
 
     Plugins in ``asked`` have to be asked about every pod; they may rule out more rows, and add to
-    the totals.
+    the totals. None of them changes anything by that.
     """
 
     def __init__(self, profile: Profile, pod: PodInfo, nodes: NodeTable, eligible: Mask) -> None:
@@ -61,11 +61,13 @@ class KnownTemplate:
         self.least_total = 0 if profile.scores else 1
         """What all nodes get, as :meth:`Profile.run_score` gives it."""
         self.num_eligible = int(np.count_nonzero(eligible))
+        if any(plugin.NAME in profile.plugins_by_others for plugin in deciding(profile)):
+            raise NotKnownError
         self.asked = frozenset(
-            plugin.NAME
-            for plugin in profile.plugins
-            if plugin.NAME in profile.plugins_by_others or plugin.follows_from(pod, nodes) is None
+            plugin.NAME for plugin in deciding(profile) if plugin.follows_from(pod, nodes) is None
         )
+        if any(plugin.NAME in self.asked for plugin in profile.reserves):
+            raise NotKnownError  # what it finds out is for this pod alone
         self.pod = pod
         self._nodes = nodes
         self._candidates: Rows | None = None
@@ -119,7 +121,7 @@ class KnownTemplate:
 
     def _values(self) -> Iterator[tuple[Plugin, Hashable]]:
         """Yield what answers follow from, where it is not the nodes alone."""
-        for plugin in self.profile.plugins:
+        for plugin in deciding(self.profile):
             if plugin.NAME not in self.asked:
                 value = plugin.follows_from(self.pod, self._nodes)
                 if value is not NOTHING_ELSE:
@@ -368,6 +370,12 @@ class _Ahead:
         """Return what the filter at *index* holds against the row *at*."""
         (verdict,) = (each for i, each in self._verdicts if i == index)
         return [rejection for rejection in verdict.rejections if rejection.where[at]]
+
+
+def deciding(profile: Profile) -> list[Plugin]:
+    """Return the plugins of *profile* that are asked for a decision, each once."""
+    plugins = (*profile.pre_filters, *profile.filters, *profile.pre_scores, *profile.scores)
+    return list({id(plugin): plugin for plugin in plugins}.values())
 
 
 def skips(answer: object) -> bool:

@@ -17,7 +17,6 @@ from berth.framework.events import (
 from berth.framework.explanation import Detail, Explains, Records, SummingUp, SumsUp
 from berth.framework.handle import Handle
 from berth.framework.interface import (
-    NOTHING_ELSE,
     EnqueueExtensions,
     FilterPlugin,
     FilterRunner,
@@ -149,8 +148,10 @@ class DynamicResources(
     # Filter.
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        may_need = pod.pod.spec.resource_claims or pod.template.incoming_requested.scalars
-        return None if may_need else NOTHING_ELSE
+        """Return for which of the requested resources devices stand: for none, or it is asked."""
+        names = pod.template.incoming_requested.scalars
+        backed = tuple(self._classes.get_device_class(name) is not None for name in names)
+        return None if pod.pod.spec.resource_claims or any(backed) else backed
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         devices = DevicesOfPod()
