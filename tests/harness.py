@@ -29,6 +29,7 @@ from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
+from berth.objects.pod_group import PodGroup
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.profile.build import Registry, args_models
 from berth.queue.flushers import LEFTOVERS_PERIOD
@@ -53,6 +54,8 @@ class FakeCluster(InMemoryApi):
         self.clock = clock
         self.resource_claims: FakeClaims = FakeClaims(self._claim_changed)
         self.events: list[RecordedEvent] = []
+        self.related: list[Pod | PodGroup] = []
+        """What events were caused by, where they say so."""
         self.bind_error: Exception | None = None
         """Raised by the next binds."""
         self.bind_errors: dict[str, Exception] = {}
@@ -105,9 +108,19 @@ class FakeCluster(InMemoryApi):
             super().terminate(pod)
 
     def event(
-        self, pod: Pod, *, profile: str = "", type: str, reason: str, action: str, note: str
+        self,
+        pod: Pod,
+        *,
+        profile: str = "",
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Pod | PodGroup | None = None,
     ) -> None:
         self.events.append(RecordedEvent(pod.key, type, reason, note))
+        if related is not None:
+            self.related.append(related)
 
 
 class PluginCluster(FakeCluster):

@@ -8,6 +8,7 @@ import pytest
 from berth.service.dump import dump
 from tests.builders import node, pod
 from tests.harness import Harness
+from tests.scheduler.groups.building import group, group_harness, members
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, Any]]]:
@@ -45,4 +46,29 @@ async def test_dump(caplog: pytest.LogCaptureFixture) -> None:
         ),
         ("cache mismatch", {"difference": "pods only in the cache: default/gone"}),
         ("cache compared", {"differences": 1}),
+    ]
+
+
+async def test_groups_that_wait(caplog: pytest.LogCaptureFixture) -> None:
+    harness = group_harness()
+    harness.put(node("n1"), group(min_count=3), *members("a", "b", cpu="1"))
+    harness.put(group("h"), *members("c", of="h", cpu="1"))
+    await harness.until_idle()
+    caplog.set_level(logging.INFO, "berth.service.dump")
+
+    dump(harness.cache, harness.queue, nodes=(), pods=(), groups=harness.scheduler.groups)
+
+    told = [extra for message, extra in said(caplog) if message == "waiting pod group"]
+    assert told == [
+        {
+            "pod_group": "default/g",
+            "exists": True,
+            "min_count": 3,
+            "pods": 2,
+            "scheduled": 0,
+            "active": 0,
+            "backoff": 0,
+            "unschedulable": 0,
+            "gated": 2,
+        }
     ]

@@ -190,8 +190,12 @@ def csi_node(
     )
 
 
-def csi_driver(name: str = "csi.example.com", *, capacity: bool = True) -> CSIDriver:
-    return CSIDriver(metadata=_metadata(name), spec=CSIDriverSpec(storage_capacity=capacity))
+def csi_driver(
+    name: str = "csi.example.com", *, capacity: bool = True, required: bool = False
+) -> CSIDriver:
+    """A driver; where it is *required*, nodes need it for its volumes."""
+    spec = CSIDriverSpec(storage_capacity=capacity, prevent_pod_scheduling_if_missing=required)
+    return CSIDriver(metadata=_metadata(name), spec=spec)
 
 
 def storage_capacity(

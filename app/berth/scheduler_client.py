@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from berth.addresses import THIS_MACHINE
 from berth.errors import UserError
 from berth.explain.explanation import Explanation, WorkloadExplanation
+from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.workload import Workload
 from berth.printable import printable
 from berth.whatif.answer import Answer
@@ -111,6 +112,14 @@ def ask_about_workload(
     params = {"workload": str(workload), "nodes": nodes}
     path = f"/explain/pods/{quote(namespace, safe='')}"
     return scheduler.ask("GET", path, WorkloadExplanation, params=params)
+
+
+def ask_about_pod_group(
+    scheduler: RunningScheduler, namespace: str, name: str, *, nodes: str
+) -> PodGroupExplanation:
+    """Return what *scheduler* says about a pod group; otherwise the same."""
+    path = f"/explain/podgroups/{quote(namespace, safe='')}/{quote(name, safe='')}"
+    return scheduler.ask("GET", path, PodGroupExplanation, params={"nodes": nodes})
 
 
 def ask_to_simulate(scheduler: RunningScheduler, question: Mapping[str, Any]) -> Answer:

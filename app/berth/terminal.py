@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import uvloop
 
@@ -16,6 +16,8 @@ from berth.errors import UserError
 from berth.memory import Survivors, keep_heap
 from berth.open_files import raise_limit
 from berth.printable import printable, printable_json, printable_lines
+
+T = TypeVar("T")
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -90,7 +92,7 @@ def naming_file(flag: str, path: str) -> Iterator[None]:
         raise UsageError(f"{flag} {path}: {exc.strerror}") from exc
 
 
-async def sparing_survivors(work: Awaitable[int], clock: Clock) -> int:
+async def sparing_survivors(work: Awaitable[T], clock: Clock) -> T:
     """Do *work*, and keep the pauses of the garbage collector short meanwhile."""
     later = asyncio.get_running_loop().call_soon_threadsafe
     with Survivors(clock, later).spared():

@@ -1,7 +1,9 @@
 """GangScheduling: the pods of a gang get nodes together, or none of them does (spec G6)."""
 
+import logging
 from collections.abc import Sequence
 from typing import Final
+from weakref import WeakSet
 
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import (
@@ -13,10 +15,15 @@ from berth.framework.events import (
 )
 from berth.framework.handle import Handle
 from berth.framework.interface import EnqueueExtensions, PermitPlugin, PreEnqueuePlugin
+from berth.framework.pod_groups import PodGroupState
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.objects.pod import Pod
-from berth.objects.pod_group import PodGroup, group_of
+from berth.objects.pod_group import GroupKey, PodGroup, group_of
+
+log = logging.getLogger(__name__)
+
+GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
 
 PERMIT_SECONDS: Final = 300.0
 """How long a pod that has a node waits for the others of its gang."""
@@ -39,22 +46,50 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
         if handle is None:
             raise TypeError("GangScheduling: needs a handle to look up groups")
         self._handle = handle
+        self._told: WeakSet[PodGroupState] = WeakSet()
+        self._admits_replacements = GANG_REPLACEMENT_PODS in handle.features
+
+    def _min_count(self, group: PodGroup) -> int | None:
+        """Return how many pods must have nodes together; None: any number.
+
+        kube-scheduler asks for ``minCount`` pods also of a gang that runs: once some of them have
+        finished, a pod that replaces another waits for ever (spec G5.8). With GangReplacementPods
+        it is enough that the gang has been scheduled once.
+        """
+        if self._admits_replacements and group.has_been_scheduled:
+            return None
+        return group.min_count
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         key = group_of(pod.pod)
         if key is None:
             return None
+        status = self._gate(key)
+        if status is not None:
+            self._tell(key, status)
+        return status
+
+    def _tell(self, key: GroupKey, status: Status) -> None:
+        """Log once per group what gates it: no condition and no event says it (spec G4.1)."""
+        state = self._handle.pod_groups.get(key)
+        if state is None or state in self._told:
+            return
+        self._told.add(state)
+        log.info("pods of a group are gated", extra={"pod_group": str(key), "why": status.message})
+
+    def _gate(self, key: GroupKey) -> Status | None:
         group = self._handle.listers.pod_groups.get(key.namespace, key.name)
         if group is None:
             return Status.unresolvable(
                 f'waiting for pods\'s pod group "{key.name}" to appear in scheduling queue'
             )
-        if group.min_count is None:
+        min_count = self._min_count(group)
+        if min_count is None:
             return None
         state = self._handle.pod_groups.get(key)
         if state is None:
             return Status.error(f"pod group state not found for pod group {key}")
-        return None if state.all_pods_count >= group.min_count else TOO_FEW_PODS
+        return None if state.all_pods_count >= min_count else TOO_FEW_PODS
 
     def permit(
         self, state: CycleState, pod: PodInfo, node_name: str
@@ -71,12 +106,13 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin, EnqueueExtensions):
         if group is None:
             why = f'podgroup.scheduling.k8s.io "{key.name}" not found'
             return Status.error(f"failed to get podGroup {key}: {why}"), 0.0
-        if group.min_count is None:
+        min_count = self._min_count(group)
+        if min_count is None:
             return None, 0.0
         pods = self._handle.pod_groups.get(key)
         if pods is None:
             return Status.error(f"pod group state not found for pod group {key}"), 0.0
-        if pods.scheduled_pods_count < group.min_count:
+        if pods.scheduled_pods_count < min_count:
             if not state.on_trial:
                 state.pods_to_activate.update((each.key, each) for each in pods.unscheduled())
             return TOO_FEW_SCHEDULED, PERMIT_SECONDS

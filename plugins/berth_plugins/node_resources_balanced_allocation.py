@@ -11,7 +11,6 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.handle import Handle
 from berth.framework.interface import (
     MAX_NODE_SCORE,
-    NOTHING_ELSE,
     PluginArgs,
     PreScorePlugin,
     ScorePlugin,
@@ -22,6 +21,7 @@ from berth.framework.pod_info import PodInfo
 from berth.framework.row_memo import Rows
 from berth.framework.status import SKIP, Status
 from berth.framework.verdict import Ints
+from berth_plugins.shared.device_scoring import DeviceScoring
 from berth_plugins.shared.resource_allocation import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -73,9 +73,11 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     ) -> None:
         super().__init__(args, handle)
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
+        handle = handle or Handle(NodeTable())
+        self._devices = DeviceScoring(handle, (resource.name for resource in self._resources))
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        return NOTHING_ELSE
+        return self._devices.follow_from(pod.template.requested)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Skip pods that request none of the resources."""
@@ -84,9 +86,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         requests = pod.template.requested
+        devices = self._devices.counts_for(requests, nodes)
 
         def gain(rows: Rows) -> Ints:
-            scored = scored_resources(nodes, self._resources, requests, rows, non_zero=False)
+            scored = scored_resources(
+                nodes, self._resources, requests, rows, non_zero=False, devices=devices
+            )
             of = [resource.capacity.float_divisor for resource in scored]
             with_pod = [_fraction(r.requested, f) for r, f in zip(scored, of, strict=True)]
             without = [_fraction(r.used, f) for r, f in zip(scored, of, strict=True)]
@@ -98,6 +103,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             gain += half
             return gain
 
+        if devices is not None:  # they are taken and given back without a change of the row
+            return gain(slice(None))
         return nodes.per_row((self, pod.template, len(nodes.resources)), gain)
 
 

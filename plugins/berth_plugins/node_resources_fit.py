@@ -37,7 +37,6 @@ from berth.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.placement import PodGroupPlacement
 from berth.framework.pod_info import PodInfo
@@ -51,6 +50,7 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.resources import Resources, is_extended
 from berth_plugins.shared.device_classes import DeviceClassResolver, resource_names
+from berth_plugins.shared.device_scoring import DeviceScoring
 from berth_plugins.shared.resource_allocation import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -193,6 +193,7 @@ class NodeResourcesFit(
 
     NAME = "NodeResourcesFit"
     GOES_BY_LOAD = True
+    PREFERRED_PLACEMENT = "the one that will be fuller"
     DECIDES_BY_SIGNATURE = True
     ARGS = NodeResourcesFitArgs
 
@@ -205,14 +206,12 @@ class NodeResourcesFit(
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._resources = args.scoring_strategy.resources
         self._strategy = args.scoring_strategy.compiled()
-        listers = handle.listers if handle is not None else Listers()
-        self._classes = listers.shared(DeviceClassResolver)
+        handle = handle or Handle(NodeTable())
+        self._classes = handle.listers.shared(DeviceClassResolver)
+        self._devices = DeviceScoring(handle, (resource.name for resource in self._resources))
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        """Return for which of the other resources devices stand: for none, or nothing is known."""
-        names = pod.template.incoming_requested.scalars
-        backed = tuple(self._classes.get_device_class(name) is not None for name in names)
-        return None if any(backed) else backed
+        return self._classes.stands_for_none(pod.template.incoming_requested.scalars)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips: every pod needs a place on its node."""
@@ -288,11 +287,16 @@ class NodeResourcesFit(
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
         requests = pod.template.fit_score_requests
+        devices = self._devices.counts_for(requests, nodes)
 
         def of_rows(rows: Rows) -> Scores:
-            scored = scored_resources(nodes, self._resources, requests, rows, non_zero=True)
+            scored = scored_resources(
+                nodes, self._resources, requests, rows, non_zero=True, devices=devices
+            )
             return self._strategy(scored, nodes.size if isinstance(rows, slice) else len(rows))
 
+        if devices is not None:  # they are taken and given back without a change of the row
+            return of_rows(slice(None))
         return nodes.per_row((self, pod.template, len(nodes.resources)), of_rows)
 
     def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int:

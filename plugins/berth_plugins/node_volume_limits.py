@@ -22,7 +22,7 @@ from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.status import SKIP, Status
-from berth.framework.verdict import PASS, Ints, Verdict
+from berth.framework.verdict import PASS, Ints, Mask, Rejection, Verdict
 from berth.objects.pod import Pod, Volume
 from berth.objects.storage import (
     CSINode,
@@ -34,9 +34,17 @@ from berth_plugins.shared.csi_translation import BY_PLUGIN, kind_of, volume_hand
 from berth_plugins.shared.volume_claims import claim_volumes, ownership_error, references
 from berth_plugins.shared.volumes_in_use import volumes_in_use
 
+VOLUME_LIMIT_SCALING: Final = "VolumeLimitScaling"
+"""The feature gate."""
+
 TOO_MANY: Final = Status.unschedulable("node(s) exceed max volume count")
 
 _UNLIMITED: Final = np.iinfo(np.int64).max
+
+
+def not_installed(driver: str) -> Status:
+    """Reject nodes that need *driver* for a volume and do not have it."""
+    return Status.unschedulable(f"{driver} CSI driver is not installed on the node")
 
 
 class CSIVolume(NamedTuple):
@@ -63,6 +71,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
 
     Most nodes have few volumes. Only where all that pods use there and the new ones together
     could exceed a limit is it worked out which driver each belongs to.
+
+    With the feature gate VolumeLimitScaling, nodes without the driver of a new volume are rejected
+    as well, if its CSIDriver says ``preventPodSchedulingIfMissing`` (G16.2).
     """
 
     NAME = "NodeVolumeLimits"
@@ -75,6 +86,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         self._listers = handle.listers
         self._volumes = VolumeNames(handle.listers, handle.rng)
         self._attachments = Attachments(handle.listers)
+        self._looks_for_drivers = VOLUME_LIMIT_SCALING in handle.features
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
         return None if may_attach(pod.template) else NOTHING_ELSE
@@ -89,20 +101,78 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         if not new:
             return PASS
         in_use = volumes_in_use(nodes)
+        missing: list[Rejection] = []
+        feasible = state.feasible
+        if self._looks_for_drivers:
+            for driver, where in self._missing_drivers(pod.pod, new, nodes, feasible):
+                missing += Verdict.reject(not_installed(driver), where).rejections
+                feasible = feasible & ~where
         attached = self._attachments.counts(nodes)
         close = nodes.no_rows()
         for driver in {volume.driver for volume in new}:
             close |= in_use.counts + attached + len(new) > self._limits(nodes, driver)
         full = [
             row
-            for row in np.flatnonzero(close & state.feasible).tolist()
+            for row in np.flatnonzero(close & feasible).tolist()
             if any(self._exceeded(new, in_use.pods(row), nodes.name(row)))
         ]
-        if not full:
-            return PASS
-        where = nodes.no_rows()
-        where[full] = True
-        return Verdict.reject(TOO_MANY, where=where)
+        if full:
+            where = nodes.no_rows()
+            where[full] = True
+            missing += Verdict.reject(TOO_MANY, where=where).rejections
+        return Verdict(tuple(missing)) if missing else PASS
+
+    def _missing_drivers(
+        self, pod: Pod, new: set[CSIVolume], nodes: NodeTable, rows: Mask
+    ) -> Iterator[tuple[str, Mask]]:
+        """Yield drivers that must be installed, and on which of *rows* they are not.
+
+        Rows where pods use all volumes of the driver already do not count. Nor do volumes that
+        the driver has taken over from Kubernetes where there is no CSINode to say so.
+        """
+        drivers = sorted(filter(self._must_be_installed, {volume.driver for volume in new}))
+        if not drivers:
+            return
+        native = self._volumes.wanted_by(pod, migrated=False)
+        assert not isinstance(native, Status), "it would have been refused before"
+        in_use = volumes_in_use(nodes)
+        known = self._rows_with_csi_node(nodes)
+        for driver in drivers:
+            where = rows & ~self._rows_installed(nodes, driver)
+            for volumes, of_these in ((new, known), (native, ~known)):
+                wanted = {volume for volume in volumes if volume.driver == driver}
+                if not wanted:
+                    where &= ~of_these
+                for row in np.flatnonzero(where & of_these & (in_use.counts > 0)).tolist():
+                    where[row] = not wanted <= self._used_by(in_use.pods(row))
+            if where.any():
+                yield driver, where
+
+    def _must_be_installed(self, driver: str) -> bool:
+        found = self._listers.csi_drivers.get("", driver)
+        return found is not None and found.spec.prevent_pod_scheduling_if_missing
+
+    def _rows_with_csi_node(self, nodes: NodeTable) -> Mask:
+        csi_nodes = self._listers.csi_nodes
+
+        def build() -> Mask:
+            names = [name for name in nodes.row_of if csi_nodes.get("", name) is not None]
+            return nodes.rows_named(names)
+
+        return nodes.kept((self, "known", csi_nodes.version), build)
+
+    def _rows_installed(self, nodes: NodeTable, driver: str) -> Mask:
+        """Return the rows whose CSINode names *driver*."""
+        csi_nodes = self._listers.csi_nodes
+
+        def build() -> Mask:
+            having = (each.metadata.name for each in csi_nodes if driver in each.drivers)
+            return nodes.rows_named([name for name in having if name in nodes.row_of])
+
+        return nodes.kept((self, "installed", driver, csi_nodes.version), build)
+
+    def _used_by(self, pods: Iterable[PodInfo]) -> set[CSIVolume]:
+        return {volume for pod in pods for volume in self._volumes.used_by(pod.pod)}
 
     def _limits(self, nodes: NodeTable, driver: str) -> Ints:
         """Return per row how many volumes of *driver* it takes."""
@@ -125,6 +195,13 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         if isinstance(new, Status):
             yield Detail(new.message)
             return
+        alone = nodes.no_rows()
+        alone[row] = True
+        if self._looks_for_drivers:
+            for driver, _ in self._missing_drivers(pod.pod, new, nodes, alone):
+                yield Detail(f"does not have the CSI driver {driver}")
+        if self._listers.csi_nodes.get("", nodes.name(row)) is None:
+            return
         for full in self._exceeded(new, volumes_in_use(nodes).pods(row), nodes.name(row)):
             over = full.attached + full.added - full.limit
             change = Change(
@@ -146,7 +223,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         """Yield the drivers that leave too little room for *new* beside what *pods* there use."""
         csi_node = self._listers.csi_nodes.get("", node_name)
         assert csi_node is not None, "only nodes with limits come near them"
-        used = {volume for pod in pods for volume in self._volumes.used_by(pod.pod)}
+        used = self._used_by(pods)
         attached = used | self._attachments.to(node_name)
         added = new - used
         limits = csi_node.limits
@@ -168,7 +245,8 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, Explain
         return [
             ClusterEventWithHint(on(EventResource.CSI_NODE, ActionType.ADD)),
             ClusterEventWithHint(
-                on(EventResource.CSI_NODE, ActionType.UPDATE), after_csi_node_update
+                on(EventResource.CSI_NODE, ActionType.UPDATE),
+                after_driver_installation if self._looks_for_drivers else after_csi_node_update,
             ),
             ClusterEventWithHint(on(EventResource.POD, ActionType.DELETE), after_pod_deletion),
             ClusterEventWithHint(
@@ -195,7 +273,8 @@ def _may_attach(pod: Pod) -> bool:
 class VolumeNames:
     """Tells what volumes of pods are called by their drivers, on nodes that have a CSINode.
 
-    There the migration of in-tree volumes is always on; other nodes have no limits at all.
+    There the migration of in-tree volumes is always on; other nodes have no limits at all, and the
+    names there are those that are not *migrated*.
     """
 
     def __init__(self, listers: Listers, rng: Random) -> None:
@@ -203,9 +282,9 @@ class VolumeNames:
         self._listers = listers
         self._prefix = "".join(rng.choices(ascii_lowercase + digits, k=32))
 
-    def wanted_by(self, pod: Pod) -> set[CSIVolume] | Status:
+    def wanted_by(self, pod: Pod, *, migrated: bool = True) -> set[CSIVolume] | Status:
         """Return the volumes of a pod that is to be scheduled, or what is wrong with them."""
-        namespace, found = pod.metadata.namespace, set(_inline(pod))
+        namespace, found = pod.metadata.namespace, set(_inline(pod)) if migrated else set()
         for name, is_ephemeral in claim_volumes(pod):
             if not name:
                 return Status.error("PersistentVolumeClaim had no name")
@@ -217,7 +296,7 @@ class VolumeNames:
             error = ownership_error(pod, claim) if is_ephemeral else ""
             if error:
                 return Status.error(error)
-            volume = self._of_claim(claim)
+            volume = self._of_claim(claim, migrated=migrated)
             if volume is not None:
                 found.add(volume)
         return found
@@ -227,30 +306,30 @@ class VolumeNames:
         yield from _inline(pod)
         for name, _ in claim_volumes(pod):
             claim = self._listers.persistent_volume_claims.get(pod.metadata.namespace, name)
-            volume = None if claim is None else self._of_claim(claim)
+            volume = None if claim is None else self._of_claim(claim, migrated=True)
             if volume is not None:
                 yield volume
 
-    def _of_claim(self, claim: PersistentVolumeClaim) -> CSIVolume | None:
+    def _of_claim(self, claim: PersistentVolumeClaim, *, migrated: bool) -> CSIVolume | None:
         volume = self._listers.persistent_volumes.get("", claim.spec.volume_name)
         if volume is not None:
-            return _of_volume(volume)
+            return _of_volume(volume, migrated=migrated)
         storage_class = self._listers.storage_classes.get("", claim.storage_class)
         if storage_class is None:
             return None
         driver = storage_class.provisioner
         in_tree = BY_PLUGIN.get(driver)
         if in_tree is not None:
-            driver = in_tree.driver if in_tree.is_migrated else ""
+            driver = in_tree.driver if in_tree.is_migrated and migrated else ""
         return CSIVolume(driver, f"{self._prefix}-{claim.metadata.key}") if driver else None
 
 
-def _of_volume(volume: PersistentVolume) -> CSIVolume | None:
+def _of_volume(volume: PersistentVolume, *, migrated: bool) -> CSIVolume | None:
     source = volume.spec.csi
     if source is not None:
         known = source.driver and source.volume_handle
         return CSIVolume(source.driver, source.volume_handle) if known else None
-    return _translated(volume.spec, volume.metadata.labels)
+    return _translated(volume.spec, volume.metadata.labels) if migrated else None
 
 
 def _inline(pod: Pod) -> Iterator[CSIVolume]:
@@ -316,6 +395,16 @@ def after_csi_node_update(pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
     before = old.limits
     raised = any(limit > before.get(driver, 0) for driver, limit in new.limits.items())
     return QueueingHint.QUEUE if raised else QueueingHint.SKIP
+
+
+def after_driver_installation(pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
+    """Queue if the node has a driver more, or takes more volumes of some driver than before.
+
+    kube-scheduler looks at the limits only, so that a driver without one wakes nobody (G16.2).
+    """
+    if new.drivers - old.drivers:
+        return QueueingHint.QUEUE
+    return after_csi_node_update(pod, old, new)
 
 
 def after_pod_deletion(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:

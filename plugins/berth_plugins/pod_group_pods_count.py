@@ -14,6 +14,7 @@ class PodGroupPodsCount(PlacementScorePlugin):
     """Scores a placement by the number of pods there, in proportion to the largest number."""
 
     NAME = "PodGroupPodsCount"
+    PREFERRED_PLACEMENT = "the one with more pods of the group"
 
     def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int:
         return candidate.scheduled + len(candidate.proposed)

@@ -113,7 +113,9 @@ def test_one_scenario_by_its_id(recorded: Path, capsys: pytest.CaptureFixture[st
             ["shop/p", "-n", "x"], "shop/p is in namespace shop, -n says x", id="two namespaces"
         ),
         pytest.param(
-            ["-f", "IN", "--pod", "deploy/x"], "a snapshot explains pods only", id="snapshot"
+            ["-f", "IN", "--pod", "deploy/x"],
+            "a snapshot explains pods and pod groups, not",
+            id="snapshot",
         ),
     ],
 )

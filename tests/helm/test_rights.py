@@ -68,10 +68,11 @@ REVIEWS: Final = {
     Right("watch", "", "configmaps"): BUILT_IN,
 }
 
-GATED: Final = "with the feature gate GenericWorkload, which is off here"
+GATED: Final = "with a feature gate that is off here"
 OTHERS: Final = "with the feature gate for that scheduler's groups, which is off here"
-GROUPS: Final = {
+READS_GATED: Final = {
     Right("watch", "scheduling.k8s.io", "podgroups"): GATED,
+    Right("watch", "resource.k8s.io", "devicetaintrules"): GATED,
     Right("list", "scheduling.x-k8s.io", "podgroups"): OTHERS,
     Right("watch", "scheduling.x-k8s.io", "podgroups"): OTHERS,
     Right("list", "scheduling.volcano.sh", "podgroups"): OTHERS,
@@ -81,7 +82,7 @@ UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
     "scheduler": {
         **READS,
         **REVIEWS,
-        **GROUPS,
+        **READS_GATED,
         Right("patch", "scheduling.k8s.io", "podgroups/status"): GATED,
         Right("patch", "resource.k8s.io", "resourceclaims/binding"): ADMISSION,
         Right("update", "resource.k8s.io", "resourceclaims/binding"): ADMISSION,
@@ -89,12 +90,12 @@ UNUSED: Final[Mapping[str, Mapping[Right, str]]] = {
     },
     "extender": {
         **READS,
-        **GROUPS,
+        **READS_GATED,
         Right("list", "", "nodes"): NO_STREAM,
         Right("list", "", "pods"): NO_STREAM,
         Right("get", "", "pods"): LOST_ANSWER,
     },
-    "simulator": {**READS, **REVIEWS, **GROUPS},
+    "simulator": {**READS, **REVIEWS, **READS_GATED},
 }
 """By mode: what is granted and not used here, and why it is granted all the same."""
 

@@ -22,7 +22,9 @@ from berth.objects.pod import (
 from berth.objects.storage import CSISource, VolumeAttachment
 from berth_plugins.node_volume_limits import (
     TOO_MANY,
+    VOLUME_LIMIT_SCALING,
     NodeVolumeLimits,
+    not_installed,
 )
 from tests.builders import claim_volume, node, pod
 from tests.plugins.evaluating import table
@@ -30,6 +32,7 @@ from tests.volume_builders import (
     StorageObject,
     attachment,
     claim,
+    csi_driver,
     csi_node,
     listers,
     storage_class,
@@ -329,3 +332,108 @@ def test_counting_follows_the_rule(
         pods=[pod(f"p{i}", node="n1", claims=names) for i, names in enumerate(running)],
     )
     assert found == (TOO_MANY if exceeded else None)
+
+
+# The gate VolumeLimitScaling.
+
+REQUIRED = csi_driver(CSI, required=True)
+MISSING = not_installed(CSI)
+
+
+def evaluate_scaling(
+    a_pod: Pod, *objects: StorageObject, pods: Sequence[Pod] = ()
+) -> dict[str, Status | None]:
+    """Return what Filter says of two nodes, with the gate on."""
+    nodes = table(node("n1"), node("n2"), pods=pods)
+    features = frozenset({VOLUME_LIMIT_SCALING})
+    tested = NodeVolumeLimits(None, Handle(nodes, listers=listers(*objects), features=features))
+    state, info = CycleState(nodes.exists.copy()), PodInfo(a_pod)
+    assert tested.pre_filter(state, info, nodes) is None
+    verdict = tested.filter(state, info, nodes)
+    for name, row in nodes.row_of.items():
+        details = list(tested.explain(state, info, nodes, row))
+        assert bool(details) is (verdict.status_of(row) is not None), name
+    return {name: verdict.status_of(row) for name, row in nodes.row_of.items()}
+
+
+@pytest.mark.parametrize(
+    ("a_pod", "others", "objects", "want"),
+    [
+        pytest.param(
+            pod(claims=["c"]),
+            [],
+            [REQUIRED, csi_node("n1"), csi_node("n2", limits={CSI: None}), *bound("c")],
+            {"n1": MISSING, "n2": None},
+            id="a node without the driver",
+        ),
+        pytest.param(
+            pod(claims=["c"]),
+            [],
+            [REQUIRED, csi_node("n2", limits={CSI: 1}), *bound("c")],
+            {"n1": MISSING, "n2": None},
+            id="a node without CSINode",
+        ),
+        pytest.param(
+            pod(claims=["c"]),
+            [],
+            [csi_driver(CSI), csi_node("n1"), *bound("c")],
+            {"n1": None, "n2": None},
+            id="a driver that does not ask for it",
+        ),
+        pytest.param(
+            pod(claims=["c"]), [], bound("c"), {"n1": None, "n2": None}, id="an unknown driver"
+        ),
+        pytest.param(
+            pod(claims=["c"]),
+            [],
+            [REQUIRED, DYNAMIC, claim("c", storage_class="dyn"), csi_node("n2", limits={CSI: 1})],
+            {"n1": MISSING, "n2": None},
+            id="a volume that is yet to be made",
+        ),
+        pytest.param(
+            pod(claims=["c"]),
+            [pod("o", node="n1", claims=["c"])],
+            [REQUIRED, csi_node("n1"), *bound("c")],
+            {"n1": None, "n2": MISSING},
+            id="a volume that a pod there uses already",
+        ),
+        pytest.param(
+            pod(claims=["c", "d"]),
+            [pod("o", node="n1", claims=["c"])],
+            [REQUIRED, csi_node("n1"), *bound("c", "d")],
+            {"n1": MISSING, "n2": MISSING},
+            id="one that is used there and one that is not",
+        ),
+        pytest.param(
+            pod(volumes=[disk("d")]),
+            [],
+            [csi_driver(EBS, required=True), csi_node("n1")],
+            {"n1": not_installed(EBS), "n2": None},
+            id="a disk that no driver has taken over where there is no CSINode",
+        ),
+        pytest.param(
+            pod(claims=["c", "d"]),
+            [],
+            [
+                csi_driver("other", required=True),
+                csi_node("n1", limits={CSI: 0}),
+                csi_node("n2", limits={CSI: 0, "other": None}),
+                *bound("c"),
+                *bound("d", driver="other"),
+            ],
+            {"n1": not_installed("other"), "n2": TOO_MANY},
+            id="a driver that is missing is told before one that is full",
+        ),
+    ],
+)
+def test_drivers_that_must_be_installed(
+    a_pod: Pod,
+    others: Sequence[Pod],
+    objects: Sequence[StorageObject],
+    want: dict[str, Status | None],
+) -> None:
+    assert evaluate_scaling(a_pod, *objects, pods=others) == want
+
+
+def test_nobody_asks_for_drivers_while_the_gate_is_off() -> None:
+    assert on_n1(pod(claims=["c"]), REQUIRED, csi_node("n1"), *bound("c")) is None

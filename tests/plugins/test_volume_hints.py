@@ -28,9 +28,11 @@ from berth.objects.storage import (
     StorageClass,
 )
 from berth_plugins.node_volume_limits import (
+    VOLUME_LIMIT_SCALING,
     NodeVolumeLimits,
     after_csi_node_update,
     after_detachment,
+    after_driver_installation,
     after_new_claim,
     after_pod_deletion,
 )
@@ -92,6 +94,30 @@ def test_after_csi_node_update(old: CSINode, new: CSINode, want: QueueingHint) -
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        pytest.param(
+            csi_node(), csi_node(limits={CSI: None}), QueueingHint.QUEUE, id="a new driver"
+        ),
+        pytest.param(
+            csi_node(limits={CSI: None}),
+            csi_node(limits={CSI: 2}),
+            QueueingHint.QUEUE,
+            id="a limit that was not known",
+        ),
+        pytest.param(
+            csi_node(limits={CSI: None, "other": None}),
+            csi_node(limits={CSI: None}),
+            QueueingHint.SKIP,
+            id="a driver that is gone",
+        ),
+    ],
+)
+def test_after_driver_installation(old: CSINode, new: CSINode, want: QueueingHint) -> None:
+    assert after_driver_installation(pod(claims=["c"]), old, new) is want
+
+
+@pytest.mark.parametrize(
     ("deleted", "want"),
     [
         pytest.param(pod("o", node="n1", claims=["a"]), QueueingHint.QUEUE, id="it had a claim"),
@@ -139,6 +165,13 @@ def test_events_of_node_volume_limits() -> None:
         on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, after_new_claim),
         on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, after_detachment),
     ]
+
+
+def test_with_volume_limit_scaling_a_new_driver_wakes() -> None:
+    features = frozenset({VOLUME_LIMIT_SCALING})
+    plugin = NodeVolumeLimits(None, Handle(table(), features=features))
+    update = on(EventResource.CSI_NODE, ActionType.UPDATE, after_driver_installation)
+    assert update in plugin.events_to_register()
 
 
 # VolumeBinding.

@@ -15,6 +15,7 @@ from berth.framework.preemption.candidate import Candidate
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
+from berth.objects.pod_group import PodGroup
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Bindings
 from berth.scheduler.preemption import PendingPreemption, Preemptions
@@ -82,7 +83,9 @@ class World:
         reason: str,
         action: str,
         note: str,
+        related: Pod | PodGroup | None = None,
     ) -> None:
+        assert related is HIGH.pod
         assert (profile, type, reason, action) == ("prof", "Normal", "Preempted", "Preempting")
         self.done.append(f"{pod.metadata.name}: {note}")
 

@@ -233,7 +233,13 @@ class SchedulerService:
 
     def dump(self) -> None:
         """Log what cache and queue hold, and how the cache differs from what is watched."""
-        dump(self.cache, self.queue, nodes=self.nodes.store.values(), pods=self.pods.store.values())
+        dump(
+            self.cache,
+            self.queue,
+            nodes=self.nodes.store.values(),
+            pods=self.pods.store.values(),
+            groups=self.scheduler.groups,
+        )
 
     async def run(self) -> None:
         """Watch, wait until the whole state is known, then schedule; for ever.

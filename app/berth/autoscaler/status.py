@@ -1,7 +1,7 @@
 """The status of the autoscaler, as cluster-autoscaler writes it into a ConfigMap."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -12,12 +12,17 @@ from berth.autoscaler.cluster_view import ClusterView, is_ready
 from berth.autoscaler.node_groups import group_of
 from berth.autoscaler.scale_up import GroupState
 from berth.clock import rfc3339
+from berth.objects.node import Node
 
 NAMESPACE: Final = "kube-system"
 CONFIG_MAP: Final = "cluster-autoscaler-status"
 LAST_UPDATED: Final = "cluster-autoscaler.kubernetes.io/last-updated"
 INITIALIZING: Final = "Initializing"
 RUNNING: Final = "Running"
+
+TIME: Final = "0001-01-01 00:00:00 +0000 UTC"
+PROBE_TIME: Final = "0001-01-01T00:00:00Z"
+"""Stand for the time of the scan, with which alone the status changes most of the time."""
 
 Written = dict[str, Any]
 
@@ -30,6 +35,8 @@ class StatusWriter:
 
     _since: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """By group (empty: the cluster) and condition: its status, and when it became that."""
+    _last: tuple[Written, str] | None = None
+    """What was written last, and its text, both without the time of the scan."""
 
     def text(
         self,
@@ -46,25 +53,28 @@ class StatusWriter:
             group_of(view.nodes[name].labels) for name in unneeded if name in view.nodes
         )
         leaving = set(being_deleted)
+        nodes: dict[str, list[Node]] = {}
+        for node in view.nodes.values():
+            nodes.setdefault(group_of(node.labels), []).append(node)
         counts = {
-            each.group.name: _counts(view, each.group.name, leaving, each.upcoming)
+            each.group.name: _counts(nodes.get(each.group.name, ()), leaving, each.upcoming)
             for each in groups
         }
-        all_counts = _counts(view, None, leaving, sum(each.upcoming for each in groups))
+        all_counts = _counts(view.nodes.values(), leaving, sum(each.upcoming for each in groups))
         is_growing = any(each.upcoming for each in groups)
         scale_up = "InProgress" if is_growing else "Needed" if pending else "NoActivity"
         status: Written = {
-            "time": _time(now),
+            "time": TIME,
             "autoscalerStatus": RUNNING,
             "clusterWide": {
                 "health": {
                     **self._status("", "health", "Healthy", now),
                     "nodeCounts": all_counts,
-                    **self._times("", "health", now),
+                    **self._times("", "health"),
                 },
                 "scaleUp": {
                     **self._status("", "scaleUp", scale_up, now),
-                    **self._times("", "scaleUp", now),
+                    **self._times("", "scaleUp"),
                 },
                 "scaleDown": self._scale_down("", candidates.total(), now),
             },
@@ -73,7 +83,9 @@ class StatusWriter:
                 for each in groups
             ],
         }
-        return _dumped(status)
+        if self._last is None or self._last[0] != status:
+            self._last = status, _dumped(status)
+        return self._last[1].replace(TIME, _time(now)).replace(PROBE_TIME, rfc3339(now))
 
     def _group(
         self, state: GroupState, counts: Mapping[str, Any], candidates: int, now: float
@@ -95,9 +107,9 @@ class StatusWriter:
                 "cloudProviderTarget": state.target_size,
                 "minSize": group.min_size,
                 "maxSize": group.max_size,
-                **self._times(name, "health", now),
+                **self._times(name, "health"),
             },
-            "scaleUp": {**scale_up, **self._times(name, "scaleUp", now)},
+            "scaleUp": {**scale_up, **self._times(name, "scaleUp")},
             "scaleDown": self._scale_down(name, candidates, now),
         }
 
@@ -106,16 +118,16 @@ class StatusWriter:
         status = self._status(group, "scaleDown", found, now)
         if candidates:
             status["candidates"] = candidates
-        return {**status, **self._times(group, "scaleDown", now)}
+        return {**status, **self._times(group, "scaleDown")}
 
     def _status(self, group: str, condition: str, status: str, now: float) -> Written:
         if self._since.get((group, condition), ("", ""))[0] != status:
             self._since[group, condition] = (status, rfc3339(now))
         return {"status": status}
 
-    def _times(self, group: str, condition: str, now: float) -> Written:
+    def _times(self, group: str, condition: str) -> Written:
         _, since = self._since[group, condition]
-        return {"lastProbeTime": rfc3339(now), "lastTransitionTime": since}
+        return {"lastProbeTime": PROBE_TIME, "lastTransitionTime": since}
 
 
 def initializing(now: float) -> str:
@@ -143,9 +155,7 @@ def _dumped(status: Written) -> str:
     return text
 
 
-def _counts(view: ClusterView, group: str | None, leaving: set[str], upcoming: int) -> Written:
-    """Count the nodes of *group*, None: of all groups and none."""
-    nodes = [node for node in view.nodes.values() if group in (None, group_of(node.labels))]
+def _counts(nodes: Collection[Node], leaving: set[str], upcoming: int) -> Written:
     ready = sum(is_ready(node) and node.name not in leaving for node in nodes)
     deleted = sum(node.name in leaving for node in nodes)
     registered: Written = {"total": len(nodes), "ready": ready, "notStarted": 0}

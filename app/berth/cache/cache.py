@@ -12,6 +12,7 @@ from berth.framework.pod_groups import PodGroups
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
+from berth.objects.pod_group import group_of
 
 log = logging.getLogger(__name__)
 
@@ -166,6 +167,35 @@ class Cache:
             self._put(known)
             if is_assumed:
                 self._assumed.add(uid)
+
+    @contextmanager
+    def without_all(self, pods: Iterable[PodInfo]) -> Iterator[None]:
+        """Have no node and no group count *pods*, until the end of the block.
+
+        For thousands of pods at a fraction of the cost of :meth:`without`. Pods that are gone, or
+        on a ghost node, make no difference. Nothing may be awaited in the block, and none of the
+        pods be changed.
+        """
+        rows, known = [], []
+        for pod in pods:
+            found = self._pods.get(pod.uid)
+            row = None if found is None else self.table.row_of.get(found.node_name)
+            if found is not None and row is not None:
+                rows.append(row)
+                known.append(found)
+        groups = self._pod_groups
+        in_groups = [pod for pod in known if groups is not None and group_of(pod.pod) is not None]
+        self.table.remove_pods(rows, known)
+        for pod in in_groups:
+            assert groups is not None
+            groups.take(pod)
+        try:
+            yield
+        finally:
+            self.table.add_pods(rows, known)
+            for pod in in_groups:
+                assert groups is not None
+                groups.put(pod)
 
     def is_assumed(self, uid: str) -> bool:
         return uid in self._assumed

@@ -24,8 +24,11 @@ class Indexes:
         return cls(tuple(_joined(sorted((each, each) for each in numbers))))
 
     @classmethod
-    def parse(cls, text: str) -> "Indexes":
-        """Read *text*; raise ValueError, in the words of the API, for what is not in order."""
+    def parse(cls, text: str, *, below: int | None = None) -> "Indexes":
+        """Read *text*; raise ValueError, in the words of the API, for what is not in order.
+
+        All have to be less than *below*.
+        """
         intervals: list[tuple[int, int]] = []
         previous = -1
         for item in text.split(",") if text else ():
@@ -33,6 +36,9 @@ class Indexes:
             if found is None:
                 raise ValueError(f'cannot convert string to integer for index: "{item}"')
             first, last = int(found[1]), int(found[2] or found[1])
+            for number in (first, last):
+                if below is not None and number >= below:
+                    raise ValueError(f'too large index: "{number}"')
             if first <= previous:
                 raise ValueError(f"non-increasing order, previous: {previous}, current: {first}")
             if found[2] and last <= first:

@@ -138,6 +138,8 @@ class ResourceType:
     default_propagation: str = "Background"
     """What becomes of what its objects own, where a DELETE does not say: ``Orphan`` is what it was
     before there was a garbage collector."""
+    deletion_warning: str = ""
+    """What the answer to a DELETE that does not say what becomes of them warns of."""
     created_by_put: bool = False
     """Whether a PUT creates an object that is not there (``AllowCreateOnUpdate``)."""
     returned_when_gone: bool = False

@@ -34,6 +34,8 @@ def event_source(event: Object) -> str:
 
 NAMESPACE: dict[str, Field] = {"status.phase": text_at("status.phase")}
 
+JOB: dict[str, Field] = {"status.successful": lambda job: str(dig(job, "status.succeeded") or 0)}
+
 NODE: dict[str, Field] = {"spec.unschedulable": flag_at("spec.unschedulable")}
 
 POD: dict[str, Field] = {

@@ -1,4 +1,4 @@
-"""``berth explain``: a pod of a running scheduler or of a snapshot, or recorded scenarios."""
+"""``berth explain``: a pod or a group of a running scheduler or a snapshot, or recordings."""
 
 import argparse
 import json
@@ -12,18 +12,21 @@ from berth import log
 from berth.config.errors import ConfigError
 from berth.errors import UserError
 from berth.explain.explanation import Explanation, WorkloadExplanation
+from berth.explain.groups.explanation import PodGroupExplanation
+from berth.explain.groups.tables import render_group
 from berth.explain.tables import render
-from berth.explain.workload import POD, Workload, kind_named
+from berth.explain.workload import POD, POD_GROUP, Workload, kind_named
 from berth.flags import running_scheduler
 from berth.flags.configuration import add_plugin_flags, known_plugins
+from berth.objects.pod_group import GroupKey
 from berth.offline.explain import explain
 from berth.offline.files import answer_all, opened, scenarios
 from berth.offline.reasons import reasons
 from berth.offline.scenario import ScenarioError
-from berth.scheduler_client import ask_about_pod, ask_about_workload
+from berth.scheduler_client import ask_about_pod, ask_about_pod_group, ask_about_workload
 from berth.tables import show
 from berth.terminal import program, say, say_json
-from berth.whatif.reasons import explain_pod
+from berth.whatif.reasons import explain_pod, explain_pod_group
 from berth.whatif.snapshot import load
 
 NODES_TOLD = 10
@@ -61,13 +64,19 @@ def main(argv: Sequence[str]) -> int:
     as_json = given.output == "json"
     if given.pod_there is not None:
         namespace, asked = _asked(parser, given.pod_there, given.namespace)
-        if not isinstance(asked, str):
-            parser.error(f"--pod {given.pod_there}: a snapshot explains pods only, not workloads")
+        if isinstance(asked, Workload):
+            parser.error(
+                f"--pod {given.pod_there}: a snapshot explains pods and pod groups, not workloads"
+            )
         snapshot, limit = load(given.source), _limit(given)
         registry = known_plugins(given).registry
         with _placed(str(given.source)):
-            found = explain_pod(snapshot, f"{namespace}/{asked}", registry, limit=limit)
-        _tell(found, as_json=as_json)
+            if isinstance(asked, GroupKey):
+                group = explain_pod_group(snapshot, asked, registry, limit=limit)
+                _tell_pod_group(group, as_json=as_json)
+            else:
+                found = explain_pod(snapshot, f"{namespace}/{asked}", registry, limit=limit)
+                _tell(found, as_json=as_json)
     elif given.source is not None:
         _tell_recorded(given, as_json=as_json)
     else:
@@ -76,6 +85,10 @@ def main(argv: Sequence[str]) -> int:
         if isinstance(asked, str):
             found = ask_about_pod(scheduler, f"{namespace}/{asked}", nodes=given.nodes)
             _tell(found, as_json=as_json)
+        elif isinstance(asked, GroupKey):
+            name, nodes = asked.name, given.nodes
+            group = ask_about_pod_group(scheduler, namespace, name, nodes=nodes)
+            _tell_pod_group(group, as_json=as_json)
         else:
             workload = ask_about_workload(scheduler, namespace, asked, nodes=given.nodes)
             _tell_workload(workload, as_json=as_json)
@@ -86,14 +99,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("explain"), allow_abbrev=False)
     parser.add_argument(
         "pod", nargs="?", metavar="[NAMESPACE/]POD|KIND/NAME",
-        help="a pod; or pod/NAME, deployment/NAME and so on: the pending pods of a Deployment,"
-        " ReplicaSet, StatefulSet, DaemonSet or Job",
+        help="a pod; or pod/NAME; or podgroup/NAME; or deployment/NAME and so on: the pending pods"
+        " of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job",
     )  # fmt: skip
     parser.add_argument(
         "-n",
         "--namespace",
         metavar="NAMESPACE",
-        help=f"namespace of the pod or workload; default: {DEFAULT_NAMESPACE}",
+        help=f"namespace of the pod, pod group or workload; default: {DEFAULT_NAMESPACE}",
     )
     running_scheduler.add_flags(parser)
     add_plugin_flags(parser)
@@ -103,8 +116,9 @@ def _parser() -> argparse.ArgumentParser:
         " supported",
     )  # fmt: skip
     parser.add_argument(
-        "--pod", dest="pod_there", metavar="[NAMESPACE/]POD", help="explain this pod of a snapshot"
-    )
+        "--pod", dest="pod_there", metavar="[NAMESPACE/]POD|podgroup/NAME",
+        help="explain this pod, or pod group, of a snapshot",
+    )  # fmt: skip
     parser.add_argument(
         "-o", dest="target", type=Path, metavar="OUT",
         help="write the decisions for all scenarios to this file, as JSON lines",
@@ -126,8 +140,8 @@ def _number_or_all(text: str) -> str:
 
 def _asked(
     parser: argparse.ArgumentParser, text: str, namespace: str | None
-) -> tuple[str, str | Workload]:
-    """Return the namespace and the name of the pod, or the workload, that *text* is about.
+) -> tuple[str, str | Workload | GroupKey]:
+    """Return the namespace, and the name of the pod, the workload or the group of *text*.
 
     As kubectl reads it, and NAMESPACE/POD besides: a kind goes before a namespace of that name.
     """
@@ -137,6 +151,8 @@ def _asked(
     kind = kind_named(first)
     if kind == POD:
         return namespace or DEFAULT_NAMESPACE, name
+    if kind == POD_GROUP:
+        return namespace or DEFAULT_NAMESPACE, GroupKey(namespace or DEFAULT_NAMESPACE, name)
     if kind is not None:
         return namespace or DEFAULT_NAMESPACE, Workload(kind, name)
     if namespace not in (None, first):
@@ -153,6 +169,15 @@ def _tell(explanation: Explanation, *, as_json: bool) -> None:
         say_json(explanation.model_dump_json(by_alias=True))
     else:
         _print(explanation)
+
+
+def _tell_pod_group(found: PodGroupExplanation, *, as_json: bool) -> None:
+    if as_json:
+        say_json(found.model_dump_json(by_alias=True))
+        return
+    say(found.summary)
+    say("")
+    show(render_group(found), pipe_width=PIPE_WIDTH)
 
 
 def _tell_workload(found: WorkloadExplanation, *, as_json: bool) -> None:

@@ -184,7 +184,7 @@ def _run_scenario(parser: argparse.ArgumentParser, given: argparse.Namespace) ->
         return 1 if result.failure else 0
 
     with naming_port(given.port, flag="--port"):
-        return in_loop(run(), new_event_loop=new_event_loop)
+        return in_loop(sparing_survivors(run(), RealClock()), new_event_loop=new_event_loop)
 
 
 def _speed(text: str) -> float:

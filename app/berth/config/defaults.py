@@ -116,23 +116,28 @@ def args_kind(plugin: str) -> str:
     return f"{plugin}Args"
 
 
-def read_args(args: Mapping[str, Any], model: type[Model]) -> Model:
+def read_args(args: Mapping[str, Any], model: type[Model], features: Collection[str] = ()) -> Model:
     """Decode a plugin's args as strictly as the rest of a file; their kind is not looked at.
 
+    *features* are the feature gates that are on, which validators find as ``info.context``.
     Raises pydantic's ValidationError.
     """
     fields = {k: v for k, v in args.items() if k not in ("kind", "apiVersion")}
     # By way of JSON: only there do strict types take a list for a tuple.
     text = json.dumps(fields)
-    return model.model_validate_json(text, strict=True, by_alias=True, by_name=False)
+    return model.model_validate_json(
+        text, strict=True, by_alias=True, by_name=False, context=features
+    )
 
 
-def complete_args(plugin: str, args: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
-    """Return *args* with their kind and what they leave to defaults.
+def complete_args(
+    plugin: str, args: Mapping[str, Any], model: type[BaseModel], features: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return *args* with their kind and what they leave to defaults, some of them by *features*.
 
     Raises pydantic's ValidationError.
     """
-    checked = read_args(args, model)
+    checked = read_args(args, model, features)
     written = checked.model_dump(mode="json", by_alias=True, exclude={"kind", "api_version"})
     return {"kind": args_kind(plugin), "apiVersion": API_VERSION, **_without_empty(written)}
 

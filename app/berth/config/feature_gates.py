@@ -19,17 +19,23 @@ FLAG: Final = "--feature-gates"
 COMPONENT_FLAGZ: Final = "ComponentFlagz"
 COMPONENT_STATUSZ: Final = "ComponentStatusz"
 COSCHEDULING_POD_GROUPS: Final = "CoschedulingPodGroups"
+DRA_DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
 DRA_LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
+DRA_NODE_ALLOCATABLE_RESOURCES: Final = "DRANodeAllocatableResources"
 DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
+GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
+WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
+    GANG_REPLACEMENT_PODS: Gate("BERTH", enabled=False),
     VOLCANO_POD_GROUPS: Gate("BERTH", enabled=False),
 }
 """Gates that kube-scheduler does not have. AllAlpha and AllBeta do not turn them."""
@@ -42,14 +48,21 @@ TURNABLE: Final = frozenset(
         COMPONENT_FLAGZ,
         COMPONENT_STATUSZ,
         COSCHEDULING_POD_GROUPS,
+        DRA_DEVICE_TAINT_RULES,
         DRA_LIST_TYPE_ATTRIBUTES,
+        DRA_NODE_ALLOCATABLE_RESOURCES,
         DRA_WORKLOAD_RESOURCE_CLAIMS,
+        GANG_REPLACEMENT_PODS,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
+        "StorageCapacityScoring",
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
         VOLCANO_POD_GROUPS,
+        "VolumeLimitScaling",
+        WORKLOAD_AWARE_PREEMPTION,
+        WORKLOAD_WITH_JOB,
     }
 )
 """Gates that berth acts on."""

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from berth.config import decode, errors, validation
 from berth.config.defaults import ArgsModels, apply_defaults, args_kind, complete_args
 from berth.config.errors import ConfigError
+from berth.config.feature_gates import enabled_features
 from berth.config.plugin_references import replace_references
 from berth.config.types import (
     API_VERSION,
@@ -145,6 +146,7 @@ def _check_args(
     config: KubeSchedulerConfiguration, args_models: ArgsModels, problems: list[str]
 ) -> KubeSchedulerConfiguration:
     """Complete the args whose models are known, and add what is wrong with them to *problems*."""
+    features = enabled_features(config.feature_gates)
 
     def checked(path: str, plugin_config: PluginConfig) -> PluginConfig:
         name, args = plugin_config.name, plugin_config.args
@@ -160,7 +162,7 @@ def _check_args(
             detail = f'must be "{API_VERSION}"'
             problems.append(errors.invalid(f"{path}.apiVersion", version, detail))
         try:
-            complete = complete_args(name, args, args_models[name])
+            complete = complete_args(name, args, args_models[name], features)
         except ValidationError as error:
             problems.extend(errors.model_problems(error, path))
             return plugin_config

@@ -63,8 +63,11 @@ class InMemoryApi:
         self._handlers: Mapping[type, ResourceEventHandler[Any]] = self._lister_of
 
     def connect(self, handlers: Mapping[type, ResourceEventHandler[Any]]) -> None:
-        """Have *handlers*, by type of object, hear of changes; until then the listers do."""
-        self._handlers = handlers
+        """Have *handlers*, by type of object, hear of changes; until then the listers do.
+
+        Listers go on hearing of kinds that no handler is for: a feature gate turns them off.
+        """
+        self._handlers = {**self._lister_of, **handlers}
 
     # What anybody may do.
 
@@ -198,7 +201,15 @@ class InMemoryApi:
         return stored
 
     def event(
-        self, pod: Pod, *, profile: str = "", type: str, reason: str, action: str, note: str
+        self,
+        pod: Pod,
+        *,
+        profile: str = "",
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Pod | PodGroup | None = None,
     ) -> None:
         """Drop the event: nobody reads any here."""
 

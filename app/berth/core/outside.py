@@ -11,6 +11,7 @@ from berth.framework.listers import Listers
 from berth.framework.writes import PluginWrites
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
+from berth.objects.pod_group import PodGroup
 from berth.scheduler.background import Background
 from berth.scheduler.preemption import Evictor
 from berth.scheduler.reporter import BindingReporter, PodGroupReporter, UrgentReporter
@@ -23,7 +24,15 @@ class ApiWrites(PluginWrites, UrgentReporter, BindingReporter, PodGroupReporter,
     """Where work is kept that plugins start; the core runs it."""
 
     def event(
-        self, pod: Pod, *, profile: str = "", type: str, reason: str, action: str, note: str
+        self,
+        pod: Pod,
+        *,
+        profile: str = "",
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Pod | PodGroup | None = None,
     ) -> None:
         """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
 

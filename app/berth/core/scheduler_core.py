@@ -23,7 +23,12 @@ from functools import partial
 from typing import Final
 
 from berth.cache.cache import Cache
-from berth.config.feature_gates import GENERIC_WORKLOAD, TOPOLOGY_AWARE, enabled_features
+from berth.config.feature_gates import (
+    GENERIC_WORKLOAD,
+    TOPOLOGY_AWARE,
+    WORKLOAD_AWARE_PREEMPTION,
+    enabled_features,
+)
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.live_configuration import LiveConfiguration, backoff_of
 from berth.core.outside import Outside
@@ -107,7 +112,9 @@ class SchedulerCore:
                     metrics=metrics.pod_groups,
                     clock=clock,
                 ),
+                outside.listers.pod_disruption_budgets,
                 is_topology_aware=TOPOLOGY_AWARE in features,
+                preempts_as_one=WORKLOAD_AWARE_PREEMPTION in features,
             )
         pod_groups = groups.pod_groups if groups is not None else None
         self.cache = Cache(pod_groups)

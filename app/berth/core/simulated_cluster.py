@@ -196,6 +196,7 @@ class SimulatedCluster:
         """Have PreEnqueue plugins see *pods*, which are to wait: some know pods only by that."""
         for pod in (shown := list(pods)):
             self.api.pods[pod.key] = pod.pod
+            self._see(pod.pod)
         for pod in shown:
             profile = self.profiles.get(pod.pod.spec.scheduler_name)
             for plugin in self._gates.get(profile.name, ()) if profile else ():
@@ -204,7 +205,13 @@ class SimulatedCluster:
     def restore(self, pod: Pod, state: WaitingPodState) -> None:
         """Have a pod wait with the history that it has in the queue of another scheduler."""
         self.api.pods[pod.key] = pod
+        self._see(pod)
         self.core.queue.restore(state.queued(pod), state.queue)
+
+    def _see(self, pod: Pod) -> None:
+        """Count *pod* in its group, as handlers do before the queue hears of it."""
+        if self.core.scheduler.groups is not None:
+            self.core.scheduler.groups.pod_groups.see(pod)
 
     def put_aside_waiting(self) -> None:
         """Put all pods that wait aside."""

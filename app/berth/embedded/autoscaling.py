@@ -14,6 +14,7 @@ from berth.cluster.kinds.builtin import find
 from berth.cluster.resources import Object, ResourceType
 from berth.embedded.cluster import EmbeddedCluster
 from berth.whatif.live import LiveSnapshots
+from berth.whatif.snapshot import Snapshot
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "cluster-autoscaler"
@@ -69,11 +70,20 @@ def cluster_autoscaler(
 
     The cluster needs :func:`access_rights`.
     """
+    snapshots: LiveSnapshots | None = None
+
+    def take_snapshot() -> Snapshot:
+        nonlocal snapshots
+        core = service().core
+        if snapshots is None or snapshots.core is not core:
+            snapshots = LiveSnapshots(core)
+        return snapshots.take()
+
     return ClusterAutoscaler(
         cluster.in_process(NAME, user=service_account(NAMESPACE, NAME)),
         groups,
         Cloud(groups.groups, machines, rng=rng),
-        take_snapshot=lambda: LiveSnapshots(service().core).take(),
+        take_snapshot=take_snapshot,
         plugins=lambda: service().plugins.registry,
         clock=clock,
         rng=rng,

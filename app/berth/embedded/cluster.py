@@ -85,11 +85,13 @@ class EmbeddedCluster:
         self._rng = rng
         self._host = host
         self._controller_options = controller_options
+        self._features = features
         self._tokens = Tokens() if tokens is None else tokens
         self._database = database
         self._identity = Identity(database, self._tokens, clock=clock)
         self.certificate = None if insecure else self._make_certificate(names)
         """What it shows; None when it is plain HTTP."""
+        self._features = features
         self._registry = Registry((*RESOURCES, *gated_kinds(features)))
         self._signing_key = self._identity.signing_key
         self._journal = None if database is None else Journal(database)
@@ -179,6 +181,7 @@ class EmbeddedCluster:
             signing_key=self._signing_key,
             options=self._controller_options,
             authority=None if self.certificate is None else self._identity.authority,
+            features=self._features,
         )
         async with asyncio.TaskGroup() as tasks:
             for name, run in (("API server", self._server.run), ("controllers", controllers.run)):

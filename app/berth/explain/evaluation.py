@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from berth.explain.choice import choose, scores_of
 from berth.explain.explanation import Choice, Evaluation, NodeScore, NodeVerdict, Obstacle
 from berth.explain.obstacles import Obstacles
 from berth.framework.cycle_state import Gang
 from berth.framework.node_table import NodeTable
+from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code
 from berth.profile.nominated_pods import NominatedPods
@@ -17,6 +19,10 @@ from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.outcome import Failed, Outcome, Placed
 from berth.scheduler.schedule_pod import evaluate_pod, smallest_name
 from berth.tasks import Steps, at_once
+
+WITHOUT_EXTENDERS: Final = "evaluated without the extenders, which have a say, too"
+LOOKS: Final = 2
+"""Steps of an evaluation after which no plugin is asked again whether the pod fits."""
 
 
 def evaluate(
@@ -45,13 +51,17 @@ def evaluate_in_steps(
     nominated: NominatedPods,
     limit: int | None,
     notes: Iterable[str] = (),
+    placement: Placement = EVERYWHERE,
+    on_trial: frozenset[str] = frozenset(),
 ) -> Steps[Evaluation]:
-    """Do the same in steps, one for each node that is reported.
+    """Do the same in steps, one for each node that is reported, for the nodes of *placement*.
 
-    *nodes* must not change meanwhile.
+    *on_trial* are the UIDs of the pods of a group that are tried together. *nodes* must not change
+    meanwhile. After the first :data:`LOOKS` steps all plugins have been asked whether the pod fits,
+    so that what Reserve plugins hold may change from then on.
     """
-
-    cycle = Cycle(profile, pod, nodes, nominated)
+    cycle = Cycle(profile, pod, nodes, nominated, placement=placement)
+    cycle.state.on_trial = on_trial
     outcome = evaluate_pod(cycle, select=smallest_name(nodes))
     found, gang = outcome.found, cycle.state.gang
     is_refused = not isinstance(outcome, Placed)
@@ -63,7 +73,7 @@ def evaluate_in_steps(
     yield
     obstacles = Obstacles(cycle, found)
     yield
-    wanted = len(nodes) if limit is None else limit
+    wanted = cycle.num_nodes if limit is None else limit
     num_feasible = int(found.feasible.sum())
     reported: list[NodeVerdict] = []
     for verdict in _fitting(outcome, found, cycle, wanted):
@@ -77,11 +87,11 @@ def evaluate_in_steps(
     return Evaluation(
         message=message,
         reasons=dict(found.diagnosis.reasons()) if is_refused else {},
-        num_nodes=len(nodes),
+        num_nodes=cycle.num_nodes,
         num_feasible=num_feasible,
         gang=gang.name if gang else "",
         error=error,
-        num_not_evaluated=_num_not_evaluated(found, nodes) if error and not num_feasible else 0,
+        num_not_evaluated=_num_not_evaluated(found, cycle) if error and not num_feasible else 0,
         failed_plugin=outcome.status.plugin if isinstance(outcome, Failed) and error else "",
         findings=findings,
         notes=(*notes, *_notes(outcome, gang)),
@@ -115,11 +125,12 @@ def _fitting(
         yield NodeVerdict(node=name, fits=True)
 
 
-def _num_not_evaluated(found: FeasibleNodes, nodes: NodeTable) -> int:
+def _num_not_evaluated(found: FeasibleNodes, cycle: Cycle) -> int:
+    nodes = cycle.nodes
     evaluated = nodes.no_rows()
     for code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING):
         evaluated |= found.diagnosis.rows_with(code, nodes)
-    return int((nodes.exists & ~evaluated).sum())
+    return int((cycle.placement.rows_of(nodes) & ~evaluated).sum())
 
 
 def _rejected(

@@ -5,14 +5,17 @@ from typing import Final
 
 from berth.clock import Clock, rfc3339
 from berth.explain.choice import choose, node_score
-from berth.explain.evaluation import evaluate_in_steps
+from berth.explain.evaluation import WITHOUT_EXTENDERS, evaluate_in_steps
 from berth.explain.explanation import (
     Evaluation,
     Explanation,
     PastDecision,
+    PodGroupStanding,
     Whereabouts,
     WorkloadExplanation,
 )
+from berth.explain.groups.explainer import PodGroupExplainer
+from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.pod_state import age_of, pod_state, rejectors_of
 from berth.explain.summary import Subject, summarize
 from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
@@ -20,6 +23,7 @@ from berth.explain.workload import Workload
 from berth.framework.pod_info import PodInfo
 from berth.framework.pod_signature import signature_of
 from berth.objects.pod import Pod
+from berth.objects.pod_group import GroupKey, group_of
 from berth.profile.profile import Profile
 from berth.scheduler.decisions import DecisionRecord
 from berth.scheduler.schedule_one import Scheduler
@@ -32,7 +36,7 @@ GROUPS_EXPLAINED: Final = 5
 NODES_PER_TURN: Final = 20
 """A node takes a tenth of a millisecond or two."""
 AS_IF_UNGATED = "evaluated as if it were not gated"
-WITHOUT_EXTENDERS = "evaluated without the extenders, which have a say, too"
+OF_GROUP = "evaluated alone; it gets a node only together with others of its group"
 
 
 class Explainer:
@@ -57,6 +61,7 @@ class Explainer:
         self._pods = pods
         self._clock = clock
         self._schedules = schedules
+        self._groups = PodGroupExplainer(scheduler, clock=clock)
 
     def explain(self, key: str, *, limit: int | None) -> Explanation | None:
         """Explain the pod ``namespace/name``, with the *limit* nearest nodes.
@@ -102,6 +107,21 @@ class Explainer:
             num_left_out=len(pending) - sum(map(len, largest)),
         )
 
+    def explain_pod_group(self, key: GroupKey, *, limit: int | None) -> PodGroupExplanation | None:
+        """Explain a pod group, with the *limit* nearest nodes for its first obstacle.
+
+        None if there is no such group, not even a pod that names it, or groups are not scheduled
+        together here.
+        """
+        return at_once(self._groups.explaining(key, limit=limit))
+
+    async def explain_pod_group_in_turns(
+        self, key: GroupKey, *, limit: int | None
+    ) -> PodGroupExplanation | None:
+        """Do the same, and let others have a turn between nodes."""
+        explaining = self._groups.explaining(key, limit=limit)
+        return await step_by_step(explaining, per_turn=NODES_PER_TURN)
+
     def _kind_of(self, pod: Pod) -> Hashable:
         """Return what is the same for pods of which one can stand for the others.
 
@@ -128,17 +148,31 @@ class Explainer:
         if profile and will_be_tried:
             evaluation = yield from self._evaluate(profile, pod, state.where, limit)
             evaluation = _with_preemption(evaluation, pod, history)
+        standing = yield from self._standing(pod)
         subject = Subject(key, age_of(pod, self._clock.now()), num_others, workload)
         return Explanation(
             pod=key,
             uid=pod.metadata.uid,
             profile=pod.spec.scheduler_name,
-            summary=summarize(subject, state, evaluation, history),
+            summary=summarize(subject, state, evaluation, history, pod_group=standing),
             workload=workload,
             stands_for=num_others + 1,
+            pod_group=standing,
             state=state,
             evaluation=evaluation,
             history=tuple(history),
+        )
+
+    def _standing(self, pod: Pod) -> Steps[PodGroupStanding | None]:
+        """Say how the group of *pod* stands; None without one."""
+        key = group_of(pod) if self._scheduler.groups is not None else None
+        if key is None:
+            return None
+        found = yield from self._groups.explaining(key, limit=0)
+        if found is None:
+            return None
+        return PodGroupStanding(
+            name=found.pod_group, summary=found.summary, is_obstacle=found.obstacle == pod.key
         )
 
     def decisions(self, pod: str | None = None, *, limit: int | None = None) -> list[PastDecision]:
@@ -159,6 +193,8 @@ class Explainer:
             asked = as_if_unplaced(pod, placed, nodes)
         elif where is Whereabouts.GATED:
             notes.append(AS_IF_UNGATED)
+        if self._scheduler.groups is not None and group_of(pod) is not None:
+            notes.append(OF_GROUP)
         if self._scheduler.extender_round.is_due(asked):
             notes.append(WITHOUT_EXTENDERS)
         return evaluate_in_steps(

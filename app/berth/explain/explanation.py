@@ -208,6 +208,17 @@ class PastDecision(Told):
     """The best nodes of that attempt; none if a single node was left, which needs no scores."""
 
 
+class PodGroupStanding(Told):
+    """The group of a pod, which is scheduled as one unit."""
+
+    name: str
+    """As in namespace/name; ``/explain/podgroups`` tells more."""
+    summary: str
+    """Why the group waits and what would let it start, in a sentence."""
+    is_obstacle: bool
+    """Whether the pod is the first member that gets no node."""
+
+
 class Explanation(Told):
     """Everything about one pod."""
 
@@ -221,6 +232,8 @@ class Explanation(Told):
     """The controller that was asked about, as in deployment/web; empty if the pod was."""
     stands_for: int = 1
     """How many pods of the workload are where this one is, for the same reason."""
+    pod_group: PodGroupStanding | None = None
+    """None if the pod is scheduled alone."""
     state: PodState | None = None
     """None for a recorded cluster, which has no queue."""
     evaluation: Evaluation | None = None

@@ -59,6 +59,7 @@ class Obstacles:
         self._pod = cycle.pod
         self._profile = cycle.profile
         self._nodes = nodes = cycle.nodes
+        self._in_question = cycle.placement.rows_of(nodes)
         self._runner = cycle.filters
         self._nominated_to = nominated_to(cycle.nominated_pods, cycle.pod, nodes)
         self._filters = {plugin.NAME: plugin for plugin in cycle.profile.filters}
@@ -66,7 +67,7 @@ class Obstacles:
         self._were_filtered = found.pre_filter.status is None and len(nodes) > 0
         self._verdicts: list[PluginVerdict] = []
         if self._were_filtered:
-            self._state.feasible = nodes.exists.copy()
+            self._state.feasible = self._in_question.copy()
             self._verdicts = list(_all_verdicts(cycle.profile, self._state, cycle.pod, nodes))
 
     def charged(self, row: int) -> Status | None:
@@ -103,7 +104,7 @@ class Obstacles:
         everywhere. Rows with few reasons come first, until enough are found that could be changed.
         """
         nodes = self._nodes
-        rejected = np.flatnonzero(nodes.exists & ~self._found.feasible)
+        rejected = np.flatnonzero(self._in_question & ~self._found.feasible)
         if not len(rejected) or count < 1:
             return []
         ranks = yield from self._coarse_ranks()
@@ -154,7 +155,7 @@ class Obstacles:
                 if rejection.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                     unresolvable |= rejection.where
         ranks = 2 * reasons + unresolvable
-        absent = nodes.exists & ~self._found.feasible & ~diagnosis.rejected(nodes)
+        absent = self._in_question & ~self._found.feasible & ~diagnosis.rejected(nodes)
         for row in (*diagnosis.statuses, *np.flatnonzero(absent).tolist()):
             distance = _distance(self.of(row))
             ranks[row] = 2 * distance.reasons + distance.is_unresolvable
@@ -216,7 +217,7 @@ def _all_verdicts(
             continue
         if isinstance(answer, Status):  # the same bug, caught by the guard, which has logged it
             continue
-        verdict = answer.within(nodes.exists)
+        verdict = answer.within(state.feasible)
         if verdict:
             yield PluginVerdict(plugin.NAME, verdict)
 

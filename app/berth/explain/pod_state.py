@@ -1,7 +1,9 @@
 """Where a pod is and what it waits for, in words."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from math import ceil
+from typing import Final
 
 from berth.clock import Clock, rfc3339
 from berth.explain.explanation import PodState, Whereabouts
@@ -13,6 +15,13 @@ from berth.profile.waiting_pod import WaitingPod
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.reservation import Reservation
 from berth.scheduler.schedule_one import Scheduler
+
+_WHERE: Final = {
+    SubQueue.ACTIVE: Whereabouts.ACTIVE,
+    SubQueue.BACKOFF: Whereabouts.BACKOFF,
+    SubQueue.UNSCHEDULABLE: Whereabouts.UNSCHEDULABLE,
+    SubQueue.GATED: Whereabouts.GATED,
+}
 
 
 def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock, schedules: bool = True) -> PodState:
@@ -35,6 +44,30 @@ def pod_state(pod: Pod, *, scheduler: Scheduler, clock: Clock, schedules: bool =
         words += f", which {', '.join(leaving)} must leave"
     update = {"nominated_node": nominated, "words": words, "leaving": leaving}
     return found.model_copy(update=update)
+
+
+def whereabouts(pod: Pod, scheduler: Scheduler) -> Whereabouts:
+    """Say where a pod that *scheduler* knows is, and no more."""
+    uid, queue = pod.metadata.uid, scheduler.queue
+    if pod.spec.node_name:
+        return Whereabouts.BOUND
+    if scheduler.cache.pod(uid) is not None:
+        binding = scheduler.bindings.get(uid)
+        is_waiting = binding is not None and binding.waiting is not None
+        return Whereabouts.WAITING if is_waiting else Whereabouts.BINDING
+    sub_queue = queue.sub_queues.place_of(pod.key)
+    if sub_queue is not None:
+        return _WHERE[sub_queue]
+    if pod.metadata.deletion_timestamp:
+        return Whereabouts.DELETED
+    return Whereabouts.IN_FLIGHT if queue.is_in_flight(uid) else Whereabouts.UNQUEUED
+
+
+def leaving_pods(waiting: Iterable[QueuedPodInfo], scheduler: Scheduler) -> tuple[str, ...]:
+    """Return the pods that are being deleted where *waiting* are nominated to."""
+    nominator = scheduler.queue.nominator
+    nodes = {nominator.nominated_node(each.uid) for each in waiting}
+    return tuple(sorted({pod for node in nodes if node for pod in _leaving(node, scheduler)}))
 
 
 def age_of(pod: Pod, now: float) -> float | None:

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from berth.duration import human_duration
-from berth.explain.explanation import Evaluation, PastDecision, PodState, Whereabouts
+from berth.explain.explanation import (
+    Evaluation,
+    PastDecision,
+    PodGroupStanding,
+    PodState,
+    Whereabouts,
+)
 from berth.extender.result import EXTENDER
 from berth.framework.explanation import counted, listed
 
@@ -51,6 +57,8 @@ def summarize(
     state: PodState | None,
     evaluation: Evaluation | None,
     history: Sequence[PastDecision] = (),
+    *,
+    pod_group: PodGroupStanding | None = None,
 ) -> str:
     """Put together what *state* says, what would be found now, and what was (newest first).
 
@@ -61,6 +69,8 @@ def summarize(
     if state is None:
         return f"{subject.pod}: {_now(evaluation)}" if evaluation else subject.pod
     if state.where in _PENDING and state.where is not Whereabouts.FOREIGN:
+        if pod_group is not None:
+            return f"{subject.pending}: it waits for its group, {pod_group.summary}"
         return f"{subject.pending}: {_pending(state, evaluation, history)}"
     if state.where is Whereabouts.FOREIGN:
         return f"{subject.pending}: {state.words}"

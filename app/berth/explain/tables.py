@@ -27,7 +27,7 @@ def _parts(explanation: Explanation) -> Iterator[Content]:
     if evaluation is not None:
         if evaluation.choice is not None:
             yield from _scores(evaluation.choice, evaluation.nodes)
-        yield from _nodes(evaluation)
+        yield from nodes_table(evaluation)
     if explanation.history:
         yield ""
         yield _history(explanation.history)
@@ -36,6 +36,9 @@ def _parts(explanation: Explanation) -> Iterator[Content]:
 def _head(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "pod", explanation.pod
     yield "profile", explanation.profile
+    if explanation.pod_group is not None:
+        role = ", of which this pod is the obstacle" if explanation.pod_group.is_obstacle else ""
+        yield "pod group", f"{explanation.pod_group.name}{role}"
     if explanation.state is not None:
         yield "state", explanation.state.words
         if explanation.state.since:
@@ -91,7 +94,8 @@ def _score(score: PluginScore) -> str:
     return f"{score.raw} > {score.normalized} x {score.weight} = {score.weighted}"
 
 
-def _nodes(evaluation: Evaluation) -> Iterator[Content]:
+def nodes_table(evaluation: Evaluation) -> Iterator[Content]:
+    """Yield the nodes with what is held against each, below an empty line."""
     if not evaluation.nodes:
         return
     table = Table("node", "verdict", "why")

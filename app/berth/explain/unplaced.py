@@ -19,10 +19,14 @@ def as_if_unplaced(pod: Pod, placed: PodInfo, nodes: NodeTable) -> PodInfo:
     row = nodes.row_of.get(placed.node_name)
     if row is not None:
         nodes.remove_pod(row, placed)
+    return PodInfo(unplaced(pod))
+
+
+def unplaced(pod: Pod) -> Pod:
+    """Return *pod* without its node and nomination."""
     replace = msgspec.structs.replace
-    waiting = replace(
+    return replace(
         pod,
         spec=replace(pod.spec, node_name=""),
         status=replace(pod.status, nominated_node_name=""),
     )
-    return PodInfo(waiting)

@@ -8,6 +8,7 @@ from berth.objects.pod import Pod
 
 _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "pod": ("pods", "po"),
+    "podgroup": ("podgroups",),
     "deployment": ("deployments", "deploy"),
     "replicaset": ("replicasets", "rs"),
     "statefulset": ("statefulsets", "sts"),
@@ -16,8 +17,9 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "replicationcontroller": ("replicationcontrollers", "rc"),
 }
 _KIND_OF: Final = {name: kind for kind, others in _KINDS.items() for name in (kind, *others)}
-WORKLOADS: Final = tuple(kind for kind in _KINDS if kind != "pod")
 POD: Final = "pod"
+POD_GROUP: Final = "podgroup"
+WORKLOADS: Final = tuple(kind for kind in _KINDS if kind not in (POD, POD_GROUP))
 
 
 def kind_named(word: str) -> str | None:
@@ -37,7 +39,7 @@ class Workload:
         """Read ``deployment/web``. Raises ValueError."""
         word, _, name = text.partition("/")
         kind = kind_named(word)
-        if kind is None or kind == POD or not name:
+        if kind not in WORKLOADS or not name:
             raise ValueError(f"must be one of {', '.join(WORKLOADS)}, then a slash and a name")
         return cls(kind, name)
 

@@ -1,13 +1,14 @@
 """What the plugins of one scheduling attempt remember between extension points."""
 
 import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.objects.pod import Pod
+from berth.objects.pod import NodeAllocatableResourceClaimStatus, Pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class CycleState:
     __slots__ = (
         "_data",
         "_of_rows",
+        "claim_statuses",
         "feasible",
         "gang",
         "is_sampled",
@@ -59,6 +61,9 @@ class CycleState:
         self.gang: Gang | None = None
         """Set by PreFilter if the pod must not get a node unless others do in the same step, which
         the scheduler then tries at once, before anything else happens. Preemption is not asked."""
+        self.claim_statuses: Mapping[str, Sequence[NodeAllocatableResourceClaimStatus]] = {}
+        """By name of the node, what the devices of the pod's claims would take there beside its
+        requests. The pod counts with that from Assume on (spec G15.3)."""
         self.on_trial: frozenset[str] = frozenset()
         """UIDs of the pods of a PodGroup that are tried together, this one among them: where they
         have nodes, that may be undone. Empty if the pod is tried alone, and once it counts: then

@@ -47,7 +47,8 @@ class Handle:
     pod: Callable[[str], Pod | None] = _no_pod
     """The pod ``namespace/name`` as the watch last reported it; None if there is none."""
     is_preempting: Callable[[str], bool] = _not_preempting
-    """Whether victims are being evicted for the pod of this UID: it is too early to try it."""
+    """Whether victims are being evicted for the pod or PodGroup of this UID: it is too early to
+    try it."""
     nominated_node: Callable[[str], str] = _not_nominated
     """The node that the pod of this UID is nominated to; "" for none.
 

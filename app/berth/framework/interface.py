@@ -35,7 +35,10 @@ NOTHING_ELSE: Final = ()
 
 
 class PluginArgs(BaseModel):
-    """A plugin's ``args`` block in KubeSchedulerConfiguration: camelCase, unknown keys refused."""
+    """A plugin's ``args`` block in KubeSchedulerConfiguration: camelCase, unknown keys refused.
+
+    Validators find the names of the feature gates that are on as ``info.context``.
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, strict=True
@@ -312,6 +315,9 @@ class PlacementGeneratePlugin(Plugin):
 
 class PlacementScorePlugin(Plugin):
     """Ranks the parts of the cluster in which a group fits (spec G10)."""
+
+    PREFERRED_PLACEMENT: ClassVar[str] = ""
+    """What has the higher score, for people, as in "the fuller one"; empty: it is not said."""
 
     @abstractmethod
     def placement_score(self, candidate: PodGroupPlacement, nodes: NodeTable) -> int | Status:

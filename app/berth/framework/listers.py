@@ -12,7 +12,7 @@ from types import MethodType
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 from weakref import WeakMethod
 
-from berth.config.feature_gates import GENERIC_WORKLOAD
+from berth.config.feature_gates import DRA_DEVICE_TAINT_RULES, GENERIC_WORKLOAD
 from berth.framework.events import ActionType, EventResource
 from berth.framework.kind import NODES, PODS, Kind
 from berth.objects import pod_group
@@ -23,7 +23,14 @@ from berth.objects.cluster import (
     Service,
     StatefulSet,
 )
-from berth.objects.devices import DeviceClass, ResourceClaim, ResourceSlice, decode_claim
+from berth.objects.devices import (
+    DEVICE_TAINT_RULES,
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceSlice,
+    decode_claim,
+)
 from berth.objects.meta import ObjectMeta
 from berth.objects.partial_objects import any_part, part_of_claim
 from berth.objects.pod_group import PodGroup
@@ -273,6 +280,10 @@ class Listers:
         )
     )
 
+    device_taint_rules: Lister[DeviceTaintRule] = listed(
+        # Their changes wake pods as changes of the slices that they taint.
+        Kind(DEVICE_TAINT_RULES, DeviceTaintRule, namespaced=False, feature=DRA_DEVICE_TAINT_RULES)
+    )
     pod_groups: Lister[PodGroup] = listed(
         Kind(
             f"{pod_group.API}/podgroups",

@@ -15,7 +15,7 @@ class PodGroupState:
     that is only assumed there, is ``scheduled``.
     """
 
-    __slots__ = ("known", "scheduled")
+    __slots__ = ("__weakref__", "known", "scheduled")
 
     def __init__(self) -> None:
         self.known: dict[str, Pod] = {}

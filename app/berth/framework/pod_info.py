@@ -45,13 +45,15 @@ class PodTemplate:
 
     @cached_property
     def _is_plain(self) -> bool:
-        """Nothing is resized and nothing requested for the pod as a whole.
+        """Nothing is resized, and nothing requested for the pod as a whole or by claims.
 
         Then the views of spec §4.4 that differ only in these are one.
         """
         spec, status = self.pod.spec, self.pod.status
         return spec.resources is None and not (
-            status.container_statuses or status.init_container_statuses
+            status.container_statuses
+            or status.init_container_statuses
+            or status.node_allocatable_resource_claim_statuses
         )
 
     @cached_property
@@ -138,7 +140,11 @@ def _template_of(pod: Pod) -> PodTemplate:
             (spec.host_network, spec.host_users),
             [(c.name, c.resources, c.allocated_resources) for c in status.container_statuses],
             [(c.name, c.resources, c.allocated_resources) for c in status.init_container_statuses],
-            (status.resources, status.allocated_resources),
+            (
+                status.resources,
+                status.allocated_resources,
+                status.node_allocatable_resource_claim_statuses,
+            ),
             [c.reason for c in status.conditions if c.type == "PodResizePending"],
         )
     )

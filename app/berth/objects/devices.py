@@ -122,6 +122,22 @@ class DeviceCounterConsumption(KubeStruct, frozen=True, gc=False):
     counters: dict[str, Counter] = msgspec.field(default_factory=dict)
 
 
+class NodeAllocatableResourceMapping(KubeStruct, frozen=True, gc=False):
+    """How much of a resource of the node a device is, or a unit of its capacity."""
+
+    capacity_key: str | None = None
+    """The capacity that is counted; None: devices are."""
+    allocation_multiplier: Quantity | None = None
+    """What one counts for; None is 1."""
+
+    def __post_init__(self) -> None:
+        if self.allocation_multiplier is not None:
+            check_quantities(
+                "nodeAllocatableResourceMappings",
+                {"allocationMultiplier": self.allocation_multiplier},
+            )
+
+
 class Device(KubeStruct, frozen=True, gc=False):
     name: str
     attributes: dict[str, DeviceAttribute] = msgspec.field(default_factory=dict)
@@ -135,6 +151,10 @@ class Device(KubeStruct, frozen=True, gc=False):
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
+    node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = msgspec.field(
+        default_factory=dict
+    )
+    """By resource of the node, such as ``cpu``."""
 
 
 class ResourcePool(KubeStruct, frozen=True, gc=False):
@@ -159,6 +179,32 @@ class ResourceSlice(KubeStruct, frozen=True, gc=False):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+# What administrators taint.
+
+DEVICE_TAINT_RULES: Final = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
+"""Where the API server has DeviceTaintRules: the one place that knows the version."""
+
+
+class DeviceTaintSelector(KubeStruct, frozen=True, gc=False):
+    """Some devices; what is None is every one."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(KubeStruct, frozen=True, gc=False):
+    taint: Taint
+    device_selector: DeviceTaintSelector | None = None
+
+
+class DeviceTaintRule(KubeStruct, frozen=True, gc=False):
+    """A taint that devices have beside those that their driver publishes."""
+
+    spec: DeviceTaintRuleSpec
+    metadata: ObjectMeta = ObjectMeta()
 
 
 # What users ask for.

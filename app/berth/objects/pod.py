@@ -237,6 +237,18 @@ class ExtendedResourceClaimStatus(KubeStruct, frozen=True, gc=False):
     resource_claim_name: str = ""
 
 
+class NodeAllocatableResourceClaimStatus(KubeStruct, frozen=True, gc=False):
+    """What the devices of a claim take of the node, beside the requests of the containers."""
+
+    resource_claim_name: str = ""
+    containers: tuple[str, ...] = ()
+    """Names of those that use the claim."""
+    resources: Quantities = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_quantities("resources", self.resources)
+
+
 class PodStatus(KubeStruct, frozen=True, gc=False):
     phase: str = ""
     nominated_node_name: str = ""
@@ -248,6 +260,7 @@ class PodStatus(KubeStruct, frozen=True, gc=False):
     allocated_resources: Quantities = msgspec.field(default_factory=dict)
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
     def __post_init__(self) -> None:
         check_quantities("allocatedResources", self.allocated_resources)

@@ -12,8 +12,10 @@ from berth.objects.meta import KubeStruct, ObjectMeta
 from berth.objects.pod import Pod
 
 API_GROUP: Final = "scheduling.k8s.io"
-API: Final = f"/apis/{API_GROUP}/v1alpha2"
-"""Where the API server has them: the one place that knows the version."""
+API_VERSION: Final = f"{API_GROUP}/v1alpha2"
+"""The version of Kubernetes' own PodGroups: the one place that knows it."""
+API: Final = f"/apis/{API_VERSION}"
+"""Where the API server has them."""
 
 GROUP: Final = "scheduling.k8s.io"
 RESOURCE: Final = "podgroups"
@@ -65,6 +67,10 @@ class PodGroupSpec(KubeStruct, frozen=True, gc=False):
     """``minCount`` in the PodGroups of the coscheduling plugin and of Volcano."""
 
 
+POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
+"""The condition that says whether enough pods have nodes; once true, it stays so."""
+
+
 class PodGroupCondition(KubeStruct, frozen=True, gc=False):
     """A ``metav1.Condition``; times are kept as written."""
 
@@ -92,6 +98,14 @@ class PodGroup(KubeStruct, frozen=True, gc=False):
         """How many pods must have nodes together; None: the policy is not ``gang``."""
         gang = self.spec.scheduling_policy.gang
         return (self.spec.min_member or None) if gang is None else gang.min_count
+
+    @property
+    def has_been_scheduled(self) -> bool:
+        """Whether enough of its pods have had nodes at one time."""
+        return any(
+            each.type == POD_GROUP_SCHEDULED and each.status == "True"
+            for each in self.status.conditions
+        )
 
     @property
     def is_of_kubernetes(self) -> bool:

@@ -129,10 +129,32 @@ def fit_score_requests(pod: Pod) -> Resources:
     return to_resources(requests, most=MOST)
 
 
-def pod_requests(pod: Pod, *, use_status: bool, pod_level: bool, non_zero: bool = False) -> Nanos:
-    """Return the effective requests of *pod* in nano units (spec §4.4).
+def requested_with_claims(pod: Pod) -> Resources:
+    """Return what must be left for *pod* on a node, if its claims take what its status says."""
+    requests = pod_requests(pod, use_status=False, pod_level=True, claims=True)
+    return to_resources(requests, most=MOST)
+
+
+def insufficient_at_pod_level(pod: Pod) -> list[str]:
+    """Return the resources of which *pod* as a whole requests less than containers and claims."""
+    needed = _container_requests(pod, use_status=False, defaults={})
+    _add_claims(needed, pod)
+    written = _parsed(_pod_level_requests(pod))
+    return [name for name, amount in written.items() if amount < needed.get(name, 0)]
+
+
+def pod_requests(
+    pod: Pod,
+    *,
+    use_status: bool,
+    pod_level: bool,
+    non_zero: bool = False,
+    claims: bool | None = None,
+) -> Nanos:
+    """Return the effective requests of *pod* in nano units (spec §4.4, G15.3).
 
     *use_status*: count what a resize in place has allocated or actuated, where it is more.
+    *claims*: count what devices take of the node, as the status says; by default with the status.
     *pod_level*: let ``spec.resources`` stand in for the sum over containers.
     *non_zero*: give containers that lack cpu or memory the default; where pod-level requests
     count, only what the whole pod lacks.
@@ -140,9 +162,11 @@ def pod_requests(pod: Pod, *, use_status: bool, pod_level: bool, non_zero: bool 
     defaults: Mapping[str, int] = NON_ZERO_DEFAULTS if non_zero else {}
     of_pod = _pod_level_requests(pod) if pod_level else {}
     if of_pod and non_zero:
-        total = pod_requests(pod, use_status=use_status, pod_level=True)
+        total = pod_requests(pod, use_status=use_status, pod_level=True, claims=claims)
         defaults = {name: amount for name, amount in defaults.items() if name not in total}
     requests = _container_requests(pod, use_status=use_status, defaults=defaults)
+    if use_status if claims is None else claims:
+        _add_claims(requests, pod)
     if of_pod:
         effective = _effective_requests(
             of_pod,
@@ -153,6 +177,11 @@ def pod_requests(pod: Pod, *, use_status: bool, pod_level: bool, non_zero: bool 
         requests.update({name: effective[name] for name in of_pod if name in effective})
     _add(requests, _parsed(pod.spec.overhead))
     return requests
+
+
+def _add_claims(requests: Nanos, pod: Pod) -> None:
+    for status in pod.status.node_allocatable_resource_claim_statuses:
+        _add(requests, _parsed(status.resources))
 
 
 def _container_requests(pod: Pod, *, use_status: bool, defaults: Mapping[str, int]) -> Nanos:

@@ -199,9 +199,15 @@ class CSINode(KubeStruct, frozen=True, gc=False):
             if driver.allocatable is not None and driver.allocatable.count is not None
         }
 
+    @property
+    def drivers(self) -> frozenset[str]:
+        """The names of the drivers that are installed on the node."""
+        return frozenset(driver.name for driver in self.spec.nullable_drivers or ())
+
 
 class CSIDriverSpec(KubeStruct, frozen=True, gc=False):
     storage_capacity: bool = False
+    prevent_pod_scheduling_if_missing: bool = False
 
 
 class CSIDriver(KubeStruct, frozen=True, gc=False):

@@ -95,7 +95,7 @@ def _make(
         given = profile.args(kind.NAME)
         if ignored and kind.NAME == RESOURCES_PLUGIN:
             given = {**given, "ignoredResources": ignored}
-        args = read_args(given, kind.ARGS)
+        args = read_args(given, kind.ARGS, handle.features)
     if is_in_tree(kind):
         return kind(args, handle)
     try:

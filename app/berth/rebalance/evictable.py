@@ -6,10 +6,10 @@ from typing import Final
 
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
+from berth.objects.node_pods import goes_with_node
 from berth.objects.pod_defaults import SYSTEM_PRIORITIES
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.selectors import compile_selector
-from berth.whatif.movable import goes_with_node
 
 CRITICAL: Final = min(SYSTEM_PRIORITIES.values())
 

@@ -13,11 +13,11 @@ from berth.core.simulated_cluster import run_simulation
 from berth.errors import UserError
 from berth.framework.node_table import CPU, MEMORY
 from berth.framework.pod_info import PodInfo
+from berth.objects.node_pods import goes_with_node
 from berth.profile.build import Registry
 from berth.rebalance.proposal import Proposal, Step, Unmet
 from berth.rebalance.skew import Constraint, constraints
 from berth.rebalance.trial import Outcome, Trial
-from berth.whatif.movable import goes_with_node
 from berth.whatif.snapshot import Snapshot
 
 MOST_TRIALS: Final = 2_000

@@ -203,10 +203,11 @@ class ApiWriter:
         reason: str,
         action: str,
         note: str,
+        related: Pod | PodGroup | None = None,
     ) -> None:
         """Record an event on *pod*, in the name of *profile*: by default that of the pod."""
         recorder = self._recorders[profile or pod.spec.scheduler_name]
-        recorder.event(pod, type=type, reason=reason, action=action, note=note)
+        recorder.event(pod, type=type, reason=reason, action=action, note=note, related=related)
 
     def pod_group_condition(self, group: PodGroup, condition: PodGroupCondition) -> None:
         path = pod_groups.path_of(group)

@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Callable, Container
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from berth.cache.cache import Cache, CacheError
-from berth.framework.assume_cache import AssumeCache, resource_claim_cache
+from berth.config.feature_gates import DRA_DEVICE_TAINT_RULES
+from berth.framework.assume_cache import resource_claim_cache
 from berth.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -22,8 +23,9 @@ from berth.framework.listers import ApiObject, Lister, Listers
 from berth.framework.pod_group_sources import kinds_of_pod_groups
 from berth.framework.pod_groups import PodGroups
 from berth.framework.pod_info import PodInfo
+from berth.framework.resource_slice_tracker import resource_slice_tracker
 from berth.informer.store import ResourceEventHandler
-from berth.objects.devices import ResourceClaim
+from berth.objects.devices import ResourceClaim, ResourceSlice
 from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.pod_group import group_of
@@ -37,6 +39,7 @@ from berth.scheduler.binding import Bindings
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=ApiObject)
+T_co = TypeVar("T_co", bound=ApiObject, covariant=True)
 
 
 class EventTimer:
@@ -85,11 +88,25 @@ def all_event_handlers(
         if kind.event is None:
             handlers[kind] = lister
         else:
-            assumed = resource_claim_cache(listers) if kind.type is ResourceClaim else None
-            handlers[kind] = KindHandler(kind, lister, assumed, queue=queue, timer=timer)
+            source = _source_of(kind, listers, features)
+            handlers[kind] = KindHandler(kind, lister, source, queue=queue, timer=timer)
     for kind in kinds_of_pod_groups(features):
         handlers[kind] = KindHandler(kind, listers.pod_groups, queue=queue, timer=timer)
     return handlers
+
+
+class Source(Protocol[T_co]):
+    """Objects of a kind as they count, if that is not as the watch reports them."""
+
+    def follow(self, change: Callable[[T_co | None, T_co | None], None], /) -> None: ...
+
+
+def _source_of(kind: Kind[Any], listers: Listers, features: Container[str]) -> Source[Any] | None:
+    if kind.type is ResourceClaim:
+        return resource_claim_cache(listers)
+    if kind.type is ResourceSlice and DRA_DEVICE_TAINT_RULES in features:
+        return resource_slice_tracker(listers)
+    return None
 
 
 class KindHandler(Generic[T]):
@@ -102,12 +119,12 @@ class KindHandler(Generic[T]):
         self,
         kind: Kind[Any],
         lister: Lister[T],
-        assumed: AssumeCache[T] | None = None,
+        source: Source[T] | None = None,
         *,
         queue: SchedulingQueue,
         timer: EventTimer,
     ) -> None:
-        """With *assumed*, pods are woken by the changes that we assume, too, as they are made."""
+        """With a *source*, its changes wake pods: those that we assume, too, as they are made."""
         assert kind.event is not None, kind.name
         self._lister = lister
         self._queue = queue
@@ -118,9 +135,9 @@ class KindHandler(Generic[T]):
         self._delete = ClusterEvent(kind.event, ActionType.DELETE)
         # Put together once.
         self._labels = [event.label for event in (self._add, self._update, self._delete)]
-        self._is_following = assumed is not None
-        if assumed is not None:
-            assumed.follow(self._move)
+        self._is_following = source is not None
+        if source is not None:
+            source.follow(self._move)
 
     def on_add(self, obj: T) -> None:
         started = self._timer.now()

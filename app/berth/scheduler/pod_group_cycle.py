@@ -7,6 +7,7 @@
         enough have nodes -------------> keep all that fit, Permit, binding cycles; others fail
         enough, if victims are evicted-> undo all; evict; all are tried again
         too few, or an error ----------> undo all; nothing has happened
+          the group preempts as one -----> evict; all are tried again
 
 kube-scheduler rehearses on a copy. Here the one writer of the table places the pods and takes them
 off again before anything else runs, so that nobody sees a trial, and what it has decided need not
@@ -30,7 +31,7 @@ from berth.framework.status import Status
 from berth.objects.pod_group import GroupKey, group_of
 from berth.profile.placements import run_placement_generate, run_placement_scores
 from berth.profile.waiting_pod import WaitingPod
-from berth.scheduler.find_nodes_that_fit import FeasibleNodes
+from berth.scheduler.find_nodes_that_fit import NO_ROWS, FeasibleNodes
 from berth.scheduler.outcome import (
     CLEAR,
     KEEP,
@@ -42,6 +43,7 @@ from berth.scheduler.outcome import (
     Unschedulable,
     refused_placement,
 )
+from berth.scheduler.pod_group_preemption import PodGroupPostFilterResult, PodGroupPreemption
 from berth.scheduler.pod_group_reports import GroupParts
 from berth.scheduler.pod_group_trial import (
     UNSCHEDULABLE,
@@ -70,11 +72,15 @@ class PodGroupCycle:
         self._groups = parts.groups
         self._reports = parts.reports
         self._is_topology_aware = parts.is_topology_aware
+        self._preemption = (
+            PodGroupPreemption(scheduler, self._trial, parts) if parts.preempts_as_one else None
+        )
 
     async def run(self, popped: QueuedPodInfo, key: GroupKey) -> "tuple[Binding, ...]":
         """Schedule the group of a popped pod; return what is to be bound.
 
-        Extenders are asked before the trial, which is atomic: from then on nothing is awaited.
+        Extenders are asked before the trial. As long as pods of a trial are on nodes nothing is
+        awaited, so that nobody sees it.
         """
         started = self._scheduler.clock.monotonic()
         members = list(self._members(popped, key))
@@ -86,7 +92,7 @@ class PodGroupCycle:
         members = await self._ask_extenders(members)
         if not members:
             return ()
-        return self._schedule(members, key, started=started)
+        return await self._schedule(members, key, started=started)
 
     async def _ask_extenders(self, members: list[Member]) -> list[Member]:
         """Have extenders say what they think of the nodes, each member for itself.
@@ -108,7 +114,7 @@ class PodGroupCycle:
                 self._scheduler.queue.done(member.queued.uid)
         return waiting
 
-    def _schedule(
+    async def _schedule(
         self, members: Sequence[Member], key: GroupKey, *, started: float
     ) -> "tuple[Binding, ...]":
         """Try *members*, and do what follows from it."""
@@ -124,8 +130,15 @@ class PodGroupCycle:
         else:
             undo(members)
             nominations.close()
+            result = PodGroupPostFilterResult(status)
+            if self._preemption is not None and status.result is Result.UNSCHEDULABLE:
+                nodes = dict(self._scheduler.cache.table.row_of)
+                result = await self._preemption.run(members, key, status)
+                if self._scheduler.cache.table.row_of != nodes:
+                    _forget_scores(members)
+            status = result.status
             for member in members:
-                self._give_back(member, status)
+                self._give_back(member, status, result.nominations.get(member.queued.uid))
             bindings = ()
         self._reports.finished(
             key,
@@ -244,8 +257,13 @@ class PodGroupCycle:
                 )
             )
 
-    def _give_back(self, member: Member, status: GroupStatus) -> None:
-        """Let *member* fail with its group; have its victims evicted if the group waits for it."""
+    def _give_back(
+        self, member: Member, status: GroupStatus, nomination: Nomination | None
+    ) -> None:
+        """Let *member* fail with its group; have its victims evicted if the group waits for it.
+
+        *nomination* is what the group's own preemption wants; None: nothing for this pod.
+        """
         outcome = member.outcome
         if status.result is Result.ERROR:
             if not isinstance(outcome, Failed):
@@ -256,7 +274,12 @@ class PodGroupCycle:
             self._fail(member, _without_trial(member, status.message))
             return
         assert not isinstance(outcome, Failed)
-        if not member.host:
+        if nomination is not None:
+            if isinstance(outcome, Placed):
+                self._fail(member, _with_its_group(outcome, status.message, nomination))
+            else:
+                self._fail(member, replace(outcome, nomination=nomination))
+        elif not member.host:
             assert isinstance(outcome, Unschedulable)
             self._fail(member, outcome)
         elif status.result is Result.UNSCHEDULABLE:
@@ -301,6 +324,13 @@ def _failed(member: Member, status: Status) -> Failed:
 def _without_trial(member: Member, words: str) -> Unschedulable:
     found = FeasibleNodes.nowhere(Diagnosis(0))
     return Unschedulable(member.queued.pod_info, member.profile.name, found, KEEP, words=words)
+
+
+def _forget_scores(members: Sequence[Member]) -> None:
+    """Forget what was found out about nodes, some of which are no longer what they were."""
+    for member in members:
+        if isinstance(member.outcome, Placed):
+            member.outcome = replace(member.outcome, scores=None, best=NO_ROWS)
 
 
 def _with_its_group(

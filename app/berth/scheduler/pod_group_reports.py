@@ -1,16 +1,14 @@
 """What is told about a group: its PodGroupScheduled condition and its metrics (spec G7)."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from berth.clock import Clock, rfc3339
 from berth.framework.listers import Lister
 from berth.framework.pod_groups import PodGroups
 from berth.metrics.scheduler_metrics import PodGroupMetrics
-from berth.objects.pod_group import GroupKey, PodGroup, PodGroupCondition
+from berth.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup, PodGroupCondition
+from berth.objects.policy import PodDisruptionBudget
 from berth.scheduler.reporter import PodGroupReporter
-
-POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
 
 
 class PodGroupReports:
@@ -63,8 +61,11 @@ class GroupParts:
     pod_groups: PodGroups
     groups: Lister[PodGroup]
     reports: PodGroupReports
+    pod_disruption_budgets: Lister[PodDisruptionBudget]
     is_topology_aware: bool
     """Whether TopologyAwareWorkloadScheduling is on."""
+    preempts_as_one: bool
+    """Whether WorkloadAwarePreemption is on."""
 
 
 def changed_condition(
@@ -73,7 +74,7 @@ def changed_condition(
     """Return the condition to write; None if the group has it, or was scheduled before."""
     conditions = group.status.conditions
     old = next((each for each in conditions if each.type == POD_GROUP_SCHEDULED), None)
-    if old is not None and old.status == "True" and status != "True":
+    if group.has_been_scheduled and status != "True":
         return None
     since = old.last_transition_time if old is not None and old.status == status else None
     new = PodGroupCondition(

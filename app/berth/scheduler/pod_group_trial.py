@@ -26,7 +26,7 @@ from berth.scheduler.outcome import (
     refused_placement,
 )
 from berth.scheduler.post_filter import run_post_filter_plugins
-from berth.scheduler.reservation import assume, reserve
+from berth.scheduler.reservation import assume, assumed_on, reserve
 
 if TYPE_CHECKING:
     from berth.scheduler.schedule_one import Scheduler
@@ -159,7 +159,7 @@ class PodGroupTrial:
         state, undo = member.cycle.state, member.undo
         for victim in _victims(outcome):
             undo.enter_context(cache.without(victim.uid))
-        assumed = member.assumed = member.queued.pod_info.on_node(member.host)
+        assumed = member.assumed = assumed_on(member.queued.pod_info, member.host, state)
         status = assume(assumed, cache, undo)
         if status is not None:
             return status

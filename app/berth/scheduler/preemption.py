@@ -21,7 +21,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from berth.client.errors import ApiError, log_failure
@@ -35,6 +35,7 @@ from berth.framework.preemption.candidate import (
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.meta import Condition
 from berth.objects.pod import Pod
+from berth.objects.pod_group import PodGroup
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.scheduler.binding import Bindings
 from berth.scheduler.reporter import Reporter
@@ -58,16 +59,40 @@ class Evictor(Protocol):
         ...
 
 
+CLUSTER: Final = "cluster"
+"""What is said in place of a node where victims leave many nodes for a group."""
+
+
 @dataclass(slots=True, eq=False)
 class PendingPreemption:
     """Some victims to evict, none of which was leaving already."""
 
     preemptor: PodInfo
+    """Of a group the first pod."""
     profile: str
     node: str
     victims: tuple[PodInfo, ...]
     last_victim: PodInfo | None = None
     """The victim that alone remains to be evicted; None while there are others."""
+    group: PodGroup | None = None
+    """The group that preempts as one; None: a pod preempts alone."""
+    waiting: tuple[PodInfo, ...] = ()
+    """All pods of the group that wait for the room."""
+    deleted: list[PodInfo] = field(default_factory=list)
+    """The victims that the API server has taken the deletion of."""
+
+    @property
+    def uid(self) -> str:
+        return self.preemptor.uid if self.group is None else self.group.metadata.uid
+
+    @property
+    def kind(self) -> str:
+        """What the preemptor is, in words of events and conditions."""
+        return "pod" if self.group is None else "podgroup"
+
+    @property
+    def waiting_pods(self) -> tuple[PodInfo, ...]:
+        return (self.preemptor,) if self.group is None else self.waiting
 
 
 class Preemptions:
@@ -95,6 +120,8 @@ class Preemptions:
         self._metrics = metrics
         self._clock = clock
         self._by_preemptor: dict[str, PendingPreemption] = {}
+        self._victims_of_groups: dict[str, list[PodInfo]] = {}
+        """By UID of the group, those that were deleted for it and may still be there."""
         self._to_prepare: deque[PendingPreemption] = deque()
         self._some = asyncio.Event()
 
@@ -108,17 +135,36 @@ class Preemptions:
         staying = tuple(v for v in chosen.victims if v.pod.metadata.deletion_timestamp is None)
         if staying:
             self._metrics.victims_chosen(len(chosen.victims))
-            pending = PendingPreemption(preemptor, profile, chosen.node, staying)
-            self._by_preemptor[preemptor.uid] = pending
-            self._to_prepare.append(pending)
-            self._some.set()
+            self._begin(PendingPreemption(preemptor, profile, chosen.node, staying))
+
+    def prepare_group_async(
+        self,
+        group: PodGroup,
+        waiting: Sequence[PodInfo],
+        *,
+        profile: str,
+        victims: Sequence[PodInfo],
+    ) -> None:
+        """Do the same for the *waiting* pods of *group*, which preempt as one (spec G9.6)."""
+        staying = tuple(v for v in victims if v.pod.metadata.deletion_timestamp is None)
+        if staying:
+            self._metrics.victims_chosen(len(victims))
+            pods = tuple(waiting)
+            self._begin(
+                PendingPreemption(pods[0], profile, CLUSTER, staying, group=group, waiting=pods)
+            )
+
+    def _begin(self, pending: PendingPreemption) -> None:
+        self._by_preemptor[pending.uid] = pending
+        self._to_prepare.append(pending)
+        self._some.set()
 
     @property
     def is_idle(self) -> bool:
         return not self._by_preemptor
 
     def is_preempting(self, uid: str) -> bool:
-        """Whether it is too early to try the preemptor.
+        """Whether it is too early to try the preemptor, a pod or a group.
 
         It is not when the last victim is seen to go: that may well be heard of before the answer
         to our own request, and nothing wakes the preemptor later.
@@ -127,6 +173,18 @@ class Preemptions:
         if pending is None:
             return False
         return pending.last_victim is None or self._stays(pending.last_victim)
+
+    def waits_for_victims(self, uid: str) -> bool:
+        """Whether victims of the group of this UID are still on their nodes (spec G9.2)."""
+        if uid in self._by_preemptor:
+            return True
+        for group, victims in [*self._victims_of_groups.items()]:
+            left = [victim for victim in victims if self._is_on_its_node(victim)]
+            if left:
+                self._victims_of_groups[group] = left
+            else:
+                del self._victims_of_groups[group]
+        return uid in self._victims_of_groups
 
     def take(self) -> PendingPreemption | None:
         """Take the oldest one, for :meth:`prepare_candidate`; None if there is none."""
@@ -149,7 +207,8 @@ class Preemptions:
         """
         preemptor = pending.preemptor
         started = self._clock.monotonic()
-        self._clear_lower_nominations(pending, queue)
+        if pending.group is None:
+            self._clear_lower_nominations(pending, queue)
         left: Sequence[PodInfo] = pending.victims
         wakes = False
         try:
@@ -158,7 +217,7 @@ class Preemptions:
                 if not left or pause is None:
                     break
                 await self._clock.sleep(pause)
-                if not self._waits(preemptor):
+                if not any(map(self._waits, pending.waiting_pods)):
                     break
                 left = [victim for victim in left if self._stays(victim)]
                 if not left:
@@ -166,19 +225,26 @@ class Preemptions:
         except Exception:  # whatever failed, the preemptor must not stay gated
             log.exception("preemption failed", extra={"pod": preemptor.key, "node": pending.node})
         finally:
-            if self._by_preemptor.get(preemptor.uid) is pending:
-                del self._by_preemptor[preemptor.uid]
+            if self._by_preemptor.get(pending.uid) is pending:
+                del self._by_preemptor[pending.uid]
+            if pending.group is not None and pending.deleted:
+                self._victims_of_groups[pending.uid] = pending.deleted
             seconds = self._clock.monotonic() - started
             self._metrics.preempted(seconds=seconds, failed=bool(left))
         if left:
             self._metrics.evicted_for_nothing(len(pending.victims) - len(left))
-        if not wakes:
-            queue.activate([preemptor.pod])
+        if pending.group is not None or not wakes:
+            # Of a group most pods were rejected by no plugin: no event would wake them.
+            queue.activate(each.pod for each in pending.waiting_pods)
 
     def _stays(self, victim: PodInfo) -> bool:
         """Whether *victim* is neither gone nor leaving, as far as the watch knows."""
         current = self._current(victim)
         return current is not None and current.metadata.deletion_timestamp is None
+
+    def _is_on_its_node(self, victim: PodInfo) -> bool:
+        current = self._current(victim)
+        return current is not None and current.spec.node_name == victim.node_name
 
     def _waits(self, preemptor: PodInfo) -> bool:
         """Whether *preemptor* still waits for a node."""
@@ -250,12 +316,13 @@ class Preemptions:
                 type=DISRUPTION_TARGET,
                 status="True",
                 reason=PREEMPTION_BY_SCHEDULER,
-                message=f"{scheduler}: preempting to accommodate a higher priority pod",
+                message=f"{scheduler}: preempting to accommodate a higher priority {pending.kind}",
                 observed_generation=victim.pod.metadata.generation,
             )
             if not await self._evictor.evict(victim.pod, condition):
                 log.info("victim was gone", extra={"pod": victim.key, "node": pending.node})
                 return False
+            pending.deleted.append(victim)
         log.info(
             "pod preempted",
             extra={"pod": victim.key, "node": pending.node, "preemptor": pending.preemptor.key},
@@ -266,6 +333,7 @@ class Preemptions:
             type="Normal",
             reason="Preempted",
             action="Preempting",
-            note=f"Preempted by pod {pending.preemptor.uid} on node {pending.node}{suffix}",
+            note=f"Preempted by {pending.kind} {pending.uid} on node {pending.node}{suffix}",
+            related=pending.group or pending.preemptor.pod,
         )
         return True

@@ -20,8 +20,9 @@ class Reporter(Protocol):
         reason: str,
         action: str,
         note: str,
+        related: Pod | PodGroup | None = None,
     ) -> None:
-        """Record an event on *pod*, in the name of *profile*."""
+        """Record an event on *pod*, in the name of *profile*; *related* has caused it."""
 
     def status(
         self, pod: Pod, *, condition: Condition | None, nominated_node_name: str | None

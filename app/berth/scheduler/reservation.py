@@ -4,6 +4,8 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+import msgspec
+
 from berth.cache.cache import Cache, CacheError
 from berth.framework.cycle_state import CycleState
 from berth.framework.events import ASSIGNED_POD_DELETE
@@ -34,6 +36,16 @@ class Reservation:
     @property
     def node_name(self) -> str:
         return self.assumed.node_name
+
+
+def assumed_on(pod: PodInfo, node_name: str, state: CycleState) -> PodInfo:
+    """Return *pod* as it counts on a node: with what its claims take there (spec G15.3)."""
+    statuses = tuple(state.claim_statuses.get(node_name, ()))
+    known = pod.pod.status
+    if statuses == known.node_allocatable_resource_claim_statuses or not state.claim_statuses:
+        return pod.on_node(node_name)
+    status = msgspec.structs.replace(known, node_allocatable_resource_claim_statuses=statuses)
+    return PodInfo(msgspec.structs.replace(pod.pod, status=status), node_name=node_name)
 
 
 def assume(pod: PodInfo, cache: Cache, undo: ExitStack) -> Status | None:

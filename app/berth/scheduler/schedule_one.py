@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import replace
 from typing import Final
 
@@ -46,9 +47,9 @@ from berth.scheduler.pod_group_cycle import PodGroupCycle
 from berth.scheduler.pod_group_reports import GroupParts
 from berth.scheduler.post_filter import run_post_filter_plugins
 from berth.scheduler.preemption import Preemptions
-from berth.scheduler.reservation import Reservation, assume, reserve
+from berth.scheduler.reservation import Reservation, assume, assumed_on, reserve
 from berth.scheduler.sampling import Sampling
-from berth.scheduler.schedule_pod import Select, schedule_pod
+from berth.scheduler.schedule_pod import Select, schedule_pod, smallest_name
 from berth.scheduler.signatures import known_failure_of
 from berth.scheduler.with_extenders import ExtenderRound
 
@@ -99,11 +100,12 @@ class Scheduler:
         self._sampling = sampling
         self._known_templates = KnownTemplates() if shares_answers else None
         self.extender_round = extender_round
-        self._preemptions = preemptions
+        self.preemptions = preemptions
         self.failures = failures
         self.failure_reporter = failure_reporter
         self._metrics = metrics
         self.clock = clock
+        self.groups = groups
         self._pod_group_cycle = PodGroupCycle(self, groups) if groups is not None else None
         self._binding_tasks: set[asyncio.Task[None]] = set()
 
@@ -223,6 +225,18 @@ class Scheduler:
             placement=placement,
         )
 
+    def for_trials(self, metrics: SchedulerMetrics) -> "Scheduler":
+        """Return one that decides about the same cluster, for trials that are undone.
+
+        It draws nothing but takes the smallest name of several, leaves the rotation over the nodes
+        where it is, and counts in *metrics*.
+        """
+        other = copy(self)
+        other._select = smallest_name(self.cache.table)
+        other._sampling = copy(self._sampling)
+        other._metrics = metrics
+        return other
+
     def select_best(self, totals: Sequence[int]) -> int:
         """Return where the highest total is; of several, one is drawn."""
         best = [index for index, total in enumerate(totals) if total == max(totals)]
@@ -265,9 +279,7 @@ class Scheduler:
         record = self.record(outcome, queued, started)
         known_failure = None
         if isinstance(outcome, Unschedulable):
-            known_failure = known_failure_of(
-                outcome, record, cycle.profile, has_nominations=len(self.queue.nominator) > 0
-            )
+            known_failure = known_failure_of(outcome, record, cycle.profile)
         self.failures.handle_scheduling_failure(
             queued, cycle.profile, outcome, started=started, known_failure=known_failure
         )
@@ -281,12 +293,11 @@ class Scheduler:
         Every step registers its undo before the next one runs (spec §2.7).
         """
         profile, state = cycle.profile, cycle.state
-        assumed = queued.pod_info.on_node(placed.node_name)
+        assumed = assumed_on(queued.pod_info, placed.node_name, state)
         with ExitStack() as undo:
             status = assume(assumed, self.cache, undo)
             if status is None:
                 self.queue.assumed(assumed)
-                self.queue.nominator.delete_nominated_pod_if_exists(queued.uid)
                 status = reserve(assumed, profile, state, undo)
             if status is None:
                 permit = profile.run_permit(state, assumed, placed.node_name)
@@ -309,7 +320,7 @@ class Scheduler:
             return
         chosen = result.preemption.chosen
         if chosen is not None:
-            self._preemptions.prepare_candidate_async(
+            self.preemptions.prepare_candidate_async(
                 outcome.pod, profile=outcome.profile, chosen=chosen
             )
 

@@ -10,7 +10,7 @@ the node, ordering evictions) happens without waiting. Cycles stay one at a time
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -115,10 +115,16 @@ class ExtenderRound:
             return replace(attempt, is_out_of_date=True)
         return await self._run_post_filter_plugins(queued, attempt)
 
-    async def answer_for(self, profile: Profile, queued: QueuedPodInfo) -> ExtenderResult:
-        """Ask about a pod that is decided about later, with its group; see :meth:`decide`."""
-        cycle = self._begin(profile, queued)
-        found = find_nodes_that_fit_pod(cycle, nominated_first=False)
+    async def answer_for(
+        self, profile: Profile, queued: QueuedPodInfo, *, gone: Iterable[PodInfo] = ()
+    ) -> ExtenderResult:
+        """Ask about a pod that is decided about later, with its group; see :meth:`decide`.
+
+        The nodes in question are those that would have room if the pods *gone* were.
+        """
+        with self._cache.without_all(gone):
+            cycle = self._begin(profile, queued)
+            found = find_nodes_that_fit_pod(cycle, nominated_first=False)
         if not len(found.candidates):
             return ExtenderResult(frozenset())
         return await self._ask(cycle, found)

@@ -1,6 +1,7 @@
 """What the scheduler believes, in log lines (spec §4.7): the answer to SIGUSR2."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterable
 
 from berth.cache.cache import Cache
@@ -9,17 +10,23 @@ from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.queue.scheduling_queue import SchedulingQueue
 from berth.queue.sub_queues import SubQueue
+from berth.scheduler.pod_group_reports import GroupParts
 
 log = logging.getLogger(__name__)
 
 
 def dump(
-    cache: Cache, queue: SchedulingQueue, *, nodes: Iterable[Node], pods: Iterable[Pod]
+    cache: Cache,
+    queue: SchedulingQueue,
+    *,
+    nodes: Iterable[Node],
+    pods: Iterable[Pod],
+    groups: GroupParts | None = None,
 ) -> None:
     """Log every node with its pods, every waiting pod, and where the cache is not as watched.
 
-    *nodes* and *pods* are what is watched. In one go, so that the lines are of one moment; linear
-    in the number of pods.
+    With *groups*, every pod group of which a pod waits. *nodes* and *pods* are what is watched. In
+    one go, so that the lines are of one moment; linear in the number of pods.
     """
     on_node: dict[str, list[str]] = {name: [] for name in cache.table.row_of}
     for pod in cache.pods():
@@ -41,8 +48,30 @@ def dump(
                     "rejected_by": sorted(queued.unschedulable_plugins | queued.pending_plugins),
                 },
             )
+    if groups is not None:
+        _dump_groups(groups, queue)
     names = [node.metadata.name for node in nodes]
     differences = compare(Counted.by(cache), nodes=names, pods=placed(pods)).lines()
     for line in differences:
         log.warning("cache mismatch", extra={"difference": line})
     log.info("cache compared", extra={"differences": len(differences)})
+
+
+def _dump_groups(groups: GroupParts, queue: SchedulingQueue) -> None:
+    for key, state in groups.pod_groups:
+        waiting = list(state.unscheduled())
+        if not waiting:
+            continue
+        queues = Counter(queue.sub_queues.place_of(pod.key) for pod in waiting)
+        group = groups.groups.get(key.namespace, key.name)
+        log.info(
+            "waiting pod group",
+            extra={
+                "pod_group": str(key),
+                "exists": group is not None,
+                "min_count": None if group is None else group.min_count,
+                "pods": state.all_pods_count,
+                "scheduled": state.scheduled_pods_count,
+                **{sub_queue.value: queues[sub_queue] for sub_queue in SubQueue},
+            },
+        )

@@ -48,6 +48,24 @@ class Unplaced(Told):
     asked: bool = Field(description="Whether the question is about them; else they waited before")
 
 
+class PodGroupOutcome(Told):
+    """What became of one pod group of which pods were to be placed."""
+
+    pod_group: str = Field(description="As in namespace/name")
+    min_count: int | None = Field(
+        description="How many pods must get nodes together; null if each may go alone"
+    )
+    placed: int = Field(description="How many pods of this question found a node")
+    starts: bool = Field(
+        description="Whether enough pods of the group have nodes, those included that had one"
+    )
+    topology: str = Field(
+        default="", description="Where they are, as key=value, if the group has a constraint"
+    )
+    obstacle: str = Field(default="", description="The first pod that got no node")
+    why: str = Field(default="", description="Why the others have none, and what would help")
+
+
 class Victim(Told):
     """A pod that would be evicted."""
 
@@ -86,6 +104,9 @@ class Outcome(Told):
     )
     placements: dict[str, str] = Field(description="Node by namespace/name of the pod")
     unplaced: tuple[Unplaced, ...]
+    pod_groups: tuple[PodGroupOutcome, ...] = Field(
+        default=(), description="Of groups that are scheduled as one unit"
+    )
     victims: tuple[Victim, ...]
     before: Usage = Field(description="The cluster as it was")
     after: Usage = Field(description="The cluster with all changes and placements")

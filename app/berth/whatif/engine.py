@@ -11,6 +11,7 @@ from berth.profile.build import Registry, args_models
 from berth.whatif.answer import Answer, Group, NodesNeeded, Outcome, Removable, Unplaced
 from berth.whatif.find_nodes import nodes_needed
 from berth.whatif.find_removable import removable
+from berth.whatif.groups import group_outcomes, notes_on_groups
 from berth.whatif.movable import Movable
 from berth.whatif.placing import Placed, Placing
 from berth.whatif.question import Question
@@ -78,11 +79,12 @@ async def _simulate(
         if question.repack:
             world.repack(Movable(world.cluster.listers, placing.profiles))
         world.leave_to_others(placing.profiles)
+        world.notes += notes_on_groups(world)
         return world, placing
 
     world, placing = begin(preempts=question.preemption)
     goal = {pod.key for pod in world.asked or world.pending}
-    placed = await placing.place(world.waiting)
+    placed = await placing.place(world.waiting, explains=True)
     if question.repack:
         spare_moves(world, placed)
     outcome = _outcome(world, placed, goal=goal, question=question)
@@ -131,6 +133,7 @@ def _outcome(world: World, placed: Placed, *, goal: set[str], question: Question
         fits=not goal & placed.refusals.keys(),
         placements=placed.nodes,
         unplaced=_unplaced(world, placed),
+        pod_groups=group_outcomes(world, placed),
         victims=tuple(placed.victims),
         before=world.before[EVERYTHING][EVERYTHING],
         after=after[EVERYTHING][EVERYTHING],

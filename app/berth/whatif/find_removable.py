@@ -7,8 +7,9 @@ import numpy as np
 
 from berth.framework.node_table import CPU, MEMORY
 from berth.framework.pod_info import PodInfo
+from berth.objects.node_pods import goes_with_node
 from berth.whatif.answer import Removable, RemovableNode, Staying
-from berth.whatif.movable import Movable, goes_with_node
+from berth.whatif.movable import Movable
 from berth.whatif.placing import Placed, Placing
 from berth.whatif.question import MOST_PODS, NodeChoice
 from berth.whatif.usage import EVERYTHING, measure

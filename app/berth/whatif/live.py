@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 import msgspec
 
 from berth.clock import rfc3339
 from berth.config.configz import to_object
+from berth.config.types import KubeSchedulerConfiguration
 from berth.core.scheduler_core import SchedulerCore
 from berth.core.scheduler_state import state_of
 from berth.framework.pod_info import PodInfo
@@ -19,8 +21,10 @@ class LiveSnapshots:
     """Takes snapshots of a scheduler's state; to be used on its event loop only."""
 
     def __init__(self, core: SchedulerCore) -> None:
-        self._core = core
+        self.core = core
         self._cache = core.cache
+        self._config: tuple[KubeSchedulerConfiguration, dict[str, Any]] | None = None
+        """The configuration of the last snapshot, and how a snapshot has it."""
 
     def take(self) -> Snapshot:
         """Return the state of this moment, in one go; objects are shared, for they do not change.
@@ -34,7 +38,7 @@ class LiveSnapshots:
         self._cache.refresh_order()
         table = self._cache.table
         nodes = [table.nodes[row] for row in table.order.tolist()]
-        unbound = [pod for pod in self._core.outside.pods.values() if not pod.spec.node_name]
+        unbound = [pod for pod in self.core.outside.pods.values() if not pod.spec.node_name]
         objects: dict[str, list[KubeStruct]] = {
             "Node": [node for node in nodes if node is not None],
             "Pod": [
@@ -45,14 +49,21 @@ class LiveSnapshots:
         objects["Pod"] += (
             self._nominated(pod) for pod in unbound if self._cache.pod(pod.metadata.uid) is None
         )
-        for kind, lister in self._core.outside.listers.by_kind().items():
+        for kind, lister in self.core.outside.listers.by_kind().items():
             if found := list(lister):
                 objects[kind.name] = found
-        # Extenders are not asked what if.
-        config = to_object(self._core.live.current) | {"extenders": []}
-        listers = type(self._core.outside.listers)
-        state = state_of(self._core)
-        return Snapshot(rfc3339(state.now), config, objects, listers=listers, scheduler=state)
+        listers = type(self.core.outside.listers)
+        state = state_of(self.core)
+        return Snapshot(
+            rfc3339(state.now), self._configuration(), objects, listers=listers, scheduler=state
+        )
+
+    def _configuration(self) -> dict[str, Any]:
+        current = self.core.live.current
+        if self._config is None or self._config[0] is not current:
+            # Extenders are not asked what if.
+            self._config = current, to_object(current) | {"extenders": []}
+        return self._config[1]
 
     def _in_order(self) -> Iterator[PodInfo]:
         """Yield the pods that count, those of one node in the order in which they came there."""
@@ -62,7 +73,7 @@ class LiveSnapshots:
             yield from (pod for pod in self._cache.pods() if pod.node_name not in table.row_of)
 
     def _nominated(self, pod: Pod) -> Pod:
-        node = self._core.queue.nominator.nominated_node(pod.metadata.uid) or ""
+        node = self.core.queue.nominator.nominated_node(pod.metadata.uid) or ""
         if pod.status.nominated_node_name == node:
             return pod
         status = msgspec.structs.replace(pod.status, nominated_node_name=node)

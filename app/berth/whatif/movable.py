@@ -1,23 +1,10 @@
 """Which running pods may be moved to another node."""
 
 from collections.abc import Container
-from typing import Final
 
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.disruption_budgets import DisruptionBudgets
-from berth.objects.pod import Pod
-from berth.whatif.daemons import DAEMON_SET
-
-_MIRROR: Final = "kubernetes.io/config.mirror"
-
-
-def goes_with_node(pod: Pod) -> bool:
-    """Whether *pod* is of a DaemonSet, or a mirror of what the kubelet runs from a file."""
-    owner = pod.metadata.controller
-    if owner is not None and owner.kind in (DAEMON_SET, "Node"):
-        return True
-    return _MIRROR in pod.metadata.annotations
 
 
 class Movable:

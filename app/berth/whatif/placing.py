@@ -1,17 +1,21 @@
 """Places pods on a cluster that might be: has the scheduler try whoever waits there."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from berth.config.types import KubeSchedulerConfiguration
 from berth.core.simulated_cluster import SimulatedCluster, SimulationOptions
+from berth.explain.groups.explainer import PodGroupExplainer
+from berth.explain.groups.explanation import PodGroupExplanation
 from berth.framework.listers import Listers
 from berth.framework.pod_info import PodInfo
+from berth.objects.pod_group import GroupKey, group_of
 from berth.profile.build import Registry
 from berth.profile.profile import Profile
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.schedule_pod import smallest_name
+from berth.tasks import at_once
 from berth.whatif.answer import Victim
 
 
@@ -24,6 +28,8 @@ class Placed:
     refusals: dict[str, str] = field(default_factory=dict)
     """Why the others have none: the text of the FailedScheduling event, or what gates them."""
     victims: list[Victim] = field(default_factory=list)
+    groups: dict[GroupKey, PodGroupExplanation] = field(default_factory=dict)
+    """Why pod groups are where they are, or wait; empty unless that was asked for."""
 
 
 class Placing:
@@ -64,10 +70,11 @@ class Placing:
             self.cluster.wait_anew(pod.pod)
         return await self.place(asked)
 
-    async def place(self, pods: Iterable[PodInfo]) -> Placed:
+    async def place(self, pods: Iterable[PodInfo], *, explains: bool = False) -> Placed:
         """Let the scheduler work, and return what became of *pods*, which wait.
 
-        Afterwards nobody waits any more; who has no node leaves no trace but a nomination.
+        If it *explains*, also what became of their groups. Afterwards nobody waits any more; who
+        has no node leaves no trace but a nomination.
         """
         cluster = self.cluster
         cluster.rng.seed(self._seed)
@@ -87,11 +94,24 @@ class Placing:
                     preemptor=victim.preemptor.key,
                 )
             )
-        for pod in pods:
+        asked = list(pods)
+        if explains:
+            placed.groups = dict(self._groups_of(asked))
+        for pod in asked:
             if pod.key not in placed.nodes and pod.key not in placed.refusals:
                 placed.refusals[pod.key] = self._refusal(pod.key)
         cluster.put_aside_waiting()
         return placed
+
+    def _groups_of(self, pods: Iterable[PodInfo]) -> Iterator[tuple[GroupKey, PodGroupExplanation]]:
+        explainer = PodGroupExplainer(self.cluster.core.scheduler, clock=self.cluster.clock)
+        known = (self.cluster.pods.get(pod.key) for pod in pods)
+        for key in dict.fromkeys(group_of(pod) for pod in known if pod is not None):
+            if key is None:
+                continue
+            found = at_once(explainer.explaining(key, limit=0))
+            if found is not None:
+                yield key, found
 
     def take_back(self) -> None:
         """Undo all that was placed; not what was evicted."""

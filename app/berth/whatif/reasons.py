@@ -1,14 +1,20 @@
-"""Why a pod of a snapshot fits, or does not."""
+"""Why a pod or a pod group of a snapshot fits, or does not."""
 
+from berth.core.simulated_cluster import SimulatedCluster, SimulationOptions
 from berth.explain.evaluation import evaluate
 from berth.explain.explanation import Explanation
+from berth.explain.groups.explainer import NO_GROUP, PodGroupExplainer
+from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.summary import Subject, summarize
 from berth.explain.unplaced import AS_IF_UNPLACED, as_if_unplaced
 from berth.framework.handle import Handle
 from berth.framework.pod_info import PodInfo
+from berth.objects.pod_group import GroupKey
 from berth.offline.explain import configuration
 from berth.profile.build import Registry, build_profiles
+from berth.tasks import at_once
 from berth.whatif.snapshot import Snapshot, SnapshotError
+from berth.whatif.world import fill
 
 
 def explain_pod(
@@ -44,3 +50,22 @@ def explain_pod(
         summary=summarize(Subject(key), None, evaluation),
         evaluation=evaluation,
     )
+
+
+def explain_pod_group(
+    snapshot: Snapshot, key: GroupKey, registry: Registry, *, limit: int | None
+) -> PodGroupExplanation:
+    """Tell about a pod group of *snapshot*, and about the *limit* nearest nodes for its obstacle.
+
+    A scheduler is made for it that has the queue of the snapshot. Raises SnapshotError if there is
+    no such group, and ConfigError when the configuration cannot be used.
+    """
+    config = configuration({"id": "snapshot", "config": snapshot.config}, registry)
+    options = SimulationOptions(preempts=False, start=snapshot.now)
+    cluster = SimulatedCluster(config, registry, options, listers=snapshot.listers)
+    fill(cluster, snapshot, snapshot.scheduler, with_waiting=True)
+    explainer = PodGroupExplainer(cluster.core.scheduler, clock=cluster.clock)
+    found = at_once(explainer.explaining(key, limit=limit))
+    if found is None:
+        raise SnapshotError(f"pod group {key}: {NO_GROUP}")
+    return found

@@ -33,6 +33,9 @@ def _parts(answer: Answer) -> Iterator[Content]:
     if answer.placements and answer.repacked is None:
         yield ""
         yield from _placements(answer)
+    if answer.pod_groups:
+        yield ""
+        yield _pod_groups(answer)
     if answer.unplaced:
         yield ""
         yield _unplaced(answer)
@@ -122,6 +125,17 @@ def _placements(answer: Answer) -> Iterator[Content]:
     yield table
     if len(count) > NODES_NAMED:
         yield f"and {len(count) - NODES_NAMED} more nodes"
+
+
+def _pod_groups(answer: Answer) -> Table:
+    table = Table("pod group", "minCount", "placed", "starts", "why", right=(1, 2))
+    for group in answer.pod_groups:
+        least = "" if group.min_count is None else str(group.min_count)
+        starts = "yes" if group.starts else "no"
+        where = f"in {group.topology}" if group.topology else ""
+        why = "; ".join(filter(None, (where, group.why)))
+        table.add_row(group.pod_group, least, str(group.placed), starts, why)
+    return table
 
 
 def _unplaced(answer: Answer) -> Table:

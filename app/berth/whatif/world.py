@@ -16,6 +16,7 @@ from berth.core.simulated_cluster import SimulatedCluster
 from berth.framework.pod_info import PodInfo
 from berth.objects.meta import KubeStruct
 from berth.objects.node import Node
+from berth.objects.node_pods import goes_with_node
 from berth.objects.pod import Pod, PodStatus
 from berth.objects.selector_text import parse_label_selector
 from berth.objects.selectors import Selector
@@ -31,7 +32,7 @@ from berth.whatif.manifests import (
     replicas,
     without_condition,
 )
-from berth.whatif.movable import Movable, goes_with_node
+from berth.whatif.movable import Movable
 from berth.whatif.placing import created
 from berth.whatif.question import (
     MOST_NODES,

@@ -3,9 +3,8 @@
 from berth.framework.diagnosis import Diagnosis
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_info import PodInfo
-from berth.framework.preemption.candidate import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from berth.framework.preemption.candidate import is_leaving_for_preemption
 from berth.framework.status import Code
-from berth.objects.pod import Pod
 
 
 def pod_eligible_to_preempt_others(
@@ -29,13 +28,3 @@ def pod_eligible_to_preempt_others(
         if other.priority < pod.priority and is_leaving_for_preemption(other.pod):
             return False, "not eligible due to a terminating pod on the nominated node."
     return True, ""
-
-
-def is_leaving_for_preemption(pod: Pod) -> bool:
-    """Whether *pod* is terminating because a scheduler evicted it for another pod."""
-    return pod.metadata.deletion_timestamp is not None and any(
-        condition.type == DISRUPTION_TARGET
-        and condition.status == "True"
-        and condition.reason == PREEMPTION_BY_SCHEDULER
-        for condition in pod.status.conditions
-    )

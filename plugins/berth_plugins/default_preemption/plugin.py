@@ -31,14 +31,18 @@ from berth.framework.preemption.select_candidate import select_candidate
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Rows
 from berth.objects.pod import Pod
-from berth.objects.pod_group import group_of
+from berth.objects.pod_group import PodGroup, group_of
 from berth_plugins.default_preemption.dry_run import DryRun
 from berth_plugins.default_preemption.eligibility import pod_eligible_to_preempt_others
 from berth_plugins.default_preemption.ranked_pods import RankedPods
 
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
+WORKLOAD_AWARE: Final = "WorkloadAwarePreemption"
 STILL_EVICTING: Final = Status.unresolvable(
     "waiting for the preemption for this pod to be finished"
+)
+STILL_EVICTING_FOR_GROUP: Final = Status.unresolvable(
+    "waiting for the preemption for this pod group to be finished"
 )
 
 
@@ -120,15 +124,23 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
 
     def _refusal_of_group(self, pod: Pod) -> str:
         """Return why a pod of a group may not preempt by itself; empty if it may (spec G8)."""
-        key = group_of(pod) if TOPOLOGY_AWARE in self._handle.features else None
-        if key is None:
+        features = self._handle.features
+        if not features & {TOPOLOGY_AWARE, WORKLOAD_AWARE} or group_of(pod) is None:
             return ""
-        group = self._handle.listers.pod_groups.get(key.namespace, key.name)
-        if group is None:
-            return "pod group for pod not found"
-        if group.spec.scheduling_constraints is not None:
-            return "not eligible due to placement-based pod group scheduling limitation"
+        if TOPOLOGY_AWARE in features:
+            group = self._group_of(pod)
+            if group is None:
+                return "pod group for pod not found"
+            if group.spec.scheduling_constraints is not None:
+                return "not eligible due to placement-based pod group scheduling limitation"
+        if WORKLOAD_AWARE in features:
+            return "not eligible due to workload aware preemption enabled"
         return ""
+
+    def _group_of(self, pod: Pod) -> PodGroup | None:
+        key = group_of(pod)
+        groups = self._handle.listers.pod_groups
+        return None if key is None else groups.get(key.namespace, key.name)
 
     def _nodes_where_preemption_might_help(self, nodes: NodeTable, diagnosis: Diagnosis) -> Rows:
         """Return the rows that evictions could help on, starting somewhere among them."""
@@ -144,6 +156,10 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     # While victims are leaving.
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        if WORKLOAD_AWARE in self._handle.features and group_of(pod.pod) is not None:
+            group = self._group_of(pod.pod)
+            is_preempting = group is not None and self._handle.is_preempting(group.metadata.uid)
+            return STILL_EVICTING_FOR_GROUP if is_preempting else None
         return STILL_EVICTING if self._handle.is_preempting(pod.uid) else None
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:

@@ -12,6 +12,8 @@ from berth.cel.features import LIST_TYPE_ATTRIBUTES
 class Features:
     """By default those that are on in 1.36."""
 
+    device_taint_rules: bool = False
+    """DeviceTaintRules taint devices."""
     list_type_attributes: bool = False
     """Attributes that are lists may be compared."""
     selectors: cel_features.Features = field(default=cel_features.DEFAULT)
@@ -21,6 +23,7 @@ class Features:
     def of(cls, gates: Collection[str]) -> "Features":
         """Return what follows from the feature gates that are on."""
         return cls(
+            device_taint_rules="DRADeviceTaintRules" in gates,
             list_type_attributes=LIST_TYPE_ATTRIBUTES in gates,
             selectors=cel_features.Features.of(gates),
         )

@@ -43,15 +43,17 @@ from berth_plugins.dynamic_resources.args import DynamicResourcesArgs
 from berth_plugins.dynamic_resources.binding import ClaimBinding
 from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import may_be_deallocated
+from berth_plugins.dynamic_resources.class_devices import ClassDevices
 from berth_plugins.dynamic_resources.counting import Holders, counts_for, on_node, over_all
 from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
+from berth_plugins.dynamic_resources.node_allocatable import GATE, NodeAllocatableResources
 from berth_plugins.dynamic_resources.node_search import (
     AttemptTimeoutError,
     NodeSearch,
     claim_in_memory,
 )
-from berth_plugins.dynamic_resources.pools import ResourcePools
+from berth_plugins.dynamic_resources.pools import shared_pools
 from berth_plugins.dynamic_resources.pre_filter import ClaimsPreparation
 from berth_plugins.dynamic_resources.record import recorded
 from berth_plugins.dynamic_resources.requests import AllocationError
@@ -59,6 +61,7 @@ from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedErr
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
 from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.device_scoring import DeviceCounting
 from berth_plugins.shared.node_rows import rows_of_any_term
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
@@ -117,8 +120,9 @@ class DynamicResources(
         self._clock = handle.clock
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._classes = handle.listers.shared(DeviceClassResolver)
-        self._pools = handle.listers.shared(ResourcePools)
         features = Features.of(handle.features)
+        self._pools = shared_pools(handle.listers, features)
+        handle.listers.shared(DeviceCounting).by = ClassDevices(handle)
         self._search = NodeSearch(
             self._claims,
             self._classes,
@@ -133,6 +137,11 @@ class DynamicResources(
             self._claims, self._classes, self._groups, timeout=timeout, features=features
         )
         self._binding = ClaimBinding(handle, timeout=timeout)
+        self._node_allocatable = (
+            NodeAllocatableResources(handle, self._claims, self._pools)
+            if GATE in handle.features
+            else None
+        )
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Gate a pod until its claims are there."""
@@ -148,10 +157,9 @@ class DynamicResources(
     # Filter.
 
     def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
-        """Return for which of the requested resources devices stand: for none, or it is asked."""
-        names = pod.template.incoming_requested.scalars
-        backed = tuple(self._classes.get_device_class(name) is not None for name in names)
-        return None if pod.pod.spec.resource_claims or any(backed) else backed
+        if pod.pod.spec.resource_claims:
+            return None
+        return self._classes.stands_for_none(pod.template.incoming_requested.scalars)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         devices = DevicesOfPod()
@@ -166,6 +174,7 @@ class DynamicResources(
         refusal = self._preparation.prepare(devices, pod.pod, claims, now=self._clock.now())
         if refusal is None:
             devices.extended = extended
+            state.claim_statuses = devices.claim_statuses
         return refusal
 
     def _extended_resources(self, pod: PodInfo) -> ExtendedResources | None:
@@ -201,6 +210,8 @@ class DynamicResources(
                 devices.unavailable.add(index)
                 elsewhere |= held_back
         rejections.reject(NOT_AVAILABLE, elsewhere)
+        if self._node_allocatable is not None:
+            self._node_allocatable.filter(devices, pod.pod, rejections)
         return rejections.verdict()
 
     def _check_extended_resources(
@@ -389,6 +400,8 @@ class DynamicResources(
         devices: DevicesOfPod | None = state.get(KEY)
         if devices is not None:
             self._binding.give_back(devices, pod.pod)
+            if self._node_allocatable is not None:
+                self._node_allocatable.clear(devices, pod.pod)
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         devices: DevicesOfPod | None = state.get(KEY)
@@ -400,6 +413,8 @@ class DynamicResources(
         devices: DevicesOfPod = state.read(KEY)
         try:
             await self._binding.write(devices, pod.pod, node_name)
+            if self._node_allocatable is not None:
+                await self._node_allocatable.write(devices, pod.pod, node_name)
         except Exception as exc:  # noqa: BLE001 - however it fails, the attempt has failed
             return Status.error(str(exc))
         return None
@@ -410,7 +425,14 @@ class DynamicResources(
         changed = ActionType.ADD | ActionType.UPDATE
         node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
         generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        # Guess: kube-scheduler leaves these out, and the pods wait for the next flush.
+        room = ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN
         return [
+            *(
+                [ClusterEventWithHint(ClusterEvent(EventResource.POD, room))]
+                if self._node_allocatable is not None
+                else []
+            ),
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, node)),
             ClusterEventWithHint(
                 ClusterEvent(EventResource.RESOURCE_CLAIM, changed), self.after_claim_change

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from berth.cel.selector_error import SelectorError
 from berth.framework.listers import Listers
+from berth.framework.resource_slice_tracker import ResourceSliceTracker, resource_slice_tracker
 from berth.objects.devices import Device, DeviceId, ResourceSlice, ResourceSliceSpec
 from berth.objects.node import Node
 from berth.objects.pod import NodeSelector
 from berth.objects.selectors import NodeSelectorMatcher, compile_node_selector
 from berth_plugins.dynamic_resources.counters import Counters, counters_in, counters_of
+from berth_plugins.dynamic_resources.features import Features
 
 if TYPE_CHECKING:
     from berth.cel.selectors import DeviceView, Expression
@@ -142,7 +144,8 @@ class _Seen(NamedTuple):
 class ResourcePools:
     """All ResourceSlices, by pool and by node. All profiles share them, in ``Listers.shared``."""
 
-    def __init__(self, listers: Listers) -> None:
+    def __init__(self, listers: Listers, tracker: ResourceSliceTracker | None = None) -> None:
+        """With a *tracker* the slices are as it says, with the taints of DeviceTaintRules."""
         self.version = 0
         """Changes with every change."""
         self._pools: dict[PoolId, dict[str, _Slice]] = {}
@@ -154,7 +157,7 @@ class ResourcePools:
         self._shared_version = 0
         self._elsewhere: tuple[Pool, ...] | None = ()
         self._seen: dict[str, _Seen] = {}
-        listers.resource_slices.follow(self._on_change)
+        (tracker or listers.resource_slices).follow(self._on_change)
 
     # Changes.
 
@@ -236,6 +239,13 @@ class ResourcePools:
         seen = self._seen[name] = _Seen(node, self._shared_version, elsewhere, tuple(pools))
         return seen.pools
 
+    def published_for(self, node: Node) -> Iterator[PoolDevice]:
+        """Yield the devices of all slices that reach *node*, whatever state their pools are in."""
+        for id_ in sorted(self._local.get(node.metadata.name, {}).keys() | self._shared.keys()):
+            for _, found in sorted(self._pools[id_].items()):
+                if found.reaches(node):
+                    yield from (device for device in found.devices if device.is_for(node))
+
     def _broken_pools_elsewhere(self) -> tuple[Pool, ...]:
         """Return the broken pools that even nodes without devices in them see.
 
@@ -265,6 +275,15 @@ class ResourcePools:
             if len(everywhere) != wanted:
                 return Pool(id_, is_incomplete=True)
         return _complete(id_, reaching, everywhere)
+
+
+def shared_pools(listers: Listers, features: Features) -> ResourcePools:
+    """Return the pools of all profiles, tainted by DeviceTaintRules if *features* say so."""
+    return listers.shared(_tracked_pools if features.device_taint_rules else ResourcePools)
+
+
+def _tracked_pools(listers: Listers) -> ResourcePools:
+    return ResourcePools(listers, resource_slice_tracker(listers))
 
 
 _MOST_SEEN: Final = 100_000

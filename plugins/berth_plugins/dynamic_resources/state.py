@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from berth.objects.devices import ResourceClaim
+from berth.objects.pod import NodeAllocatableResourceClaimStatus
 from berth.objects.pod_group import PodGroup
 from berth.objects.selectors import NodeSelectorMatcher
 from berth_plugins.dynamic_resources.allocator import ClaimPicks
@@ -68,6 +69,12 @@ class DevicesOfPod:
     """Seconds to search on all nodes of the attempt; None before the first search."""
     searched: float = 0.0
     """Seconds that it has taken."""
+    claim_statuses: dict[str, tuple[NodeAllocatableResourceClaimStatus, ...]] = field(
+        default_factory=dict
+    )
+    """By node name, what the devices of all claims take of it."""
+    has_told_pod: bool = False
+    """Whether ``claim_statuses`` may have been written to the status of the pod."""
     pending: dict[str, PendingAllocation] = field(default_factory=dict)
     """By UID of the claim, what the pod counts on since Reserve."""
 

@@ -116,6 +116,13 @@ class ScoredResource:
         return self.used + self.request
 
 
+Amounts = tuple[Ints, Ints]
+"""Of a resource on each row: how much there is, and how much is in use."""
+
+DeviceCounts = Callable[[str, Amounts | None], Amounts | None]
+"""``counts(resource, known)``: the amounts with devices in place of nothing; None: none count."""
+
+
 def scored_resources(
     nodes: NodeTable,
     resources: Sequence[ResourceSpec],
@@ -123,22 +130,31 @@ def scored_resources(
     rows: Rows,
     *,
     non_zero: bool,
+    devices: DeviceCounts | None = None,
 ) -> list[ScoredResource]:
     """Return those of *resources* that matter for a pod with *requests*, on *rows* (spec §5.8).
 
     A scalar resource that the pod does not ask for is left out, as is one that no node has.
     *non_zero*: cpu and memory in use are counted with defaults for pods that request none.
+    *devices* counts for a resource where a node has none of it otherwise.
     """
     found = []
     for resource in resources:
         name, request = resource.name, requests.amount(resource.name)
-        known = nodes.resource_rows(name)
-        if known is None or (not request and name not in _NATIVE):
+        if not request and name not in _NATIVE:
             continue
-        allocatable, used = known
-        if non_zero and name in _WITH_DEFAULTS:
-            used = nodes.non_zero_requested[_WITH_DEFAULTS[name]]
-        capacity = nodes.kept(("capacity", name), partial(Capacity.of, allocatable))
+        known = nodes.resource_rows(name)
+        counted = devices(name, known) if devices is not None else None
+        if counted is not None:
+            allocatable, used = counted
+            capacity = Capacity.of(allocatable)
+        elif known is None:
+            continue
+        else:
+            allocatable, used = known
+            if non_zero and name in _WITH_DEFAULTS:
+                used = nodes.non_zero_requested[_WITH_DEFAULTS[name]]
+            capacity = nodes.kept(("capacity", name), partial(Capacity.of, allocatable))
         if not isinstance(rows, slice):
             capacity, used = capacity.take(rows), used[rows]
         found.append(ScoredResource(resource.effective_weight, capacity, used, request))
@@ -209,7 +225,7 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Resou
     ``utilization = requested * 100 / allocatable``, 100 when over-full. A node gets the weighted
     average of its resources that score above 0, rounded half up.
     """
-    curve = np.array([_on_curve(shape, u) for u in range(MAX_NODE_SCORE + 1)], np.int64)
+    curve = scoring_curve(shape)
 
     def score(resources: Sequence[ScoredResource], rows: int) -> Ints:
         total, weights = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
@@ -222,6 +238,11 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Resou
         return (2 * total + weights) // np.maximum(2 * weights, 1)
 
     return score
+
+
+def scoring_curve(shape: Sequence[UtilizationShapePoint]) -> Ints:
+    """Return the score (0-100) at each utilization from 0 to 100."""
+    return np.array([_on_curve(shape, u) for u in range(MAX_NODE_SCORE + 1)], np.int64)
 
 
 def _on_curve(shape: Sequence[UtilizationShapePoint], utilization: int) -> int:

@@ -1,6 +1,6 @@
 """What VolumeBinding decides and does, step by step, as ``binder.go`` does (spec §5.15)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,7 @@ from berth.objects.storage import (
     PersistentVolumeClaim,
 )
 from berth_plugins.shared.csi_translation import InTreeKind, is_migrated_on, kind_of, translated
+from berth_plugins.volume_binding.capacity_scoring import StorageResource, class_resources
 from berth_plugins.volume_binding.check_bindings import BindingCheck, BindingFailedError
 from berth_plugins.volume_binding.matching_volumes import ClaimMatch, VolumeMatching
 from berth_plugins.volume_binding.node_affinity import CompiledNodeAffinity, node_affinity_of
@@ -203,6 +204,14 @@ class VolumeBinder:
             where = where & ~found.impossible
         if found.too_small is not None:
             findings.reject(NOT_ENOUGH_SPACE, where & found.too_small)
+
+    # Score.
+
+    def class_resources(
+        self, found: FoundVolumes, nodes: NodeTable
+    ) -> Mapping[str, StorageResource]:
+        """Return what the claims take of the storage of each row, by storage class."""
+        return class_resources(found.matches, found.selected, self._provisions, nodes)
 
     # Reserve.
 

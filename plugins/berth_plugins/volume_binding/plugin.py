@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from berth.framework.assume_cache import OutOfSyncError
 from berth.framework.cycle_state import CycleState
@@ -43,6 +43,7 @@ from berth.objects.storage import (
     StorageClass,
 )
 from berth_plugins.shared.csi_translation import MIGRATED_PLUGINS
+from berth_plugins.shared.resource_allocation import UtilizationShapePoint, check_shape
 from berth_plugins.shared.volume_claims import (
     ClaimVolume,
     claim_volumes,
@@ -50,6 +51,12 @@ from berth_plugins.shared.volume_claims import (
     references,
 )
 from berth_plugins.volume_binding.binder import VolumeBinder
+from berth_plugins.volume_binding.capacity_scoring import (
+    DEFAULT_SHAPE,
+    STORAGE_CAPACITY_SCORING,
+    Scorer,
+    volume_capacity_scorer,
+)
 from berth_plugins.volume_binding.check_bindings import BindingFailedError
 from berth_plugins.volume_binding.pod_volumes import PodVolumeClaims, PodVolumes
 
@@ -58,10 +65,28 @@ POD_VOLUMES: Final = "VolumeBinding.PodVolumes"
 
 
 class VolumeBindingArgs(PluginArgs):
-    """How patient the plugin is; ``shape`` needs the gate StorageCapacityScoring."""
+    """How patient the plugin is, and how it ranks nodes."""
 
     bind_timeout_seconds: int = Field(default=600, ge=0)
     """Maximum time to wait for volumes to be bound."""
+    shape: tuple[UtilizationShapePoint, ...] | None = Field(default=None, validate_default=True)
+    """Points of the curve that scores a node by how full its storage would be, by increasing
+    utilization; only with the feature gate StorageCapacityScoring."""
+
+    @field_validator("shape")
+    @classmethod
+    def _check_shape(
+        cls, shape: tuple[UtilizationShapePoint, ...] | None, info: ValidationInfo
+    ) -> tuple[UtilizationShapePoint, ...] | None:
+        if STORAGE_CAPACITY_SCORING in (info.context or ()):
+            check_shape(shape or DEFAULT_SHAPE)
+            return shape or DEFAULT_SHAPE
+        if shape is not None:
+            raise ValueError(
+                "unexpected field `shape`, remove it or turn on the feature gate"
+                f" {STORAGE_CAPACITY_SCORING}"
+            )
+        return None
 
 
 class VolumeBinding(
@@ -93,8 +118,11 @@ class VolumeBinding(
         self._handle = handle
         self._listers = handle.listers
         self._outcomes = handle.outcomes
-        timeout = (args or VolumeBindingArgs()).bind_timeout_seconds
-        self._binder = VolumeBinder(handle, bind_timeout=float(timeout))
+        args = args or VolumeBindingArgs()
+        self._binder = VolumeBinder(handle, bind_timeout=float(args.bind_timeout_seconds))
+        self._scorer: Scorer | None = None
+        if STORAGE_CAPACITY_SCORING in handle.features:
+            self._scorer = volume_capacity_scorer(args.shape or DEFAULT_SHAPE)
 
     # Filtering.
 
@@ -172,13 +200,20 @@ class VolumeBinding(
             yield
         return "; ".join(clauses)
 
-    # Scoring: only with the gate StorageCapacityScoring, which is off.
+    # Scoring.
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
-        return SKIP
+        """Skip pods that do not wait for volumes: kube-scheduler gives these 0 on every node."""
+        claims: PodVolumeClaims | None = state.get(self.NAME)
+        if self._scorer is None or claims is None or not claims.unbound_delay_binding:
+            return SKIP
+        return None
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Scores:
-        return np.zeros(nodes.size, np.int64)
+        assert self._scorer is not None, "PreScore skips otherwise"
+        claims: PodVolumeClaims = state.read(self.NAME)
+        found = self._binder.find_pod_volumes(claims, nodes, state.feasible)
+        return self._scorer(self._binder.class_resources(found, nodes), nodes.size)
 
     # Reserve.
 

@@ -1,6 +1,6 @@
 """Where a new volume can be made for a claim (spec §5.15, provision check)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -57,15 +57,31 @@ class VolumeProvisions:
             too_small=self._rows_too_small(claim, storage_class, nodes),
         )
 
+    def capacities(self, claim: PersistentVolumeClaim, nodes: NodeTable) -> Ints | None:
+        """Return per row how many bytes there are where *claim* would get a volume, -1 if unknown.
+
+        That is ``capacity`` of the report by which the row is not too small; of several the most,
+        where kube-scheduler takes any. None if the driver reports nothing.
+        """
+        storage_class = self._classes.get("", claim.storage_class)
+        if storage_class is None or claim.request is None or not self._reports(storage_class):
+            return None
+        reports = self._capacities.get(storage_class.metadata.name, ClassCapacities())
+        return reports.capacities(nodes, at_least=value(parse(claim.request)))
+
     def _rows_too_small(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: NodeTable
     ) -> Mask | None:
-        driver = self._drivers.get("", storage_class.provisioner)
-        if claim.request is None or driver is None or not driver.spec.storage_capacity:
+        if claim.request is None or not self._reports(storage_class):
             return None
-        capacities = self._capacities.get(storage_class.metadata.name, ClassCapacities())
-        mask: Mask = capacities.largest_volumes(nodes) < value(parse(claim.request))
+        reports = self._capacities.get(storage_class.metadata.name, ClassCapacities())
+        mask: Mask = reports.largest_volumes(nodes) < value(parse(claim.request))
         return mask
+
+    def _reports(self, storage_class: StorageClass) -> bool:
+        """Whether the driver of *storage_class* reports capacity."""
+        driver = self._drivers.get("", storage_class.provisioner)
+        return driver is not None and driver.spec.storage_capacity
 
     def _change_capacity(
         self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None
@@ -121,6 +137,14 @@ def _are_valid(requirements: Iterable[Requirement]) -> bool:
 # Capacity.
 
 
+class Room(NamedTuple):
+    """What a driver reports for a part of a cluster, in bytes."""
+
+    largest_volume: int
+    capacity: int
+    """All that is left, -1 if the driver only tells the largest volume."""
+
+
 class ClassCapacities:
     """How large a new volume of one class may be, by what drivers report for parts of a cluster.
 
@@ -128,9 +152,9 @@ class ClassCapacities:
     """
 
     def __init__(self) -> None:
-        self._by_label: dict[str, dict[str | None, dict[str, int]]] = {}
-        """Label key, label value, key of the report: the size in bytes."""
-        self._others: dict[str, tuple[tuple[Requirement, ...], int]] = {}
+        self._by_label: dict[str, dict[str | None, dict[str, Room]]] = {}
+        """Label key, label value, key of the report."""
+        self._others: dict[str, tuple[tuple[Requirement, ...], Room]] = {}
         """By the key of the report."""
 
     def add(self, report: CSIStorageCapacity) -> None:
@@ -138,14 +162,16 @@ class ClassCapacities:
         requirements, size = _nodes_of(report), report.largest_volume
         if requirements is None or size is None:
             return
+        told = report.capacity
+        room = Room(size, _NONE if told is None else value(parse(told)))
         key = report.metadata.key
         label = _only_label(requirements)
         if label is None:
-            self._others[key] = (requirements, size)
+            self._others[key] = (requirements, room)
         else:
             by_value = self._by_label.setdefault(label.key, {})
             for label_value in label.values:
-                by_value.setdefault(label_value, {})[key] = size
+                by_value.setdefault(label_value, {})[key] = room
 
     def remove(self, report: CSIStorageCapacity) -> None:
         """Forget a report that was added."""
@@ -165,17 +191,27 @@ class ClassCapacities:
 
     def largest_volumes(self, nodes: NodeTable) -> Ints:
         """Return the size in bytes per row, -1 where there is no room at all."""
+        return self._most(nodes, lambda room: room.largest_volume)
+
+    def capacities(self, nodes: NodeTable, *, at_least: int) -> Ints:
+        """Return all that is left per row where a volume of *at_least* bytes fits, else -1."""
+        return self._most(
+            nodes, lambda room: room.capacity if room.largest_volume >= at_least else _NONE
+        )
+
+    def _most(self, nodes: NodeTable, of: Callable[[Room], int]) -> Ints:
+        """Return the most of any report for each row, -1 where there is none."""
         largest = np.full(nodes.size, _NONE, np.int64)
         for key, by_value in self._by_label.items():
             ids = nodes.labels.ids(key)
             sizes = [
-                max(by_value.get(label_value, {}).values(), default=_NONE)
+                max(map(of, by_value.get(label_value, {}).values()), default=_NONE)
                 for label_value in nodes.labels.values(key)
             ]
             np.maximum(largest, np.array(sizes, np.int64)[ids], out=largest)
-        for requirements, size in self._others.values():
+        for requirements, room in self._others.values():
             rows = rows_meeting(nodes, requirements)
-            largest[rows] = np.maximum(largest[rows], size)
+            largest[rows] = np.maximum(largest[rows], of(room))
         return largest
 
 

@@ -38,13 +38,25 @@ async def test_an_indexed_job_completes_and_its_pods_go_with_it() -> None:
         await cluster.ask("POST", JOBS, body)
         status = await until(cluster, "Complete")
         pods = (await cluster.ask("GET", PODS))["items"]
-        await cluster.ask("DELETE", f"{JOBS}/j")
+        await cluster.ask("DELETE", f"{JOBS}/j", {"propagationPolicy": "Background"})
         await cluster.until_count(PODS, 0)
 
     assert (status["succeeded"], status["completedIndexes"]) == (5, "0-4")
     assert {each["status"]["phase"] for each in pods} == {"Succeeded"}
     assert not any(each["metadata"].get("finalizers") for each in pods)
     assert {each["spec"]["hostname"] for each in pods} == {f"j-{index}" for index in range(5)}
+
+
+async def test_pods_of_a_deleted_job_stay_unless_they_are_to_go() -> None:
+    async with running() as cluster:
+        await cluster.ask("POST", JOBS, job())
+        await until(cluster, "Complete")
+        await cluster.ask("DELETE", f"{JOBS}/j")
+        await cluster.until_gone(f"{JOBS}/j")
+        [pod] = (await cluster.ask("GET", PODS))["items"]
+
+    assert not pod["metadata"].get("ownerReferences")
+    assert not pod["metadata"].get("finalizers")
 
 
 async def test_a_job_fails_and_is_cleared_away() -> None:

@@ -39,6 +39,15 @@ def test_defaults() -> None:
     assert [obj["spec"][each] for each in fields] == ["Allow", False, 3, 1]
 
 
+def test_rules_on_failures_are_about_conditions_that_are_true() -> None:
+    rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    spec = {**TEMPLATE["spec"], "podFailurePolicy": {"rules": [rule]}}
+    obj = cron_job(jobTemplate={"spec": spec}, concurrencyPolicy="")
+    assert refused(obj) == {}
+    [found] = obj["spec"]["jobTemplate"]["spec"]["podFailurePolicy"]["rules"]
+    assert found["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+
+
 @pytest.mark.parametrize(
     ("spec", "want"),
     [

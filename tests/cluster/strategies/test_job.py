@@ -232,6 +232,29 @@ def test_what_is_refused(spec: Object, want: dict[str, str]) -> None:
     assert refused(job(**spec)) == want
 
 
+@pytest.mark.parametrize(
+    ("name", "want"),
+    [
+        pytest.param("kueue.x-k8s.io/multikueue", [], id="a controller of ours"),
+        pytest.param("", ["Required value"], id="none"),
+        pytest.param(
+            "kueue", ['Invalid value: "kueue": must be a domain-prefixed path (such as '
+            '"acme.io/foo")'], id="nobody's",
+        ),
+        pytest.param(
+            "a.b/c d", ['Invalid value: "c d": Invalid path (regex used for validation is '
+            "'[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"], id="no path",
+        ),
+        pytest.param(
+            "a.b/" + "c" * 60, ["Too long: may not be more than 63 bytes"], id="a long one"
+        ),
+    ],
+)  # fmt: skip
+def test_the_name_of_its_controller(name: str, want: list[str]) -> None:
+    found = STRATEGY.validate(job(managedBy=name), None)
+    assert [each.message for each in found if each.field == "spec.managedBy"] == want
+
+
 def test_hosts_are_named_after_indexed_jobs() -> None:
     name = "x" * 62
     assert refused(job(name=name, completions=10, completionMode="Indexed")) == {
@@ -290,4 +313,26 @@ def test_a_queue_may_direct_a_suspended_job(
     before = job(suspend=suspended)
     after = copy.deepcopy(before)
     after["spec"]["template"]["spec"] |= change
+    assert list(refused(after, before)) == fields
+
+
+SUSPENDED = [{"type": "Suspended", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "fields"),
+    [
+        pytest.param({}, [], id="it has never begun"),
+        pytest.param({"startTime": "2026-01-01T00:00:00Z"}, ["spec.template"], id="it has begun"),
+        pytest.param(
+            {"startTime": "2026-01-01T00:00:00Z", "conditions": SUSPENDED}, [],
+            id="it has been suspended since",
+        ),
+        pytest.param({"active": 1, "conditions": SUSPENDED}, ["spec.template"], id="a pod is left"),
+    ],
+)  # fmt: skip
+def test_when_a_queue_may_direct_a_suspended_job(status: Object, fields: list[str]) -> None:
+    before = {**job(suspend=True), "status": status}
+    after = copy.deepcopy(before)
+    after["spec"]["template"]["spec"]["nodeSelector"] = {"a": "b"}
     assert list(refused(after, before)) == fields

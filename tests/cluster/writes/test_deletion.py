@@ -327,5 +327,5 @@ async def test_what_becomes_of_what_is_owned(
 )
 def test_what_becomes_of_it_when_nobody_says(resource: ResourceType) -> None:
     orphans = resource.default_propagation == "Orphan"
-    assert orphans is (resource.kind == "ReplicationController")
+    assert orphans is (resource.kind in ("Job", "ReplicationController"))
     assert resource.garbage_collected is (resource.kind != "Event")

@@ -4,11 +4,14 @@ import asyncio
 import random
 from pathlib import Path
 
+from berth.clock import RealClock
+from berth.config.feature_gates import enabled_features
 from berth.embedded.cluster import EmbeddedCluster
 from berth.embedded.scenario.load import ScenarioFile
 from berth.embedded.scenario.runner import Result
 from berth.embedded.scenario.up import run_scenario
 from berth.plugin_sources import KnownPlugins
+from berth.terminal import sparing_survivors
 from berth.virtual_time import VirtualClock, VirtualTimeLoop
 
 HEAD = "apiVersion: berth.dev/v1alpha1\nkind: Scenario\n"
@@ -22,14 +25,18 @@ def run_file(path: Path) -> tuple[Result, list[str]]:
 
     async def run() -> Result:
         cluster = EmbeddedCluster(
-            clock=clock, rng=rng, insecure=True, controller_options=file.controller_options()
+            clock=clock,
+            rng=rng,
+            insecure=True,
+            controller_options=file.controller_options(),
+            features=enabled_features(file.feature_gates),
         )
         return await run_scenario(
             file, cluster, plugins=KnownPlugins(), clock=clock, rng=rng, say=lines.append
         )
 
     with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(clock)) as runner:
-        return runner.run(run()), lines
+        return runner.run(sparing_survivors(run(), RealClock())), lines
 
 
 def run_text(text: str, folder: Path) -> tuple[Result, list[str]]:

@@ -21,7 +21,14 @@ from tests.harness import Harness
 GATES = ("GenericWorkload", "GangScheduling")
 
 
-def group(name: str = "g", *, min_count: int | None = None, topology: str = "") -> PodGroup:
+def group(
+    name: str = "g",
+    *,
+    min_count: int | None = None,
+    topology: str = "",
+    priority: int | None = None,
+    disruption_mode: str = "Pod",
+) -> PodGroup:
     """Make a gang of at least *min_count* pods; None: the policy is ``basic``.
 
     *topology* is the label of nodes that all pods must agree in; empty: none.
@@ -32,6 +39,8 @@ def group(name: str = "g", *, min_count: int | None = None, topology: str = "") 
         PodGroupSpec(
             PodGroupSchedulingPolicy(gang=gang),
             PodGroupSchedulingConstraints((TopologyConstraint(topology),)) if topology else None,
+            disruption_mode=disruption_mode,
+            priority=priority,
         ),
     )
 

@@ -25,6 +25,20 @@ async def test_a_gang_goes_where_an_extender_leaves_room() -> None:
     assert sorted(asked) == [("p", ["a", "b", "c"]), ("q", ["a", "b", "c"])]
 
 
+async def test_a_group_that_preempts_gets_nodes_that_extenders_allow() -> None:
+    gates = dict.fromkeys((*GATES, "WorkloadAwarePreemption"), True)
+    all_but_a = {"/filter": lambda body: {"NodeNames": [n for n in body["NodeNames"] if n != "a"]}}
+    made, network = harness(all_but_a, entry(filterVerb="filter"), featureGates=gates)
+    for name in "abc":
+        made.put(node(name, cpu=1), pod(f"low-{name}", cpu=1, node=name, priority=0))
+    made.put(group(min_count=2, priority=100), *members("p", "q", cpu=1))
+    await made.until_idle()
+
+    assert {made.placements()[name] for name in "pq"} == {"b", "c"}
+    assert "low-a" in made.placements()
+    assert network.requests[0][1]["NodeNames"] == ["a", "b", "c"]
+
+
 async def test_none_is_bound_when_an_extender_leaves_too_little() -> None:
     made, _ = groups({"/filter": {"NodeNames": ["b"]}}, entry(filterVerb="filter"))
     made.put(*(node(name, cpu=1) for name in "ab"), group(min_count=2), *members("p", "q", cpu=1))

@@ -212,3 +212,32 @@ async def test_without_the_gate_groups_mean_nothing(gates: tuple[str, ...]) -> N
     harness.put(node("n", cpu="1"), *members("a", "b", cpu="1"))
     await harness.until_idle()
     assert len(harness.placements()) == 1
+
+
+@pytest.mark.parametrize(
+    ("gates", "starts"),
+    [
+        pytest.param((), False, id="as in kube-scheduler"),
+        pytest.param(("GangReplacementPods",), True, id="with GangReplacementPods"),
+    ],
+)
+async def test_a_replacement_after_others_have_finished(
+    gates: tuple[str, ...], starts: bool
+) -> None:
+    harness = group_harness(*gates)
+    harness.put(node("n", cpu="8"), group(min_count=3), *members("a", "b", "c", cpu="1"))
+    await harness.until_idle()
+    assert len(harness.placements()) == 3
+
+    for name in "ab":  # one has finished, the other has failed
+        harness.delete(harness.cluster.pods[f"default/{name}"])
+    harness.put(member("instead-of-b", cpu="1"))
+    await harness.pass_time(60)
+    assert ("instead-of-b" in harness.placements()) is starts
+
+
+async def test_a_gang_that_has_not_started_waits_for_all_in_any_case() -> None:
+    harness = group_harness("GangReplacementPods")
+    harness.put(node("n", cpu="8"), group(min_count=3), *members("a", "b", cpu="1"))
+    await harness.pass_time(60)
+    assert harness.placements() == {}

@@ -13,6 +13,7 @@ from berth.explain.explanation import Explanation, WorkloadExplanation
 from berth.explain.workload import Workload
 from berth.objects.meta import OwnerReference
 from berth.objects.pod import Pod
+from berth.objects.pod_group import GroupKey
 from berth.server.scheduler.explain import MOST_WAITING, explain_endpoints
 from tests.builders import node, pod, taint
 from tests.explain.asking import explain, explainer
@@ -223,6 +224,9 @@ async def test_one_at_a_time_and_not_too_many_that_wait() -> None:
             self, namespace: str, workload: Workload, *, limit: int | None
         ) -> None:
             await self.explain_in_turns(f"{namespace} {workload}", limit=limit)
+
+        async def explain_pod_group_in_turns(self, key: GroupKey, *, limit: int | None) -> None:
+            await self.explain_in_turns(str(key), limit=limit)
 
     app = FastAPI()
     app.include_router(explain_endpoints(Slow()))

@@ -21,6 +21,7 @@ from berth.client.writes.lanes import WriteLanes
 from berth.clock import Clock, rfc3339_micro
 from berth.objects.event import Event, EventMeta, ObjectReference, event_name
 from berth.objects.pod import Pod
+from berth.objects.pod_group import API_VERSION, PodGroup
 
 log = logging.getLogger(__name__)
 
@@ -48,15 +49,16 @@ def shortened(note: str) -> str:
     return kept + ELLIPSIS.decode()
 
 
-def reference_to(pod: Pod) -> ObjectReference:
-    """Return how events name *pod*: this version of it, so that a changed pod starts anew."""
+def reference_to(obj: Pod | PodGroup) -> ObjectReference:
+    """Return how events name *obj*: this version of it, so that a changed object starts anew."""
+    metadata = obj.metadata
     return ObjectReference(
-        kind="Pod",
-        namespace=pod.metadata.namespace,
-        name=pod.metadata.name,
-        uid=pod.metadata.uid,
-        api_version="v1",
-        resource_version=pod.metadata.resource_version,
+        kind="Pod" if isinstance(obj, Pod) else "PodGroup",
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        api_version="v1" if isinstance(obj, Pod) else obj.api_version or API_VERSION,
+        resource_version=metadata.resource_version,
     )
 
 
@@ -94,7 +96,7 @@ class EventRecorder:
         reason: str,
         action: str,
         note: str,
-        related: Pod | None = None,
+        related: Pod | PodGroup | None = None,
     ) -> None:
         """Record that something happened to *regarding*. Does not wait; may be called anywhere.
 

@@ -1,6 +1,7 @@
 """What controllers are made of."""
 
 import random
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from berth.certificates import KeyPair
@@ -30,6 +31,8 @@ class ControllerContext:
     options: ControllerOptions
     authority: KeyPair | None = None
     """What signs certificates; None: none are signed."""
+    features: Collection[str] = ()
+    """The feature gates that are on."""
 
     def table(self, storage_key: str, view: type[T]) -> Table[T]:
         """Return the objects of a kind, such as ``deployments.apps``, read as *view*."""

@@ -134,7 +134,7 @@ def status_of(
         "failed": [*tally.uncounted_failed, *failed] or None,
     }
     is_over = is_over and not any(uncounted.values())
-    ready, terminating = sum(1 for pod in tally.active if pod.ready_since is not None), 0
+    ready, terminating = sum(1 for pod in present if pod.ready_since is not None), 0
     if end is not None:
         # All that are left are being deleted.
         present, ready, terminating = (), 0, len(present)

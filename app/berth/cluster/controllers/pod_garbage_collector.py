@@ -103,14 +103,12 @@ class PodGarbageCollector:
 
     def _look(self) -> None:
         """Note all pods that are to go, and have nodes that are missing asked for."""
-        ended: list[PodView] = []
         for pod in self._pods.values():
-            if pod.is_finished:
-                ended.append(pod)
             if pod.metadata.deletion_timestamp is not None and self._is_abandoned(pod):
                 self._collect(pod)
-        if 0 < self._threshold < len(ended):
-            for pod in sorted(ended, key=_order)[: len(ended) - self._threshold]:
+        if 0 < self._threshold < len(self._pods):
+            ended = sorted((each for each in self._pods.values() if each.is_finished), key=_order)
+            for pod in ended[: max(len(ended) - self._threshold, 0)]:
                 self._collect(pod)
         self._look_for_nodes()
 

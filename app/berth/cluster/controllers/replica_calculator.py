@@ -6,6 +6,7 @@ thousandths, as there.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -142,11 +143,20 @@ def samples_of(
             raise MetricError(f"container {container} not present in metrics for pod {place}")
         if all(resource in one.usage for one in measured):
             used = sum(milli_value(parse(one.usage[resource])) for one in measured)
-            window = Duration.parse(each.window).seconds
-            found[each.metadata.name] = Sample(used, seconds_of(each.timestamp), window)
+            found[each.metadata.name] = Sample(used, _when(each.timestamp), _window(each.window))
     if not found:
         raise MetricError("no metrics returned from resource metrics API")
     return found
+
+
+@lru_cache(maxsize=16)  # pods are measured at the same time
+def _when(timestamp: str) -> float:
+    return seconds_of(timestamp)
+
+
+@lru_cache(maxsize=16)
+def _window(text: str) -> float:
+    return Duration.parse(text).seconds
 
 
 def for_utilization(

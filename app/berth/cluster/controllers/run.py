@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from berth.certificates import KeyPair
@@ -107,11 +107,13 @@ class Controllers:
         signing_key: SigningKey | None = None,
         options: ControllerOptions = DEFAULTS,
         authority: KeyPair | None = None,
+        features: Collection[str] = (),
     ) -> None:
         """*certificate* is what clients are to trust, in PEM; empty: there is none to publish.
 
         *signing_key* is that of the API server for service account tokens; None: Secrets get none.
-        *authority* signs certificates; None: none are signed.
+        *authority* signs certificates; None: none are signed. *features* are the feature gates that
+        are on.
         """
         self._informers = SharedInformers(
             client, client.accepting(METADATA_ONLY), registry, clock=clock, rng=rng
@@ -127,6 +129,7 @@ class Controllers:
             self._events,
             options,
             authority,
+            features,
         )
         slots = asyncio.Semaphore(CONCURRENCY)
         made = [new_controller(context) for new_controller in CONTROLLERS]

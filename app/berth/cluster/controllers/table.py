@@ -68,6 +68,9 @@ class Table(Generic[T]):
     def values(self) -> Iterable[T]:
         return self._objects.values()
 
+    def __len__(self) -> int:
+        return len(self._objects)
+
     def by_uid(self, uid: str) -> T | None:
         return self._objects.get(self._keys.get(uid, ""))
 

@@ -219,7 +219,11 @@ async def _delete_options(call: Call) -> DeleteOptions:
     body = None
     if content.strip():
         body = read_plain(content, call.request.content_type, builtin.meta("DeleteOptions"))
-    return options.delete_options(call.request.query, body)
+    found = options.delete_options(call.request.query, body)
+    warning = call.target.resource.deletion_warning
+    if warning and not found.propagation:
+        call.warnings.append(warning)
+    return found
 
 
 def _deleting(call: Call, how: DeleteOptions) -> WriteContext:

@@ -36,6 +36,7 @@ from berth.cluster.strategies import (
     devices,
     inert,
     job,
+    job_status,
     limit_range,
     policies,
     rbac,
@@ -258,13 +259,23 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
         check_create=cron_job.check_create,
         generation=True,
     ),
-    "batch/v1/jobs": ruled(
-        workload_cells.JOB_CELLS,
-        default=job.default,
-        prepare=job.prepare,
-        check=job.check,
-        check_update=job.check_update,
-        generation=True,
+    "batch/v1/jobs": Behaviour(
+        cells=workload_cells.JOB_CELLS,
+        selectable_fields=selectable_fields.JOB,
+        more={
+            "default_propagation": "Orphan",
+            "deletion_warning": "child pods are preserved by default when jobs are deleted; set "
+            "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
+            "suppress this warning",
+        },
+        rules={
+            "default": job.default,
+            "prepare": job.prepare,
+            "check": job.check,
+            "check_update": job.check_update,
+            "check_status": job_status.check,
+            "generation": True,
+        },
     ),
     "certificates.k8s.io/v1/certificatesigningrequests": ruled(
         prepare=certificates.prepare,

@@ -133,10 +133,15 @@ def capacity_of(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
 def _shares(
     resource: str, annotations: Mapping[str, str], containers: Sequence[Container]
 ) -> list[int]:
+    told = _told(resource, annotations) if annotations else None
+    if told is not None and len(containers) == 1:
+        return [told]
     requests = [
-        _in_units(resource, parse(each.resources.requests.get(resource, 0))) for each in containers
+        _in_units(resource, parse(amount))
+        if (amount := each.resources.requests.get(resource))
+        else 0
+        for each in containers
     ]
-    told = _told(resource, annotations)
     if told is None:
         without = USED_WITHOUT_REQUEST[resource]
         return [each // USED_SHARE if each else without for each in requests]

@@ -65,7 +65,7 @@ class Log:
         """The version of the latest forgotten change."""
         self._waiters: dict[asyncio.Future[None], float] = {}
         """Those who wait for a change, and until when."""
-        self._first_due = math.inf
+        self.first_due = math.inf
         """Nobody waits only until an earlier time."""
         self._is_gathering = False
 
@@ -130,16 +130,14 @@ class Log:
             if not future.done():
                 future.set_result(None)
         self._waiters.clear()
-        self._first_due = math.inf
+        self.first_due = math.inf
 
     def wake_due(self, now: float) -> None:
         """Let those look again who asked to be woken at *now* or before."""
-        if now < self._first_due:
-            return
-        self._first_due = math.inf
+        self.first_due = math.inf
         for future, until in self._waiters.items():
             if until > now:
-                self._first_due = min(self._first_due, until)
+                self.first_due = min(self.first_due, until)
             elif not future.done():
                 future.set_result(None)  # who waits takes it out
 
@@ -147,7 +145,7 @@ class Log:
         """Return when something was published, or :meth:`wake_due` was called with *until*."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters[future] = until
-        self._first_due = min(self._first_due, until)
+        self.first_due = min(self.first_due, until)
         try:
             await future
         finally:

@@ -392,7 +392,8 @@ class Store:
     def wake_due(self, now: float) -> None:
         """Let the watchers look at the clock whose time has come by *now*."""
         for collection in self._collections.values():
-            collection.log.wake_due(now)
+            if collection.log.first_due <= now:
+                collection.log.wake_due(now)
 
     def check_invariants(self) -> None:
         """Raise if the views of a collection disagree. For tests; linear in objects and changes."""

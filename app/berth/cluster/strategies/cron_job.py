@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from berth import field_errors
 from berth.cluster.cron import Schedule
 from berth.cluster.resources import Object
-from berth.cluster.strategies.job import check_spec
+from berth.cluster.strategies.job import check_spec, default_failure_policy
 from berth.cluster.strategies.shape import section
 from berth.field_errors import FieldError
 from berth.objects import pod_defaults
@@ -23,11 +23,12 @@ _ZONE_PART: Final = re.compile(r"(?!-)[A-Za-z._0-9+-]{1,14}", re.ASCII)
 
 def default(obj: Object) -> None:
     spec = section(obj, "spec")
-    spec.setdefault("concurrencyPolicy", "Allow")
+    spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
     section(spec, "jobTemplate", "metadata")
+    default_failure_policy(section(spec, "jobTemplate", "spec"))
     template = section(spec, "jobTemplate", "spec", "template")
     pod_defaults.default_template(section(template, "spec"))
     section(template, "metadata")

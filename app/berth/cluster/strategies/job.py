@@ -1,5 +1,6 @@
 """Jobs: pods that end. The rules of pkg/apis/batch/validation and of the strategy upstream."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from berth.cluster.strategies import job_policies, metadata, selectors, workload
 from berth.cluster.strategies.metadata import ObjectMeta
 from berth.cluster.strategies.selectors import LabelSelector
 from berth.cluster.strategies.shape import Shape, section, validated
-from berth.cluster.strategies.syntax import dns1123_label
+from berth.cluster.strategies.syntax import dns1123_label, dns1123_subdomain
 from berth.cluster.strategies.workload import PodTemplate
 from berth.field_errors import FieldError
 from berth.objects import pod_defaults
@@ -28,6 +29,8 @@ COUNTS: Final = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
+HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", re.ASCII)
+LONGEST_MANAGER: Final = 63
 UNLIMITED: Final = 2**31 - 1
 MOST_PARALLEL: Final = 100_000
 MANY_COMPLETIONS: Final = 100_000
@@ -65,11 +68,16 @@ def default_spec(spec: Object) -> None:
     policy = spec.get("podFailurePolicy")
     spec.setdefault("podReplacementPolicy", "TerminatingOrFailed" if policy is None else "Failed")
     spec.setdefault("manualSelector", False)
-    for rule in (policy or {}).get("rules") or ():
-        for pattern in rule.get("onPodConditions") or ():
-            pattern.setdefault("status", "True")
+    default_failure_policy(spec)
     pod_defaults.default_template(section(spec, "template", "spec"))
     section(spec, "template", "metadata")
+
+
+def default_failure_policy(spec: Object) -> None:
+    """Have a condition of a pod that a rule is about be true, unless it says otherwise."""
+    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            pattern.setdefault("status", "True")
 
 
 def prepare(new: Object, old: Object | None) -> None:
@@ -110,6 +118,7 @@ def check_spec(spec: Object, path: str) -> list[FieldError]:
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         detail = "when maxFailedIndexes is specified"
         errors.append(field_errors.required(f"{path}.backoffLimitPerIndex", detail))
+    errors += _manager(spec.get("managedBy"), f"{path}.managedBy")
     errors += _indexing(spec, path)
     errors += job_policies.check_failure_policy(spec, path)
     errors += job_policies.check_success_policy(spec, path)
@@ -202,6 +211,26 @@ def _restart_policy(spec: Object, path: str) -> Iterator[FieldError]:
         yield field_errors.invalid(here, policy, detail)
 
 
+def _manager(name: str | None, path: str) -> Iterator[FieldError]:
+    """Evaluate the name of the controller that runs a Job: ``example.com/queue``."""
+    if name is None:
+        return
+    host, _, rest = name.partition("/")
+    if not name:
+        yield field_errors.required(path)
+    elif not host or not rest:
+        detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
+        yield field_errors.invalid(path, name, detail)
+    else:
+        for text in dns1123_subdomain(host):
+            yield field_errors.invalid(path, host, text)
+        if not HTTP_PATH.fullmatch(rest):
+            detail = f"Invalid path (regex used for validation is '{HTTP_PATH.pattern}')"
+            yield field_errors.invalid(path, rest, detail)
+    if len(name) > LONGEST_MANAGER:
+        yield field_errors.too_long(path, LONGEST_MANAGER)
+
+
 def _indexing(spec: Object, path: str) -> Iterator[FieldError]:
     """Evaluate what has a meaning only, or has limits, where completions have an index."""
     if spec.get("completionMode", "NonIndexed") == "NonIndexed":
@@ -256,8 +285,13 @@ def _immutable(path: str, new: Any, old: Any) -> Iterator[FieldError]:
 def _may_be_redirected(job: Object) -> bool:
     """Whether it is suspended and has no pods, so that a queue may say where they are to run."""
     status = job.get("status") or {}
-    is_idle = not status.get("startTime") or not status.get("active")
-    return bool((job.get("spec") or {}).get("suspend")) and is_idle
+    if not (job.get("spec") or {}).get("suspend") or status.get("active"):
+        return False
+    is_known_as_suspended = any(
+        each.get("type") == "Suspended" and each.get("status") == "True"
+        for each in status.get("conditions") or ()
+    )
+    return is_known_as_suspended or not status.get("startTime")
 
 
 def _redirected(old: Object, new: Object) -> Object:

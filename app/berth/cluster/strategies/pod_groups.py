@@ -6,20 +6,24 @@ from typing import Final
 from berth import field_errors
 from berth.cluster.resources import Object
 from berth.cluster.strategies import syntax
+from berth.cluster.strategies.priority_class import HIGHEST_USER_PRIORITY
 from berth.cluster.strategies.shape import section
 from berth.field_errors import FieldError, join
 
 MOST_TEMPLATES: Final = 8
 MOST_TOPOLOGY_CONSTRAINTS: Final = 1
+MOST_CLAIMS: Final = 4
+CLAIM_SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
 DISRUPTION_MODES: Final = ("Pod", "PodGroup")
 IMMUTABLE: Final = "field is immutable"
 
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 BEHIND_GATES: Final = {
     "schedulingConstraints": "TopologyAwareWorkloadScheduling",
     "resourceClaims": "DRAWorkloadResourceClaims",
-    "disruptionMode": "WorkloadAwarePreemption",
-    "priorityClassName": "WorkloadAwarePreemption",
-    "priority": "WorkloadAwarePreemption",
+    "disruptionMode": WORKLOAD_AWARE_PREEMPTION,
+    "priorityClassName": WORKLOAD_AWARE_PREEMPTION,
+    "priority": WORKLOAD_AWARE_PREEMPTION,
 }
 """Fields of a group, or of a template of one, that are dropped unless the gate is on."""
 
@@ -27,10 +31,16 @@ Prepare = Callable[[Object, Object | None], None]
 
 
 def prepare_pod_group(features: Collection[str]) -> Prepare:
-    """Return what drops the fields of a group that are behind gates, unless it has them."""
+    """Return what drops the fields of a group that are behind gates, unless it has them.
+
+    A new group gets what is the default with these gates.
+    """
 
     def prepare(new: Object, old: Object | None) -> None:
-        _drop(section(new, "spec"), (old or {}).get("spec") or {}, features)
+        spec = section(new, "spec")
+        _drop(spec, (old or {}).get("spec") or {}, features)
+        if old is None:
+            _default(spec, features)
 
     return prepare
 
@@ -42,8 +52,15 @@ def prepare_workload(features: Collection[str]) -> Prepare:
         before = {each.get("name"): each for each in _templates(old or {})}
         for template in _templates(new):
             _drop(template, before.get(template.get("name")) or {}, features)
+            if old is None:
+                _default(template, features)
 
     return prepare
+
+
+def _default(spec: Object, features: Collection[str]) -> None:
+    if WORKLOAD_AWARE_PREEMPTION in features and not spec.get("disruptionMode"):
+        spec["disruptionMode"] = "Pod"
 
 
 def _drop(spec: Object, before: Object, features: Collection[str]) -> None:
@@ -134,9 +151,16 @@ def _check_group(spec: Object, path: str) -> Iterator[FieldError]:
             continue
         for problem in syntax.qualified_name(key):
             yield field_errors.invalid(f"{here}[{index}].key", key, problem)
+    yield from _check_claims(spec.get("resourceClaims") or [], f"{path}.resourceClaims")
     mode = spec.get("disruptionMode")
     if mode is not None and mode not in DISRUPTION_MODES:
         yield field_errors.not_supported(f"{path}.disruptionMode", mode, DISRUPTION_MODES)
+    class_name, priority = spec.get("priorityClassName"), spec.get("priority")
+    for problem in syntax.dns1123_subdomain(class_name) if class_name else ():
+        yield field_errors.invalid(f"{path}.priorityClassName", class_name, problem)
+    if priority is not None and priority > HIGHEST_USER_PRIORITY:
+        why = f"must be less than or equal to {HIGHEST_USER_PRIORITY}"  # the wording is a guess
+        yield field_errors.invalid(f"{path}.priority", priority, why)
 
 
 def _check_policy(policy: Object | None, path: str) -> Iterator[FieldError]:
@@ -158,3 +182,48 @@ def _check_policy(policy: Object | None, path: str) -> Iterator[FieldError]:
     elif count < 1:
         why = "must be greater than or equal to 1"
         yield field_errors.invalid(f"{path}.gang.minCount", count, why)
+
+
+def _check_claims(claims: list[Object], path: str) -> Iterator[FieldError]:
+    if len(claims) > MOST_CLAIMS:
+        yield field_errors.too_many(path, len(claims), MOST_CLAIMS)
+        return
+    seen = set()
+    for index, claim in enumerate(claims):
+        here, name = f"{path}[{index}]", claim.get("name")
+        if not name:
+            yield field_errors.required(f"{here}.name")
+        elif name in seen:
+            yield field_errors.duplicate(here, {"name": name})
+        else:
+            for problem in syntax.dns1123_label(name):
+                yield field_errors.invalid(f"{here}.name", name, problem)
+        seen.add(name)
+        given = [source for source in CLAIM_SOURCES if claim.get(source) is not None]
+        of = ", ".join(f"`{source}`" for source in CLAIM_SOURCES)
+        if not given:
+            yield field_errors.invalid(here, "", f"must specify one of: {of}")
+        elif len(given) > 1:
+            shown = f"{{{', '.join(given)}}}"
+            yield field_errors.invalid(here, shown, f"must specify exactly one of: {of}")
+        for source in given:
+            for problem in syntax.dns1123_subdomain(claim[source]):
+                yield field_errors.invalid(f"{here}.{source}", claim[source], problem)
+
+
+def check_pod_group_status(new: Object, _old: Object) -> list[FieldError]:
+    """Evaluate the names of the claims that were made for a group."""
+    known = {claim.get("name") for claim in (new.get("spec") or {}).get("resourceClaims") or []}
+    errors = []
+    for index, status in enumerate((new.get("status") or {}).get("resourceClaimStatuses") or []):
+        here = f"status.resourceClaimStatuses[{index}]"
+        if status.get("name") not in known:
+            why = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(field_errors.invalid(f"{here}.name", status.get("name"), why))
+        name = status.get("resourceClaimName")
+        if name is not None:
+            errors += [
+                field_errors.invalid(f"{here}.resourceClaimName", name, problem)
+                for problem in syntax.dns1123_subdomain(name)
+            ]
+    return errors

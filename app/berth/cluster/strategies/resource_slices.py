@@ -14,12 +14,17 @@ from berth.cluster.resources import Object, Strategy
 from berth.cluster.strategies import plain
 from berth.cluster.strategies.shape import section
 from berth.field_errors import FieldError
+from berth.objects.quantity import parse
+
+NODE_ALLOCATABLE_RESOURCES: Final = "DRANodeAllocatableResources"
 
 MAX_VALUE_LENGTH: Final = 64
 """Bytes of a string or version."""
 MAX_LIST_VALUES: Final = 48
 """Of all lists of a device."""
 
+_MAPPINGS: Final = "nodeAllocatableResourceMappings"
+_NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 _VALUES: Final = ("bool", "int", "string", "version")
 _LISTS: Final = ("bools", "ints", "strings", "versions")
 _ONE: Final = "exactly one value must be specified"
@@ -28,14 +33,14 @@ _ONE: Final = "exactly one value must be specified"
 def resource_slice(features: Collection[str] = ()) -> Strategy:
     """Return the strategy of a server with the feature gates *features* on."""
     strategy = plain.of_spec(namespaced=False, check=_check, generation=True)
-    if LIST_TYPE_ATTRIBUTES in features:
-        return strategy
+    disabled = [find for gate, find in _BEHIND_GATES.items() if gate not in features]
 
     def prepare(new: Object, old: Object | None) -> None:
         strategy.prepare(new, old)
-        if old is None or not any(_lists(old)):
-            for attribute, name in list(_lists(new)):
-                del attribute[name]
+        for find in disabled:
+            if old is None or not any(find(old)):
+                for owner, name in list(find(new)):
+                    del owner[name]
 
     return replace(strategy, prepare=prepare)
 
@@ -47,13 +52,43 @@ def _lists(resource_slice: Object) -> Iterator[tuple[Object, str]]:
             yield from ((attribute, name) for name in _LISTS if name in (attribute or {}))
 
 
+def _mappings(resource_slice: Object) -> Iterator[tuple[Object, str]]:
+    """Yield the devices that stand for resources of the node, with the name of that field."""
+    for device in section(resource_slice, "spec").get("devices") or ():
+        if _MAPPINGS in device:
+            yield device, _MAPPINGS
+
+
+_BEHIND_GATES: Final = {LIST_TYPE_ATTRIBUTES: _lists, NODE_ALLOCATABLE_RESOURCES: _mappings}
+"""By feature gate, what finds the fields that are dropped without it, each with what has it."""
+
+
 def _check(spec: Object) -> list[FieldError]:
     errors = [field_errors.required("spec.driver")] if not spec.get("driver") else []
     if not (spec.get("pool") or {}).get("name"):
         errors.append(field_errors.required("spec.pool.name"))
     for index, device in enumerate(spec.get("devices") or ()):
         errors += _check_attributes(device.get("attributes") or {}, f"spec.devices[{index}]")
+        errors += _check_mappings(device, f"spec.devices[{index}].{_MAPPINGS}")
     return errors
+
+
+def _check_mappings(device: Object, path: str) -> Iterator[FieldError]:
+    """Evaluate what a device takes of its node (spec G15.3). The wording is a guess."""
+    for resource, written in (device.get(_MAPPINGS) or {}).items():
+        here, mapping = f"{path}[{resource}]", written or {}
+        if resource not in _NATIVE and not resource.startswith("hugepages-"):
+            why = "must be the name of a node-allocatable resource that is not an extended resource"
+            yield field_errors.invalid(here, resource, why)
+        key, multiplier = mapping.get("capacityKey"), mapping.get("allocationMultiplier")
+        if key is None and multiplier is None:
+            why = "at least one of `capacityKey` and `allocationMultiplier` must be specified"
+            yield field_errors.required(here, why)
+        if key is not None and key not in (device.get("capacity") or {}):
+            yield field_errors.not_found(f"{here}.capacityKey", key)
+        if multiplier is not None and parse(multiplier) <= 0:
+            why = "must be greater than 0"
+            yield field_errors.invalid(f"{here}.allocationMultiplier", multiplier, why)
 
 
 def _check_attributes(attributes: Object, path: str) -> Iterator[FieldError]:

@@ -2,7 +2,7 @@
 
 import fnmatch
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -287,8 +287,19 @@ def _check_explain(wanted: Explain, explain: ExplainText) -> Finding:
     return Finding(holds, words(Statement(explain=wanted)), f"\n{text}")
 
 
-def kinds_of(statements: Iterable[Statement]) -> Iterator[str]:
-    """Yield the kinds of objects that must be seen for these."""
+def kinds_of(statements: Iterable[Statement], *, of_explain: Collection[str] = ()) -> set[str]:
+    """Return the kinds of objects on which it depends whether these are true.
+
+    *of_explain* are those on which an explanation depends.
+    """
+    kinds: set[str] = set()
     for statement in statements:
-        if statement.objects is not None:
-            yield statement.objects.kind
+        if statement.pods is not None:
+            kinds |= {"Pod", "Node"}
+        elif statement.objects is not None:
+            kinds.add(statement.objects.kind)
+        elif statement.event is not None:
+            kinds.add("Event")
+        else:
+            kinds.update(of_explain)
+    return kinds

@@ -1,8 +1,9 @@
 """What is seen of a cluster: objects of some kinds as the API has them, kept up to date."""
 
 import asyncio
+import math
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -20,40 +21,33 @@ ALWAYS_SEEN: Final = ("Pod", "Node", "Event")
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class _Changes:
-    """Counts changes, and wakes who waits for one."""
+class _Handler:
+    """Counts the changes of a kind, tells its followers of them, and wakes who waits for one."""
 
     def __init__(self) -> None:
-        self.version = 0
-        self.happened = asyncio.Event()
-
-    def note(self) -> None:
-        self.version += 1
-        self.happened.set()
-        self.happened = asyncio.Event()
-
-
-class _Handler:
-    """Notes changes of a kind, and tells its followers of them."""
-
-    def __init__(self, changes: _Changes) -> None:
+        self.changes = 0
+        self.waiters: set[asyncio.Event] = set()
         self.followers: list[ResourceEventHandler[Object]] = []
-        self._changes = changes
 
     def on_add(self, obj: Object, /) -> None:
-        self._changes.note()
+        self._note()
         for each in self.followers:
             each.on_add(obj)
 
     def on_update(self, old: Object, new: Object, /) -> None:
-        self._changes.note()
+        self._note()
         for each in self.followers:
             each.on_update(old, new)
 
     def on_delete(self, obj: Object, /) -> None:
-        self._changes.note()
+        self._note()
         for each in self.followers:
             each.on_delete(obj)
+
+    def _note(self) -> None:
+        self.changes += 1
+        for each in self.waiters:
+            each.set()
 
 
 class Observed:
@@ -61,9 +55,8 @@ class Observed:
 
     def __init__(self, api: Api, kinds: Iterable[str], *, clock: Clock, rng: random.Random) -> None:
         self._clock = clock
-        self._changes = _Changes()
         kinds = dict.fromkeys((*ALWAYS_SEEN, *kinds))
-        self._handlers = {kind: _Handler(self._changes) for kind in kinds}
+        self._handlers = {kind: _Handler() for kind in kinds}
         self._reflectors = {
             kind: Reflector(
                 api,
@@ -84,6 +77,11 @@ class Observed:
         for reflector in self._reflectors.values():
             await reflector.synced.wait()
 
+    @property
+    def kinds(self) -> Collection[str]:
+        """All that are seen."""
+        return self._handlers.keys()
+
     def of(self, kind: str) -> Mapping[str, Object]:
         """Return the objects of *kind*, by ``namespace/name``."""
         return self._reflectors[kind].store
@@ -92,25 +90,30 @@ class Observed:
         """Tell *follower* of every change of objects of *kind* from now on."""
         self._handlers[kind].followers.append(follower)
 
-    @property
-    def version(self) -> int:
-        """How much has changed so far."""
-        return self._changes.version
+    def version(self, kinds: Collection[str]) -> int:
+        """Return how much has changed so far of *kinds*."""
+        return sum(self._handlers[kind].changes for kind in kinds)
 
-    async def changed(self, *, after: int, seconds: float | None = None) -> None:
-        """Return when :attr:`version` is beyond *after*; after *seconds*, if given, anyway."""
-        if self._changes.version != after:
+    async def changed(
+        self, kinds: Collection[str], *, after: int, seconds: float = math.inf
+    ) -> None:
+        """Return when :meth:`version` is beyond *after*, or after *seconds*."""
+        if self.version(kinds) != after:
             return
-        if seconds is None:
-            await self._changes.happened.wait()
-            return
-        sleeping = asyncio.create_task(self._clock.sleep(seconds), name="scenario sleeps")
-        waking = asyncio.create_task(self._changes.happened.wait(), name="scenario waits")
+        happened = asyncio.Event()
+        sleeping = None
+        if seconds < math.inf:
+            sleeping = asyncio.create_task(self._clock.sleep(seconds), name="scenario sleeps")
+            sleeping.add_done_callback(lambda _: happened.set())
+        for kind in kinds:
+            self._handlers[kind].waiters.add(happened)
         try:
-            await asyncio.wait({sleeping, waking}, return_when=asyncio.FIRST_COMPLETED)
+            await happened.wait()
         finally:
-            sleeping.cancel()
-            waking.cancel()
+            for kind in kinds:
+                self._handlers[kind].waiters.discard(happened)
+            if sleeping is not None:
+                sleeping.cancel()
 
     def last_events(self, count: int) -> Iterator[str]:
         """Yield the last events as lines, the oldest of them first."""

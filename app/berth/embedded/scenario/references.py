@@ -6,18 +6,20 @@ from pydantic import AfterValidator
 
 from berth.cluster.json_path import JsonPath
 from berth.cluster.kinds.builtin import STORED
+from berth.cluster.kinds.gated import gated_kinds
 from berth.cluster.resources import ResourceType
+from berth.config.kube_features import FEATURE_GATES
 from berth.objects.quantity import parse
 from berth.objects.selector_text import parse_label_selector
 
 _BY_KIND: Final[dict[str, ResourceType]] = {}
-for _resource in STORED:
+for _resource in (*STORED, *gated_kinds(FEATURE_GATES)):
     if not _resource.is_view:
         _BY_KIND.setdefault(_resource.kind, _resource)
 
 
 def resource_of(kind: str) -> ResourceType:
-    """Return the resource of a kind that every cluster has. Raises ValueError."""
+    """Return the resource of a kind that clusters have without definitions. Raises ValueError."""
     found = _BY_KIND.get(kind)
     if found is None:
         raise ValueError(f"kind {kind!r} is not built in; kinds are written as in manifests")

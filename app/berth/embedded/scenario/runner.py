@@ -1,7 +1,7 @@
 """Runs the steps of a scenario, and says of each what came of it."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -131,7 +131,7 @@ class Runner:
             await self._clock.sleep(step.wait.seconds)
         elif step.after is not None:
             after = step.after
-            finding = await self._until(lambda: self._look(after), LONGEST_AFTER)
+            finding = await self._until(lambda: self._look(after), LONGEST_AFTER, of=[after])
             if not finding.holds:
                 raise FailedError(_told(finding, f"within {Duration.of(LONGEST_AFTER)}"))
         self._raise_if_broken()
@@ -139,24 +139,20 @@ class Runner:
     async def _expect(self, expectation: Expectation, order: "_Order | None") -> None:
         """Wait for what is expected. Raises FailedError."""
         began = self._clock.monotonic()
+        until = partial(self._until, of=expectation.order or [expectation])
+        look = partial(self._look, expectation)
         if order is not None:
-            finding = await self._until(order.finding, expectation.within.seconds)
+            finding = await until(order.finding, expectation.within.seconds)
             when = f"within {expectation.within}"
         elif expectation.never is not None:
             when = f"never in {expectation.never}"
-            finding = _denied(
-                await self._until(lambda: self._look(expectation), expectation.never.seconds)
-            )
+            finding = _denied(await until(look, expectation.never.seconds))
         elif expectation.always is not None:
             when = f"for {expectation.always}"
-            finding = _denied(
-                await self._until(
-                    lambda: _denied(self._look(expectation)), expectation.always.seconds
-                )
-            )
+            finding = _denied(await until(lambda: _denied(look()), expectation.always.seconds))
         else:
             when = f"within {expectation.within}"
-            finding = await self._until(lambda: self._look(expectation), expectation.within.seconds)
+            finding = await until(look, expectation.within.seconds)
         if not finding.holds:
             raise FailedError(_told(finding, when))
         took = self._clock.monotonic() - began
@@ -166,12 +162,13 @@ class Runner:
 
     async def _guard(self, invariant: Statement) -> None:
         """Watch over what must always be so; note when it is not."""
+        kinds = self._kinds_of([invariant])
         while True:
-            seen = self._observed.version
+            seen = self._observed.version(kinds)
             finding = self._look(invariant)
             if not finding.holds and self._broken is None:
                 self._broken = FailedError(_told(finding, f"always; at {self._time()}"))
-            await self._observed.changed(after=seen)
+            await self._observed.changed(kinds, after=seen)
 
     async def _audit(self, seconds: float) -> None:
         assert self._auditor is not None
@@ -185,16 +182,24 @@ class Runner:
         if self._auditor is not None and self._auditor.violations:
             raise FailedError(f"audit: {self._auditor.violations[0]}")
 
-    async def _until(self, look: Callable[[], Finding], seconds: float) -> Finding:
-        """Look at every change until it holds, for *seconds* at most; return the last finding."""
-        end = self._clock.monotonic() + seconds
+    async def _until(
+        self, look: Callable[[], Finding], seconds: float, *, of: Iterable[Statement]
+    ) -> Finding:
+        """Look until it holds, for *seconds* at most; return the last finding.
+
+        That is, at every change of what the statements *of* it depend on.
+        """
+        end, kinds = self._clock.monotonic() + seconds, self._kinds_of(of)
         while True:
-            seen = self._observed.version
+            seen = self._observed.version(kinds)
             finding = look()
             left = end - self._clock.monotonic()
             if finding.holds or left <= 0:
                 return finding
-            await self._observed.changed(after=seen, seconds=left)
+            await self._observed.changed(kinds, after=seen, seconds=left)
+
+    def _kinds_of(self, statements: Iterable[Statement]) -> set[str]:
+        return kinds_of(statements, of_explain=self._observed.kinds)
 
     def _look(self, statement: Statement) -> Finding:
         return check(statement, self._observed, self._explain)
@@ -243,15 +248,20 @@ class _Order:
 
     async def follow(self, observed: Observed) -> None:
         """Note what comes true, for ever."""
+        kinds = kinds_of(self._statements, of_explain=observed.kinds)
         while True:
-            seen = observed.version
-            for index, statement in enumerate(self._statements):
-                if self._moments[index] is None and self._look(statement).holds:
-                    self._moments[index] = self._clock.monotonic() - self._began
-            await observed.changed(after=seen)
+            seen = observed.version(kinds)
+            self._note()
+            await observed.changed(kinds, after=seen)
+
+    def _note(self) -> None:
+        for index, statement in enumerate(self._statements):
+            if self._moments[index] is None and self._look(statement).holds:
+                self._moments[index] = self._clock.monotonic() - self._began
 
     def finding(self) -> Finding:
         """Return whether all have come true, one after the other."""
+        self._note()
         moments = [each for each in self._moments if each is not None]
         holds = len(moments) == len(self._moments) and moments == sorted(moments)
         told = [

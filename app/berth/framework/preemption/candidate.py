@@ -11,6 +11,7 @@ from berth.framework.diagnosis import Diagnosis
 from berth.framework.pod_info import PodInfo
 from berth.framework.preemption.importance import started
 from berth.framework.verdict import Ints, Mask, Rows
+from berth.objects.pod import Pod
 
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
@@ -132,3 +133,13 @@ def ranges(first: Rows, counts: Rows) -> Rows:
     """Return ``first[0], first[0] + 1, ...``, ``counts[0]`` numbers, then those of ``first[1]``."""
     before = np.cumsum(counts) - counts
     return np.repeat(first - before, counts) + np.arange(int(counts.sum()))
+
+
+def is_leaving_for_preemption(pod: Pod) -> bool:
+    """Whether *pod* is terminating because a scheduler evicted it for another pod."""
+    return pod.metadata.deletion_timestamp is not None and any(
+        condition.type == DISRUPTION_TARGET
+        and condition.status == "True"
+        and condition.reason == PREEMPTION_BY_SCHEDULER
+        for condition in pod.status.conditions
+    )

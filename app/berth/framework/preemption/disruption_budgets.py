@@ -5,6 +5,7 @@ from weakref import WeakKeyDictionary
 
 from berth.framework.listers import Lister
 from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.preemption.victim_units import VictimUnit
 from berth.objects.policy import PodDisruptionBudget
 from berth.objects.selectors import NOTHING, Selector, compile_selector
 
@@ -33,6 +34,16 @@ class DisruptionBudgets:
             return []
         left: dict[str, int] = {}
         return [pod for pod in pods if self._breaks(pod, left)]
+
+    def filter_units_with_pdb_violation(self, units: Sequence[VictimUnit]) -> list[VictimUnit]:
+        """Return the same for pods that are evicted together (spec G9.4).
+
+        All pods of a unit are charged; kube-scheduler 1.36 stops at the first that breaks a budget.
+        """
+        if self.is_empty:
+            return []
+        left: dict[str, int] = {}
+        return [unit for unit in units if sum(self._breaks(pod, left) for pod in unit.pods)]
 
     def _breaks(self, pod: PodInfo, left: dict[str, int]) -> bool:
         """Charge *pod* to its budgets; *left* is how many more evictions each of them allows."""

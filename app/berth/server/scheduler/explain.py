@@ -1,4 +1,4 @@
-"""``/explain``: why a pod is pending, or why it is where it is."""
+"""``/explain``: why a pod or a pod group is pending, or why it is where it is."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,8 +10,11 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import AfterValidator, NonNegativeInt
 
 from berth.explain.explanation import Explanation, WorkloadExplanation
+from berth.explain.groups.explainer import NO_GROUP
+from berth.explain.groups.explanation import PodGroupExplanation
 from berth.explain.workload import WORKLOADS, Workload
 from berth.objects.names import MAX_SUBDOMAIN
+from berth.objects.pod_group import GroupKey
 from berth.server.refusal import Refusal
 from berth.server.scheduler.parameters import ONLY_KNOWN
 from berth.tasks import in_turns
@@ -43,6 +46,10 @@ class Answers(Protocol):
     async def explain_workload_in_turns(
         self, namespace: str, workload: Workload, *, limit: int | None
     ) -> WorkloadExplanation | None: ...
+
+    async def explain_pod_group_in_turns(
+        self, key: GroupKey, *, limit: int | None
+    ) -> PodGroupExplanation | None: ...
 
 
 def explain_endpoints(answers: Answers) -> APIRouter:
@@ -98,6 +105,24 @@ def explain_endpoints(answers: Answers) -> APIRouter:
             body = msgspec.json.encode({**shown, "pods": pods})
             return Response(body, media_type="application/json")
 
+    @router.get(
+        "/explain/podgroups/{namespace}/{name}",
+        summary="Why a pod group waits, and what would let it start",
+        response_model=PodGroupExplanation,
+        responses=REFUSALS,
+    )
+    async def explain_pod_group(
+        namespace: str,
+        name: str,
+        nodes: NumberOfNodes = NODES_TOLD,
+    ) -> Response:
+        async with queue.turn():
+            key = GroupKey(namespace, name)
+            found = await answers.explain_pod_group_in_turns(key, limit=_limit(nodes))
+            if found is None:
+                raise HTTPException(404, f"pod group {str(key)[:LONGEST_KEY]}: {NO_GROUP}")
+            return Response(await _encoded(found), media_type="application/json")
+
     return router
 
 
@@ -128,7 +153,7 @@ class _Queue:
             self._lock.release()
 
 
-async def _encoded(found: Explanation) -> bytes:
+async def _encoded(found: Explanation | PodGroupExplanation) -> bytes:
     """Return the JSON of *found*, whose nodes may be many: others get a turn between them."""
     if found.evaluation is None:
         return found.model_dump_json(by_alias=True).encode()

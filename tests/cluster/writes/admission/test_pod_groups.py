@@ -7,17 +7,23 @@ import pytest
 from berth.cluster.kinds.builtin import find
 from berth.cluster.kinds.gated import GENERIC_WORKLOAD, gated_kinds
 from berth.cluster.resources import Object
+from berth.cluster.strategies.pod_groups import (
+    check_pod_group,
+    check_pod_group_status,
+    prepare_pod_group,
+)
 from tests.cluster.writes.booted import Booted
 
 PODS = find("", "v1", "pods")
 JOBS = find("batch", "v1", "jobs")
-POD_GROUPS, WORKLOADS = gated_kinds((GENERIC_WORKLOAD,))
+GATES = (GENERIC_WORKLOAD, "DRAWorkloadResourceClaims")
+POD_GROUPS, WORKLOADS = gated_kinds(GATES)
 GANG: Object = {"gang": {"minCount": 2}}
 
 
 @pytest.fixture
 def cluster() -> Booted:
-    return Booted(GENERIC_WORKLOAD)
+    return Booted(*GATES)
 
 
 def group(name: str = "g", **spec: object) -> Object:
@@ -50,6 +56,47 @@ def of_template(workload: str, name: str) -> Object:
     return {"workload": {"workloadName": workload, "podGroupTemplateName": name}}
 
 
+def with_claims(*claims: Object) -> Object:
+    return group(resourceClaims=list(claims))
+
+
+ONE = {"name": "gpu", "resourceClaimName": "c"}
+EITHER = "`resourceClaimName`, `resourceClaimTemplateName`"
+CLAIMS = [
+    pytest.param(
+        with_claims(*({**ONE, "name": f"c{number}"} for number in range(5))),
+        "spec.resourceClaims: Too many: 5: must have at most 4 items",
+        id="too many claims",
+    ),
+    pytest.param(
+        with_claims(ONE, ONE),
+        'spec.resourceClaims[1]: Duplicate value: {"name":"gpu"}',
+        id="two claims of one name",
+    ),
+    pytest.param(
+        with_claims({**ONE, "name": "GPU"}),
+        'spec.resourceClaims[0].name: Invalid value: "GPU"',
+        id="a claim with a name that is no label",
+    ),
+    pytest.param(
+        with_claims({"name": "gpu"}),
+        f'spec.resourceClaims[0]: Invalid value: "": must specify one of: {EITHER}',
+        id="a claim of nothing",
+    ),
+    pytest.param(
+        with_claims({**ONE, "resourceClaimTemplateName": "t"}),
+        'spec.resourceClaims[0]: Invalid value: "{resourceClaimName, resourceClaimTemplateName}":'
+        f" must specify exactly one of: {EITHER}",
+        id="a claim and its template",
+    ),
+    pytest.param(
+        with_claims({"name": "gpu", "resourceClaimTemplateName": "T"}),
+        'spec.resourceClaims[0].resourceClaimTemplateName: Invalid value: "T"',
+        id="of a template that cannot be",
+    ),
+]
+
+
 def test_a_new_group_is_held(cluster: Booted) -> None:
     stored = cluster.create(POD_GROUPS, {**group(), "status": {"conditions": []}})
     assert stored["metadata"]["finalizers"] == ["scheduling.k8s.io/podgroup-protection"]
@@ -80,6 +127,7 @@ def test_a_new_group_is_held(cluster: Booted) -> None:
             " to 1",
             id="a gang of nobody",
         ),
+        *CLAIMS,
         pytest.param(
             group(podGroupTemplateRef=of_template("w", "t")),
             'podgroups.scheduling.k8s.io "g" is forbidden: PodGroup rejected: Workload "w" not'
@@ -134,6 +182,53 @@ def test_fields_of_other_gates_are_dropped(cluster: Booted) -> None:
     assert stored["spec"]["podGroupTemplates"] == [template("t")]
 
 
+def test_what_is_evicted_at_a_time_is_a_pod_by_default() -> None:
+    features = (GENERIC_WORKLOAD, "GangScheduling", "WorkloadAwarePreemption")
+    cluster, (groups, workloads) = Booted(*features), gated_kinds(features)
+    assert cluster.create(groups, group())["spec"]["disruptionMode"] == "Pod"
+    stored = cluster.create(workloads, workload(template("t")))
+    assert stored["spec"]["podGroupTemplates"] == [template("t", disruptionMode="Pod")]
+    whole = cluster.create(groups, group("whole", disruptionMode="PodGroup"))
+    assert whole["spec"]["disruptionMode"] == "PodGroup"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        pytest.param(
+            "disruptionMode",
+            "Node",
+            'spec.disruptionMode: Unsupported value: "Node": supported values: "Pod", "PodGroup"',
+            id="no mode",
+        ),
+        pytest.param(
+            "priority",
+            1_000_000_001,
+            "spec.priority: Invalid value: 1000000001: must be less than or equal to 1000000000",
+            id="a priority of the system",
+        ),
+        pytest.param(
+            "priorityClassName",
+            "No Name",
+            'spec.priorityClassName: Invalid value: "No Name"',
+            id="no name of a class",
+        ),
+    ],
+)
+def test_refused_fields_of_preemption(field: str, value: object, why: str) -> None:
+    obj = group()
+    obj["spec"][field] = value
+    problems = check_pod_group(obj)
+    assert why in "; ".join(f"{each.field}: {each.message}" for each in problems)
+
+
+def test_fields_that_were_stored_before_the_gate_was_turned_on_do_not_change() -> None:
+    prepare = prepare_pod_group(("WorkloadAwarePreemption",))
+    old, new = group(), group()
+    prepare(new, old)
+    assert new == old
+
+
 def test_a_group_does_not_change(cluster: Booted) -> None:
     cluster.create(POD_GROUPS, group())
 
@@ -155,3 +250,35 @@ def test_pods_have_a_group_only_with_the_gate(features: tuple[str, ...]) -> None
     }
     stored = cluster.create(JOBS, job)["spec"]["template"]["spec"]
     assert ("schedulingGroup" in stored) is bool(features)
+
+
+def test_groups_have_claims_only_with_the_gate(cluster: Booted) -> None:
+    assert cluster.create(POD_GROUPS, with_claims(ONE))["spec"]["resourceClaims"] == [ONE]
+    without, _ = gated_kinds((GENERIC_WORKLOAD,))
+    stored = Booted(GENERIC_WORKLOAD).create(without, with_claims(ONE))
+    assert "resourceClaims" not in stored["spec"]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        pytest.param(
+            {"name": "gpu", "resourceClaimName": "made"}, "", id="of a claim of the group"
+        ),
+        pytest.param(
+            {"name": "nic", "resourceClaimName": "made"},
+            'status.resourceClaimStatuses[0].name: Invalid value: "nic": must match the name of an'
+            " entry in `spec.resourceClaims`",
+            id="of no claim of the group",
+        ),
+        pytest.param(
+            {"name": "gpu", "resourceClaimName": "Made"},
+            'status.resourceClaimStatuses[0].resourceClaimName: Invalid value: "Made"',
+            id="of a claim that cannot be",
+        ),
+    ],
+)
+def test_the_names_of_claims_of_a_group(status: Object, why: str) -> None:
+    group = with_claims(ONE) | {"status": {"resourceClaimStatuses": [status]}}
+    errors = list(map(str, check_pod_group_status(group, {})))
+    assert [error.startswith(why) for error in errors] == ([True] if why else [])

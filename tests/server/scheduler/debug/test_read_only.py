@@ -14,6 +14,7 @@ PATHS = (
     "nominated",
     "waiting",
     "inflight",
+    "podgroups",
     "decisions?result=unschedulable",
     "tasks",
     "config",

@@ -16,9 +16,11 @@ from berth.cluster.writes.admission.certificates import (
     CertificateSubjectRestriction,
 )
 from berth.cluster.writes.admission.chain import Admission
+from berth.cluster.writes.admission.claim_statuses import DisabledNodeAllocatableResources
 from berth.cluster.writes.admission.default_ingress_class import DefaultIngressClass
 from berth.cluster.writes.admission.default_storage_class import DefaultStorageClass
 from berth.cluster.writes.admission.default_toleration_seconds import DefaultTolerationSeconds
+from berth.cluster.writes.admission.device_taint_rules import DeviceTaintTime
 from berth.cluster.writes.admission.limit_ranger import LimitRanger
 from berth.cluster.writes.admission.namespace_lifecycle import NamespaceLifecycle
 from berth.cluster.writes.admission.persistent_volume_claim_resize import (
@@ -73,13 +75,14 @@ def standard_admission(
     return Admission(
         (
             DisabledSchedulingGroups(features),
+            DisabledNodeAllocatableResources(features),
             NamespaceLifecycle(store),
             PodGroupWorkloadExists(store),
             LimitRanger(store),
             service_account,
             TaintNodesByCondition(),
             PodSecurity(store),
-            Priority(store),
+            Priority(store, features),
             DefaultTolerationSeconds(),
             DefaultStorageClass(store),
             StorageObjectInUseProtection(),
@@ -90,9 +93,10 @@ def standard_admission(
             CertificateSigning(authorizer),
             CertificateSubjectRestriction(),
             DefaultIngressClass(store),
-            # Not plugins of a real server, but what its storage does after all of them.
+            # Not plugins of a real server, but what its storage does.
             Escalation(authorizer),
             ServiceAllocation(store),
+            DeviceTaintTime(clock),
         ),
         async_steps=(AwaitServiceAccount(service_account, clock=clock), *async_steps),
         last=(ResourceQuota(store, clock=clock),),

@@ -17,6 +17,7 @@ from berth.server.refusal import Refusal, cut
 from berth.server.scheduler.debug import models
 from berth.server.scheduler.debug.comparison import ClusterComparison
 from berth.server.scheduler.debug.decisions import DecisionFilter, past_decisions
+from berth.server.scheduler.debug.groups import known_groups
 from berth.server.scheduler.debug.nodes import NodeFilter, cached_nodes
 from berth.server.scheduler.debug.pagination import DEFAULT_LIMIT, AfterNames, AfterNumber, Limit
 from berth.server.scheduler.debug.queue import QueueFilter, waiting_pods
@@ -128,6 +129,19 @@ def _add_pods(router: APIRouter, debugged: Debugged) -> None:
     )
     async def inflight(after: AfterNames, limit: Limit = DEFAULT_LIMIT) -> Response:
         return _json(in_flight_pods(sight, after=after, limit=limit))
+
+    @router.get(
+        "/podgroups",
+        summary="Pod groups, with how many of their pods have nodes",
+        response_model=models.PodGroups,
+        responses=_UNREADABLE,
+    )
+    async def podgroups(
+        after: AfterNames,
+        namespace: Annotated[str, Query(description="Only this namespace.")] = "",
+        limit: Limit = DEFAULT_LIMIT,
+    ) -> Response:
+        return _json(known_groups(sight, namespace=namespace, after=after, limit=limit))
 
     @router.get(
         "/decisions",

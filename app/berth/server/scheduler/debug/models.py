@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from berth.explain.explanation import PastDecision, Told
+from berth.explain.groups.explanation import PodGroupStatus
 from berth.server.scheduler.debug.pagination import Page
 
 
@@ -66,6 +67,32 @@ class WaitingPods(Page):
     items: tuple[WaitingPod, ...]
     counts: dict[QueueName, int]
     """How many pods there are in each part of the queue, whatever is asked for."""
+
+
+class PodGroupOverview(Told):
+    """Pods that are scheduled as one unit; ``/explain/podgroups`` says why one waits."""
+
+    pod_group: str
+    """As in namespace/name."""
+    exists: bool
+    """Whether there is a PodGroup object; until there is, its pods are gated."""
+    policy: str = ""
+    """``gang`` or ``basic``; empty without the object."""
+    min_count: int | None = None
+    """Of a gang: how many pods must get nodes together."""
+    num_pods: int
+    """Those that have not finished."""
+    num_scheduled: int
+    """Those that have a node, also those that are being bound."""
+    num_gated: int
+    """Those that a PreEnqueue plugin keeps from being tried."""
+    status: PodGroupStatus | None = None
+
+
+class PodGroups(Page):
+    """Pod groups, by namespace and name; none unless the gate GenericWorkload is on."""
+
+    items: tuple[PodGroupOverview, ...]
 
 
 class CachedPod(Told):

@@ -1,0 +1,143 @@
+"""Room for a pod group by resources alone: arithmetic that says which trials are worth making."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
+from berth.framework.pod_info import PodInfo, PodTemplate
+from berth.framework.preemption.victim_units import VictimUnit
+from berth.framework.verdict import Mask
+from berth.objects.resources import Resources
+
+_PODS: Final = 1
+"""What a pod takes of the number of pods that a node allows."""
+NOWHERE: Final = -1
+"""The row of pods whose node is gone."""
+
+
+class Room:
+    """How many pods of one kind fit once some units are gone, or are put back.
+
+    It counts resources only, so no group fits that has no room here.
+    """
+
+    def __init__(
+        self,
+        nodes: NodeTable,
+        template: PodTemplate,
+        *,
+        usable: Mask,
+        gone: Sequence[VictimUnit],
+    ) -> None:
+        """Count the room on the rows *usable* as if all units of *gone* were; they are there."""
+        asked = template.incoming_requested
+        self._names = [name for name in nodes.resources if asked.amount(name) > 0]
+        self._asked = (_PODS, *_amounts(asked, self._names))
+        self._row_of = nodes.row_of
+        self._taken: dict[PodTemplate, tuple[int, ...]] = {}
+        index = [nodes.resources[name] for name in self._names]
+        free = np.vstack(
+            [nodes.allowed_pods - nodes.pod_count, (nodes.allocatable - nodes.requested)[index]]
+        )
+        leaving = [pod for unit in gone for pod in unit.pods if pod.node_name in self._row_of]
+        if leaving:
+            rows = np.array([self._row_of[pod.node_name] for pod in leaving], np.intp)
+            batch = PodBatch.of(leaving)
+            np.add.at(free[0], rows, _PODS)
+            for column, name in zip(free[1:], self._names, strict=True):
+                np.add.at(column, rows, batch.per_template(partial(_amount, name)))
+        room = np.maximum(np.min(free // np.array(self._asked)[:, None], axis=0), 0)
+        self._room = np.where(usable, room, 0).tolist()
+        self._free = list(zip(*free.tolist(), strict=True))
+        self.total = sum(self._room)
+        """How many pods fit."""
+
+    def put_back(self, unit: VictimUnit, *, keep: int) -> bool:
+        """Put *unit* back on its nodes; False, and it stays away, if fewer than *keep* pods fit."""
+        free: dict[int, tuple[int, ...]] = {}
+        for pod in unit.pods:
+            row = self._row_of.get(pod.node_name)
+            if row is not None and self._room[row]:
+                before = free.get(row) or self._free[row]
+                taken = self._taken_by(pod.template)
+                free[row] = tuple([have - take for have, take in zip(before, taken, strict=True)])
+        rooms = {row: self._room_in(left) for row, left in free.items()}
+        total = self.total - sum(self._room[row] - room for row, room in rooms.items())
+        if total < keep:
+            return False
+        for row, room in rooms.items():
+            self._room[row] = room
+            self._free[row] = free[row]
+        self.total = total
+        return True
+
+    def _taken_by(self, template: PodTemplate) -> tuple[int, ...]:
+        found = self._taken.get(template)
+        if found is None:
+            found = (_PODS, *_amounts(template.requested, self._names))
+            self._taken[template] = found
+        return found
+
+    def _room_in(self, free: tuple[int, ...]) -> int:
+        return max(min([have // each for have, each in zip(free, self._asked, strict=True)]), 0)
+
+
+def units_in_the_way(
+    nodes: NodeTable, units: Sequence[VictimUnit], members: Iterable[PodInfo]
+) -> list[VictimUnit]:
+    """Return those of *units* that have no room beside *members* on the nodes of these.
+
+    *units* are on *nodes* now, and *members* are not. The most important come first, and the first
+    keep what room there is.
+    """
+    free: dict[int, dict[str, int]] = {}
+    for member in members:
+        row = nodes.row_of[member.node_name]
+        if row not in free:
+            amounts = (nodes.allocatable[:, row] - nodes.requested[:, row]).tolist()
+            free[row] = dict(zip(nodes.resources, amounts, strict=False))
+            free[row][""] = int(nodes.allowed_pods[row] - nodes.pod_count[row])
+        _take(free[row], member.template.incoming_requested)
+    on_their_nodes = [
+        [
+            (free[row], pod)
+            for pod in unit.pods
+            if (row := nodes.row_of.get(pod.node_name, NOWHERE)) in free
+        ]
+        for unit in units
+    ]
+    for pods in on_their_nodes:
+        for left, pod in pods:
+            _take(left, pod.template.requested, sign=-1)
+    in_the_way = []
+    for unit, pods in zip(units, on_their_nodes, strict=True):
+        for left, pod in pods:
+            _take(left, pod.template.requested)
+        if any(left[""] < 0 or _lacks(left, pod.template.requested) for left, pod in pods):
+            in_the_way.append(unit)
+            for left, pod in pods:
+                _take(left, pod.template.requested, sign=-1)
+    return in_the_way
+
+
+def _take(free: dict[str, int], amounts: Resources, *, sign: int = 1) -> None:
+    free[""] -= sign * _PODS
+    for name in free:
+        if name:
+            free[name] -= sign * amounts.amount(name)
+
+
+def _lacks(free: dict[str, int], amounts: Resources) -> bool:
+    return any(free[name] < 0 and amounts.amount(name) > 0 for name in free if name)
+
+
+def _amount(name: str, template: PodTemplate) -> int:
+    return template.requested.amount(name)
+
+
+def _amounts(resources: Resources, names: Iterable[str]) -> tuple[int, ...]:
+    return tuple(resources.amount(name) for name in names)

@@ -1,0 +1,210 @@
+"""Which victims make room for a pod group, and how few trials tell (spec G9.4).
+
+The rule: all units of lower priority are taken away; if the group has room then, they are put back
+one after the other as far as it keeps its room, those whose disruption budgets would break first,
+then the most important first. kube-scheduler makes a trial of the whole group for each unit. Here
+these find the same victims in fewer trials:
+
+1. Where all pods of the group are alike, arithmetic over resources (:class:`Room`) says how many
+   fit at best, and which units go back. It allows too much, never too little, so if one trial
+   places as many pods, without those that it does not let back, that is the answer of the rule.
+2. Otherwise a trial without all units tells how many pods fit, and units are put back by halves: a
+   block that fits goes back as a whole, one that does not is split. That is the rule's answer as
+   long as a group that fits beside some units also fits beside fewer.
+3. Where that would take too many trials, the longest prefix goes back that can, found by bisection;
+   then those that are not in the way of where the last trial put the group (later releases of
+   kube-scheduler do only that); then the rest by halves until the trials are used up. Who was not
+   reached is evicted: the victims are enough, but may not be the fewest.
+
+Every trial must place as many pods as the first one did, not only ``minCount``. The last word is a
+trial with exactly the victims gone. Between two trials the event loop runs and the cluster may
+change; each trial leaves everything as it was.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from berth.framework.pod_info import PodInfo
+from berth.framework.preemption.victim_units import VictimUnit
+from berth.framework.status import Code
+from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
+from berth.scheduler.pod_group_room import Room, units_in_the_way
+from berth.scheduler.pod_group_trial import GroupStatus, Member, PodGroupTrial, Result, undo
+
+if TYPE_CHECKING:
+    from berth.scheduler.schedule_one import Scheduler
+
+MOST_DECISIONS: Final = 4_096
+"""For so many pods nodes are looked for in one attempt, in as many trials as that makes."""
+LEAST_TRIALS: Final = 20
+"""So many trials are made however large the group: enough to bisect 100,000 units."""
+UNITS_PER_TURN: Final = 1_000
+"""After so many units of arithmetic other tasks have their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """Who has to go, and where the group goes then."""
+
+    units: Sequence[VictimUnit]
+    """Most important first."""
+    hosts: Mapping[str, str]
+    """The node of each pod that was placed, by UID."""
+
+
+class VictimSearch:
+    """One search for the victims of one group."""
+
+    def __init__(
+        self, scheduler: "Scheduler", trial: PodGroupTrial, members: Sequence[Member]
+    ) -> None:
+        self._scheduler = scheduler
+        self._trial = trial
+        self._members = members
+        self._trials_left = max(MOST_DECISIONS // len(members), LEAST_TRIALS)
+        self._gone: dict[VictimUnit, None] = {}
+        """The units that are not put back, in the order in which they would be."""
+        self._hosts: dict[str, str] = {}
+        """Where the pods were placed by the last trial that fitted, which was without these."""
+        self._is_proved = False
+        """Whether nothing was tried or awaited after that trial."""
+
+    async def run(
+        self, violating: Sequence[VictimUnit], others: Sequence[VictimUnit]
+    ) -> Victims | GroupStatus:
+        """Find the victims among all units of lower priority; return why they are of no help.
+
+        Both *violating* budgets and *others* have the most important first. What is returned is
+        true until something is awaited.
+        """
+        units = [*violating, *others]
+        if not await self._spare_by_arithmetic(units):
+            status = await self._try(units)
+            if status.result is not Result.SCHEDULED:
+                return status
+            if 2 * len(units) > self._trials_left:
+                await self._spare_prefix(units)
+                await self._spare_out_of_the_way()
+            await self._spare_by_halves([*self._gone])
+        if not self._is_proved:
+            status = await self._try([*self._gone])
+            if status.result is not Result.SCHEDULED:
+                return status
+        victims = sorted(self._gone, key=lambda unit: unit.importance)
+        return Victims(victims, self._hosts)
+
+    # Trials.
+
+    async def _try(self, units: Sequence[VictimUnit]) -> GroupStatus:
+        """Try the group without *units*; what is left is as it was before."""
+        self._is_proved = False
+        await asyncio.sleep(0)
+        self._trials_left -= 1
+        members = [
+            Member(each.queued, each.profile, each.started, each.answer) for each in self._members
+        ]
+        nominator = self._scheduler.queue.nominator
+        with self._scheduler.cache.without_all(pods_of(units)), ExitStack() as nominations:
+            for member in members:  # what they were nominated to does not count here
+                nominations.callback(nominator.suspend(member.queued.uid))
+            status = self._trial.run(members, nominations, may_preempt=False)
+            undo(members)
+        if status.result is not Result.SCHEDULED:
+            return status
+        hosts = {each.queued.uid: each.host for each in members if each.host}
+        if len(hosts) < len(self._hosts):
+            return GroupStatus(Result.UNSCHEDULABLE, status.message)
+        self._gone, self._hosts, self._is_proved = dict.fromkeys(units), hosts, True
+        return status
+
+    async def _fits_without(self, units: Sequence[VictimUnit]) -> bool:
+        status = await self._try(units)
+        return status.result is Result.SCHEDULED
+
+    # By arithmetic.
+
+    async def _spare_by_arithmetic(self, units: Sequence[VictimUnit]) -> bool:
+        """Put back the units that resources allow, if a trial agrees."""
+        room = self._room_without(units)
+        if room is None or not room.total:
+            return False
+        at_best = min(room.total, len(self._members))
+        gone = []
+        for number, unit in enumerate(units, 1):
+            if not room.put_back(unit, keep=at_best):
+                gone.append(unit)
+            if not number % UNITS_PER_TURN:
+                await asyncio.sleep(0)
+        return await self._fits_without(gone) and len(self._hosts) == at_best
+
+    def _room_without(self, units: Sequence[VictimUnit]) -> Room | None:
+        """Return the room for pods of the group once *units* are gone; None if they differ."""
+        first = self._members[0]
+        kind = _kind_of(first.queued.pod_info)
+        if kind is None or any(_kind_of(each.queued.pod_info) != kind for each in self._members):
+            return None
+        cycle = self._scheduler.begin_cycle(first.profile, first.queued)
+        diagnosis = evaluate_all_nodes(cycle).diagnosis
+        hopeless = diagnosis.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, cycle.nodes)
+        usable = cycle.nodes.exists & ~hopeless
+        return Room(cycle.nodes, cycle.pod.template, usable=usable, gone=units)
+
+    # By trials.
+
+    async def _spare_by_halves(
+        self, block: Sequence[VictimUnit], *, fits: bool | None = None
+    ) -> bool:
+        """Put *block* back, as a whole or what can be of it; return whether all of it is back.
+
+        *fits* False: as a whole it does not.
+        """
+        if fits is None:
+            if not self._trials_left:
+                return False
+            away = set(block)
+            if await self._fits_without([unit for unit in self._gone if unit not in away]):
+                return True
+        if len(block) < 2:
+            return False
+        middle = len(block) // 2
+        fits = await self._spare_by_halves(block[:middle])
+        # If the first half is back, the second one is what does not fit.
+        await self._spare_by_halves(block[middle:], fits=False if fits else None)
+        return False
+
+    async def _spare_prefix(self, units: Sequence[VictimUnit]) -> None:
+        """Put back as many of the first *units* as can be without leaving one out."""
+        back, too_many = 0, len(units)
+        while too_many - back > 1 and self._trials_left:
+            middle = (back + too_many) // 2
+            if await self._fits_without(units[middle:]):
+                back = middle
+            else:
+                too_many = middle
+
+    async def _spare_out_of_the_way(self) -> None:
+        """Put back what leaves the group the nodes that it got in the last trial that fitted."""
+        placed = [
+            each.queued.pod_info.on_node(self._hosts[each.queued.uid])
+            for each in self._members
+            if each.queued.uid in self._hosts
+        ]
+        nodes = self._scheduler.cache.table
+        if all(pod.node_name in nodes.row_of for pod in placed):
+            await self._fits_without(units_in_the_way(nodes, [*self._gone], placed))
+
+
+def pods_of(units: Sequence[VictimUnit]) -> list[PodInfo]:
+    return [pod for unit in units for pod in unit.pods]
+
+
+def _kind_of(pod: PodInfo) -> tuple[object, ...] | None:
+    """Return what decides on which nodes *pod* has room; None if something of its own does."""
+    spec = pod.pod.spec
+    if spec.resource_claims or any(v != type(v)(name=v.name) for v in spec.volumes):
+        return None
+    requests = pod.template.incoming_requested
+    return requests, spec.node_selector, spec.affinity, spec.tolerations
