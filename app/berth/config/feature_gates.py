@@ -28,6 +28,8 @@ GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
+OPPORTUNISTIC_BATCHING: Final = "OpportunisticBatching"
+SCHEDULER_ASYNC_API_CALLS: Final = "SchedulerAsyncAPICalls"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
@@ -55,6 +57,8 @@ TURNABLE: Final = frozenset(
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
         NODE_DECLARED_FEATURES,
+        OPPORTUNISTIC_BATCHING,
+        SCHEDULER_ASYNC_API_CALLS,
         "StorageCapacityScoring",
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,

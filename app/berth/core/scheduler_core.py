@@ -25,6 +25,7 @@ from typing import Final
 from berth.cache.cache import Cache
 from berth.config.feature_gates import (
     GENERIC_WORKLOAD,
+    OPPORTUNISTIC_BATCHING,
     TOPOLOGY_AWARE,
     WORKLOAD_AWARE_PREEMPTION,
     enabled_features,
@@ -99,6 +100,7 @@ class SchedulerCore:
         self.schedules = options.schedules
         api, clock, metrics, pods = outside.api, outside.clock, outside.metrics, outside.pods
         features = enabled_features(config.feature_gates)
+        metrics.counts_batches = OPPORTUNISTIC_BATCHING in features
         groups = None
         if GENERIC_WORKLOAD in features:
             groups = GroupParts(
