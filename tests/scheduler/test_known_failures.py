@@ -153,8 +153,7 @@ async def test_a_pod_that_attracts_others_does_so_before_it_is_bound(harness: Ha
     assert harness.scheduler.scheduling_cycle(follower)
 
 
-async def test_while_somebody_is_nominated_each_pod_is_tried(harness: Harness) -> None:
-    """He may give his place up without an event."""
+async def test_one_attempt_stands_for_others_beside_nominated_pods(harness: Harness) -> None:
     harness.cluster.lets_victims_linger = True
     harness.put(node("n1", cpu=2), pod("low", cpu=2, node="n1"), pod("high", cpu=2, priority=9))
     await harness.until_idle()
@@ -162,8 +161,27 @@ async def test_while_somebody_is_nominated_each_pod_is_tried(harness: Harness) -
 
     harness.put(*(hopeless(n) for n in range(3)))
     await harness.until_idle()
+    assert not_tried(harness) == 2
 
+
+async def test_each_is_tried_again_once_a_nomination_was_given_up(harness: Harness) -> None:
+    harness.cluster.lets_victims_linger = True
+    harness.put(node("n1", cpu=2), pod("low", cpu=2, node="n1"), pod("high", cpu=2, priority=9))
+    harness.put(hopeless(0))
+    await harness.until_idle()
+    harness.queue.nominator.delete_nominated_pod_if_exists(
+        harness.cluster.pods["default/high"].metadata.uid
+    )
+    harness.put(hopeless(1))
+    await harness.until_idle()
     assert not_tried(harness) == 0
+
+
+async def test_a_nominated_pod_that_gets_its_node_gives_nothing_up(harness: Harness) -> None:
+    harness.put(node("n1", cpu=2), pod("low", cpu=2, node="n1"), pod("high", cpu=2, priority=9))
+    await harness.until_idle()
+    assert harness.placements()["high"] == "n1"
+    assert harness.queue.nominator.given_up == 0
 
 
 class Picky(ScalarFilter, EnqueueExtensions):

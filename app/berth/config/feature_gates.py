@@ -33,6 +33,7 @@ SCHEDULER_ASYNC_API_CALLS: Final = "SchedulerAsyncAPICalls"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
+WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
@@ -65,6 +66,7 @@ TURNABLE: Final = frozenset(
         VOLCANO_POD_GROUPS,
         "VolumeLimitScaling",
         WORKLOAD_AWARE_PREEMPTION,
+        WORKLOAD_WITH_JOB,
     }
 )
 """Gates that berth acts on."""

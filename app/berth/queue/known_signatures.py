@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from berth.framework.pod_info import QueuedPodInfo
 from berth.framework.pod_signature import PodSignature, signature_of
+from berth.queue.nominator import Nominator
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,12 @@ class KnownFailure:
 class KnownSignatures:
     """The known failures, by signature."""
 
-    def __init__(self, profiles: Container[str]) -> None:
+    def __init__(self, profiles: Container[str], nominator: Nominator) -> None:
         """*profiles* are those whose plugins decide by signature."""
         self._profiles = profiles
         self._by_priority: dict[int, dict[PodSignature, KnownFailure]] = {}
+        self._nominator = nominator
+        self._given_up = nominator.given_up
 
     def use(self, profiles: Container[str]) -> None:
         """Continue with other *profiles*, without known failures."""
@@ -45,14 +48,26 @@ class KnownSignatures:
             return None
         return signature_of(queued.pod_info)
 
+    def _catch_up(self) -> None:
+        """Forget everything if nominations were given up since this was last called.
+
+        That happens without an event, and a fresh attempt would see it. Further nominations help
+        nobody: nodes are judged with the nominated pods and without.
+        """
+        if self._given_up != self._nominator.given_up:
+            self._given_up = self._nominator.given_up
+            self._by_priority.clear()
+
     def learn(self, queued: QueuedPodInfo, failure: KnownFailure) -> None:
         """Remember *failure* for the signature of a pod that has just begun to wait for events."""
+        self._catch_up()
         signature = self.signature_of(queued)
         if signature is not None:
             self._by_priority.setdefault(signature.priority, {})[signature] = failure
 
     def failure(self, queued: QueuedPodInfo) -> KnownFailure | None:
         """Return what is known of the signature of a pod."""
+        self._catch_up()
         if not self._by_priority:
             return None
         signature = self.signature_of(queued)

@@ -16,19 +16,20 @@ class Nominator:
         self._pod_lookup = pod_lookup
         self._node_of: dict[str, str] = {}
         self._by_node: dict[str, dict[str, PodInfo]] = {}
+        self.given_up = 0
+        """How many nominations have ended so that the room may be free for others."""
 
     def add_nominated_pod(self, pod: PodInfo, *, node_name: str | None = None) -> None:
         """Nominate *pod* to *node_name*; None: to what its status says, "": to no node.
 
         This replaces an older nomination. A pod that is gone or bound is not nominated.
         """
-        self.delete_nominated_pod_if_exists(pod.uid)
         node = pod.pod.status.nominated_node_name if node_name is None else node_name
-        if not node:
-            return
-        current = self._pod_lookup(pod.key)
+        current = self._pod_lookup(pod.key) if node else None
         if current is None or current.spec.node_name:
+            self.delete_nominated_pod_if_exists(pod.uid)
             return
+        self._remove(pod.uid, goes_to=node)
         self._node_of[pod.uid] = node
         self._by_node.setdefault(node, {})[pod.uid] = pod
 
@@ -43,9 +44,18 @@ class Nominator:
 
     def delete_nominated_pod_if_exists(self, uid: str) -> None:
         """Forget the nomination of a pod, if it has one."""
+        self._remove(uid)
+
+    def assumed(self, pod: PodInfo) -> None:
+        """Forget the nomination of a pod that counts on its node from now on."""
+        self._remove(pod.uid, goes_to=pod.node_name)
+
+    def _remove(self, uid: str, *, goes_to: str = "") -> None:
         node = self._node_of.pop(uid, None)
         if node is None:
             return
+        if node != goes_to:
+            self.given_up += 1
         pods = self._by_node[node]
         del pods[uid]
         if not pods:

@@ -78,7 +78,8 @@ class SchedulingQueue:
         self._max_in_unschedulable = max_in_unschedulable
         self._active = PodHeap(sort_key)
         self._backoff = BackoffQueue(clock=clock, backoff=backoff, sort_key=sort_key)
-        self._known = KnownSignatures(signature_profiles)
+        self.nominator = Nominator(pod_lookup)
+        self._known = KnownSignatures(signature_profiles, self.nominator)
         self._unschedulable = UnschedulablePods(self._known.signature_of)
         self._in_flight = InFlight()
         self._incoming: Counter[tuple[str, str]] = Counter()
@@ -89,7 +90,6 @@ class SchedulingQueue:
             max_in_unschedulable=max_in_unschedulable,
         )
         """For looking at what waits."""
-        self.nominator = Nominator(pod_lookup)
         self._observe_hint = observe_hint
         self._hints = HintMap(hints, clock=clock, observe=observe_hint)
         self._gates = Gates(pre_enqueue, observers=observers or {})
@@ -304,6 +304,7 @@ class SchedulingQueue:
         Until then it wakes no pod, but a fresh attempt would see it. So the failures are forgotten
         of signatures that its arrival may help, and of those that may preempt it.
         """
+        self.nominator.assumed(pod)
         if not self._known:
             return
         self._known.forget_above(pod.priority)

@@ -264,9 +264,7 @@ class Scheduler:
         record = self.record(outcome, queued, started)
         known_failure = None
         if isinstance(outcome, Unschedulable):
-            known_failure = known_failure_of(
-                outcome, record, cycle.profile, has_nominations=len(self.queue.nominator) > 0
-            )
+            known_failure = known_failure_of(outcome, record, cycle.profile)
         self.failures.handle_scheduling_failure(
             queued, cycle.profile, outcome, started=started, known_failure=known_failure
         )
@@ -285,7 +283,6 @@ class Scheduler:
             status = assume(assumed, self.cache, undo)
             if status is None:
                 self.queue.assumed(assumed)
-                self.queue.nominator.delete_nominated_pod_if_exists(queued.uid)
                 status = reserve(assumed, profile, state, undo)
             if status is None:
                 permit = profile.run_permit(state, assumed, placed.node_name)

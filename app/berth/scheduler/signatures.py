@@ -26,18 +26,16 @@ def signature_profiles(profiles: Mapping[str, Profile]) -> frozenset[str]:
 
 
 def known_failure_of(
-    outcome: Unschedulable, record: DecisionRecord, profile: Profile, *, has_nominations: bool
+    outcome: Unschedulable, record: DecisionRecord, profile: Profile
 ) -> KnownFailure | None:
-    """Return what *outcome* says about pods of the same signature; None if nothing for sure.
-
-    *has_nominations*: others were nominated to nodes, which they may give up without an event.
-    """
+    """Return what *outcome* says about pods of the same signature; None if nothing for sure."""
     helped, diagnosis = outcome.post_filter, outcome.diagnosis
+    plugins = {plugin.NAME for plugin in profile.plugins}
     if (
-        has_nominations
-        or diagnosis.pending_plugins
-        or diagnosis.statuses  # not by plugins alone
-        or not diagnosis.unschedulable_plugins <= {plugin.NAME for plugin in profile.plugins}
+        diagnosis.pending_plugins
+        # Extenders have rejected it, too.
+        or any(status.plugin not in plugins for status in diagnosis.statuses.values())
+        or not diagnosis.unschedulable_plugins <= plugins
         or (helped is not None and (helped.status is None or not helped.status.is_rejected))
         # Such an attempt moves the rotation on, and the next would begin elsewhere (spec §2.5).
         or (
