@@ -17,7 +17,6 @@ from berth.objects.pod import Pod, SchedulingGroup
 from berth.objects.selectors import EVERYTHING, selector_from_map
 from tests.builders import node, pod
 
-
 ALL = PodMatcher(None, EVERYTHING, skip_terminating=False)
 
 
