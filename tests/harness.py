@@ -23,8 +23,8 @@ from berth.framework.interface import Plugin
 from berth.framework.listers import ApiObject, Listers
 from berth.framework.node_table import NodeTable
 from berth.framework.outcomes import NOBODY, Outcomes
-from berth.framework.pod_group_sources import PodReader, pod_reader
 from berth.framework.pod_info import PodInfo
+from berth.framework.pod_reader import PodReader, pod_reader
 from berth.metrics.recorders import ExtenderMetrics
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.meta import Condition

@@ -22,7 +22,7 @@ from berth.core.outside import Outside, RandomSources
 from berth.core.scheduler_core import CoreOptions, SchedulerCore
 from berth.extender.build import build_extenders
 from berth.framework.listers import Listers
-from berth.framework.pod_group_sources import pod_reader
+from berth.framework.pod_reader import pod_reader
 from berth.http_server import HttpServer
 from berth.leaderelection.elector import LeaderElector
 from berth.memory import keep_objects

@@ -71,13 +71,16 @@ class SchedulerMetrics(Collector):
 
     # Attempts.
 
-    def decided(self, profile: str, *, seconds: float, found: bool, scored: bool) -> None:
+    def decided(self, *, seconds: float) -> None:
+        """An attempt found a node, or found that there is none."""
+        self._algorithm_duration.observe(seconds)
+
+    def had_no_hint(self, profile: str, *, found: bool, scored: bool) -> None:
         """An attempt *found* a node, having *scored* several, or found that there is none.
 
         Hints from one pod to the next alike do not exist here, as in kube-scheduler with default
         settings (spec §2.12), where these counters move nevertheless.
         """
-        self._algorithm_duration.observe(seconds)
         self._batch_attempts.add(profile, "no_hint")
         if found:
             self._batch_flushed.add(profile, "pod_not_batchable" if scored else "empty_list")

@@ -113,9 +113,12 @@ class ObservedProfile(Profile):
         node_name: str,
         *,
         entered: Callable[[Sequence[PreBindPlugin]], None],
+        side_by_side: bool = True,
     ) -> Status | None:
         started = self._observer.now()
-        status = await super().run_pre_binds(plugins, state, pod, node_name, entered=entered)
+        status = await super().run_pre_binds(
+            plugins, state, pod, node_name, entered=entered, side_by_side=side_by_side
+        )
         self._observer.ran_point("PreBind", label_of(status), started)
         return status
 

@@ -406,18 +406,20 @@ class Profile:
         node_name: str,
         *,
         entered: Callable[[Sequence[PreBindPlugin]], None],
+        side_by_side: bool = True,
     ) -> Status | None:
         """Run *plugins*, which have work to do, in order; return the first failure.
 
-        Neighbours that allow it run side by side; when one of them fails the others are cancelled.
-        *entered* is told which plugins are about to run.
+        Neighbours that allow it run *side_by_side*; when one of them fails the others are
+        cancelled. *entered* is told which plugins are about to run.
         """
 
         async def run(plugin: PreBindPlugin) -> Status | None:
             status = await self._await("PreBind", plugin, plugin.pre_bind, state, pod, node_name)
             return None if status is None else refused(status, "PreBind", plugin)
 
-        for group in _parallel_groups(plugins):
+        groups = _parallel_groups(plugins) if side_by_side else ([each] for each in plugins)
+        for group in groups:
             entered(group)
             status = await first_failure([partial(run, plugin) for plugin in group])
             if status is not None:

@@ -405,7 +405,9 @@ class DynamicResources(
         return None
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        devices: DevicesOfPod = state.read(KEY)
+        devices: DevicesOfPod | None = state.get(KEY)
+        if devices is None or devices.is_empty:
+            return None
         try:
             await self._binding.write(devices, pod.pod, node_name)
             if self._node_allocatable is not None:

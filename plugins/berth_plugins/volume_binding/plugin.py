@@ -245,7 +245,9 @@ class VolumeBinding(
         return SKIP if state.get(POD_VOLUMES) is None else None
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        volumes: PodVolumes = state.read(POD_VOLUMES)
+        volumes: PodVolumes | None = state.get(POD_VOLUMES)
+        if volumes is None:
+            return None
         try:
             await self._binder.bind_pod_volumes(volumes, pod, node_name)
         except BindingFailedError as exc:
