@@ -17,7 +17,7 @@ from berth.clock import Clock
 from berth.config.kube_features import FEATURE_GATES
 from berth.extender.extenders import Extenders
 from berth.framework.kind import NODES, PODS, Kind
-from berth.framework.pod_group_sources import PodReader
+from berth.framework.pod_reader import PodReader
 from berth.informer.reflector import Reflector
 from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node
