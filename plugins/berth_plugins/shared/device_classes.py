@@ -21,7 +21,7 @@ class DeviceClassResolver:
     All profiles share one, in ``Listers.shared``.
     """
 
-    gives_extended_resources: ClassVar = True
+    gives_extended_resources: ClassVar[bool] = True
     """Whether classes stand for extended resources at all."""
 
     def __init__(self, listers: Listers) -> None:
@@ -65,7 +65,7 @@ class DeviceClassResolver:
 class _WithoutExtendedResources(DeviceClassResolver):
     """The same with DRAExtendedResource off: no class stands for a resource."""
 
-    gives_extended_resources: ClassVar = False
+    gives_extended_resources: ClassVar[bool] = False
 
     def get_device_class(self, resource_name: str) -> DeviceClass | None:
         return None
