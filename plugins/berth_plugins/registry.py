@@ -6,6 +6,7 @@ from berth.framework.interface import Plugin
 from berth_plugins.default_binder import DefaultBinder
 from berth_plugins.default_preemption.plugin import DefaultPreemption
 from berth_plugins.dynamic_resources.plugin import DynamicResources
+from berth_plugins.dynamic_resources.pod_group_devices import PodGroupDevices
 from berth_plugins.gang_scheduling import GangScheduling
 from berth_plugins.image_locality import ImageLocality
 from berth_plugins.inter_pod_affinity.plugin import InterPodAffinity
@@ -45,6 +46,7 @@ _PLUGINS: Final[list[type[Plugin]]] = [
     GangScheduling,
     TopologyPlacementGenerator,
     PodGroupPodsCount,
+    PodGroupDevices,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     InterPodAffinity,

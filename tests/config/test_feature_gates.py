@@ -139,7 +139,9 @@ def test_the_help_of_the_flag_lists_what_can_be_turned() -> None:
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_node_declared_features_is_a_default_plugin_by_its_gate(*, enabled: bool) -> None:
-    argv = [f"--feature-gates=NodeDeclaredFeatures={str(enabled).lower()}"]
+    dependents = "InPlacePodLevelResourcesVerticalScaling", "RestartAllContainersOnContainerExits"
+    gates = ("NodeDeclaredFeatures", *dependents)
+    argv = [f"--feature-gates={gate}={str(enabled).lower()}" for gate in gates]
     options = kube_scheduler.parse(kube_scheduler.make_parser("berth run"), argv)
     adjust = partial(kube_scheduler.apply_flags, options=options)
     config = default_configuration(args_models(IN_TREE), adjust=adjust)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from berth.framework.pod_group_sources import pod_reader
+from berth.framework.pod_group_sources import group_reader
 from berth.objects.meta import ObjectMeta
 from berth.objects.pod import Pod, PodSpec, SchedulingGroup
 from berth.objects.pod_group import GroupKey, PodGroup, group_of
@@ -52,17 +52,17 @@ def pod(
     ],
 )  # fmt: skip
 def test_the_group_of_a_pod(given: Pod, features: tuple[str, ...], want: str | None) -> None:
-    read = pod_reader(features)
+    read = group_reader(features)
     assert read is not None
     assert group_of(read(given)) == (None if want is None else GroupKey("ml", want))
 
 
 def test_without_gates_nothing_is_read() -> None:
-    assert pod_reader(("GenericWorkload", "GangScheduling")) is None
+    assert group_reader(("GenericWorkload", "GangScheduling")) is None
 
 
 def test_single_pods_are_not_copied() -> None:
-    read, single = pod_reader(ALL), pod()
+    read, single = group_reader(ALL), pod()
     assert read is not None
     assert read(single) is single
 

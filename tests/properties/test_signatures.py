@@ -181,16 +181,20 @@ def outcome(harness: Harness) -> dict[str, object]:
 
 
 @settings(max_examples=50)
-@given(histories(kinds, st.builds(change, nodes)))
-async def test_who_is_answered_for_would_have_found_nothing(history: list[Step]) -> None:
+@given(histories(kinds, st.builds(change, nodes)), st.booleans())
+async def test_who_is_answered_for_would_have_found_nothing(
+    history: list[Step], lingers: bool
+) -> None:
     harness = Harness(rng=NoDice())
+    harness.cluster.lets_victims_linger = lingers
     harness.put(node("n1", cpu=2, zone="a"), node("n2", cpu=2, zone="b"))
     (profile,) = harness.scheduler.profiles.values()
 
     def check(key: str) -> None:
         info = PodInfo(harness.cluster.pods[key])
         harness.cache.refresh_order()
-        cycle = Cycle(profile, info, harness.cache.table, {})
+        nominated = harness.queue.nominator.nominated_pods()
+        cycle = Cycle(profile, info, harness.cache.table, nominated)
         outcome = schedule_pod(cycle, select=min)
         assert isinstance(outcome, Unschedulable), key
         assert run_post_filter_plugins(cycle, outcome).nomination == CLEAR, key

@@ -8,7 +8,7 @@ from berth.framework.events import NODE_ADD
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.queue.backoff import Backoff
 from tests.builders import pod
-from tests.queue.world import World, listens
+from tests.queue.world import Gate, World, listens
 
 
 @pytest.mark.parametrize(
@@ -117,3 +117,39 @@ def test_each_failure_doubles_the_rest_and_a_rejection_ends_a_row_of_errors() ->
         ends.append((queued.consecutive_errors_count, queued.unschedulable_count, queued.attempts))
 
     assert ends == [(2, 0, 2), (3, 0, 3), (0, 1, 4), (1, 1, 5), (0, 2, 6)]
+
+
+# Without the feature gate SchedulerPopFromBackoffQ.
+
+STAYS = Backoff(pops_early=False)
+
+
+@pytest.mark.parametrize(
+    ("after", "want"),
+    [
+        pytest.param(1.0, "backoff", id="at its end"),
+        pytest.param(1.01, "active", id="after its end, within the second"),
+    ],
+)
+def test_without_early_pops_a_rest_ends_when_it_ends(after: float, want: str) -> None:
+    world = World(listens("Fit", NODE_ADD), backoff=STAYS)
+    world.clock.advance(0.5)
+    world.reject(pod("p"), "Fit")
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
+    assert world.pop_names() == []
+    world.clock.advance(after)
+    world.queue.flush_backoff_completed()
+    assert world.places() == {"p": want}
+
+
+def test_without_early_pops_gates_are_asked_after_the_rest() -> None:
+    gate = Gate()
+    world = World(listens("Fit", NODE_ADD), gates=[gate], backoff=STAYS)
+    world.reject(pod("p"), "Fit")
+    gate.closed_for = {"p"}
+    world.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
+    assert (gate.asked, world.places()) == (["p"], {"p": "backoff"})
+    world.clock.advance(2)
+    world.queue.flush_backoff_completed()
+    assert (gate.asked, world.places()) == (["p", "p"], {"p": "gated"})
+    world.queue.check_invariants()

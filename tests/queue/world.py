@@ -8,6 +8,7 @@ from berth.framework.interface import PreEnqueuePlugin
 from berth.framework.pod_info import PodInfo, QueuedPodInfo
 from berth.framework.status import Status
 from berth.objects.pod import Pod
+from berth.queue.backoff import DEFAULT_BACKOFF, Backoff
 from berth.queue.hints import Registration
 from berth.queue.known_signatures import KnownFailure
 from berth.queue.scheduling_queue import SchedulingQueue
@@ -51,6 +52,7 @@ class World:
         *hints: Registration,
         gates: Sequence[PreEnqueuePlugin] = (),
         by_signature: bool = False,
+        backoff: Backoff = DEFAULT_BACKOFF,
     ) -> None:
         """*by_signature*: so the plugins decide."""
         self.clock = FakeClock(START)
@@ -66,6 +68,7 @@ class World:
                 (plugin, event, outcome)
             ),
             signature_profiles={PROFILE} if by_signature else (),
+            backoff=backoff,
         )
 
     def add(self, *pods: Pod) -> None:

@@ -29,11 +29,7 @@ from berth.objects.pod_group import (
 from berth.profile.build import Registry, args_models
 from berth.scheduler.pod_group_trial import Member, PodGroupTrial, undo
 
-_CONFIG: Final = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "featureGates": {"GenericWorkload": True, "GangScheduling": True},
-}
+GATES: Final = ("GenericWorkload", "GangScheduling")
 TRIED: Final = [
     workload
     for workload in WORKLOADS
@@ -95,7 +91,7 @@ async def measure(
 ) -> AsyncIterator[Row]:
     """Measure by *clock*, best one that counts CPU time, on *num_nodes* with *num_pods* running."""
     measurements = _Measurements(
-        lambda: _Cluster(registry, num_nodes=num_nodes, num_pods=num_pods), clock, sizes
+        lambda: Cluster(registry, num_nodes=num_nodes, num_pods=num_pods), clock, sizes
     )
     for workload in TRIED:
         yield measurements.trial(workload.name, workload.spec(0))
@@ -105,14 +101,20 @@ async def measure(
     yield await measurements.idle()
 
 
-class _Cluster:
+class Cluster:
     """A scheduler with the gates of gangs, on nodes in memory."""
 
-    def __init__(self, registry: Registry, *, num_nodes: int, num_pods: int) -> None:
+    def __init__(self, registry: Registry, *gates: str, num_nodes: int, num_pods: int = 0) -> None:
+        """*gates* are on as well."""
+        config = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "featureGates": dict.fromkeys((*GATES, *gates), True),
+        }
         self.clock = FakeClock()
         self.api = InMemoryApi(self.clock, Listers())
         self.core = SchedulerCore(
-            from_object(_CONFIG, source="bench", args_models=args_models(registry)),
+            from_object(config, source="bench", args_models=args_models(registry)),
             registry,
             Outside(
                 api=self.api,
@@ -129,15 +131,15 @@ class _Cluster:
         for running in running_pods(num_pods, num_nodes=num_nodes, rng=Random(1)):
             self.api.put(running)
 
-    def gang(self, name: str, size: int, spec: Spec) -> list[Pod]:
-        """Make *size* equal pods of a group; they are not created yet."""
-        return [_member(f"{name}-{n}", name, spec) for n in range(size)]
+    def gang(self, name: str, size: int, *specs: Spec) -> list[Pod]:
+        """Make *size* pods of a group, of *specs* in turn; they are not created yet."""
+        return [_member(f"{name}-{n}", name, specs[n % len(specs)]) for n in range(size)]
 
-    def put_gang(self, name: str, pods: Sequence[Pod]) -> None:
+    def put_gang(self, name: str, pods: Sequence[Pod], *, priority: int | None = None) -> None:
         """Create a gang and its *pods*, all of which it needs."""
         policy = PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(min_count=len(pods)))
         meta = ObjectMeta(name=name, namespace="default", uid=name)
-        self.api.put(PodGroup(meta, PodGroupSpec(policy)))
+        self.api.put(PodGroup(meta, PodGroupSpec(policy, priority=priority)))
         for each in pods:
             self.api.put(each)
 
@@ -159,7 +161,7 @@ class _Cluster:
 class _Measurements:
     """Each on a cluster of its own."""
 
-    def __init__(self, new: Callable[[], _Cluster], clock: Clock, sizes: Sizes) -> None:
+    def __init__(self, new: Callable[[], Cluster], clock: Clock, sizes: Sizes) -> None:
         self._new = new
         self._clock = clock
         self._sizes = sizes
@@ -244,7 +246,7 @@ class _Measurements:
             f"{cluster.num_bound()} bound",
         )
 
-    async def _wait(self, cluster: _Cluster, gangs: int) -> None:
+    async def _wait(self, cluster: Cluster, gangs: int) -> None:
         """Have *gangs* wait that fit nowhere."""
         for n in range(gangs):
             name, spec = f"waiting-{n}", requests(1_000_000 + n, 16)

@@ -14,6 +14,7 @@ from berth.bench.workloads import APPS, ZONE, nodes, pod, requests
 from berth.cache.cache import Cache
 from berth.clock import Clock, rfc3339
 from berth.framework.pod_info import PodInfo
+from berth.objects.node import Node
 from berth.objects.pod import Pod
 from berth.objects.resources import node_allocatable
 from berth.profile.build import Registry
@@ -108,23 +109,30 @@ def _nominated_node(outcome: Outcome) -> str:
 
 def _full(num_nodes: int) -> Cache:
     cache = Cache()
-    for n, node in enumerate(nodes(num_nodes)):
+    for node, running in full_nodes(num_nodes):
         cache.add_node(node)
-        name, cpu = node.metadata.name, node_allocatable(node).milli_cpu
-        cache.add_pod(_running(f"system-{n}", name, cpu=100, priority=SYSTEM))
-        for i in range(VICTIMS_PER_NODE):
-            share = (cpu - 100) // VICTIMS_PER_NODE
-            started = 1_700_000_000 + (n * 7_919 + i * 104_729) % 1_000_000
-            low = _running(f"low-{n}-{i}", name, cpu=share, app=n % APPS, started=started)
-            cache.add_pod(low)
+        for each in running:
+            cache.add_pod(PodInfo(each))
     cache.refresh_order()
     return cache
 
 
+def full_nodes(count: int) -> Iterator[tuple[Node, list[Pod]]]:
+    """Make nodes, and the pods that take all of their CPU."""
+    for n, node in enumerate(nodes(count)):
+        name, cpu = node.metadata.name, node_allocatable(node).milli_cpu
+        running = [_running(f"system-{n}", name, cpu=100, priority=SYSTEM)]
+        for i in range(VICTIMS_PER_NODE):
+            share = (cpu - 100) // VICTIMS_PER_NODE
+            started = 1_700_000_000 + (n * 7_919 + i * 104_729) % 1_000_000
+            running.append(_running(f"low-{n}-{i}", name, cpu=share, app=n % APPS, started=started))
+        yield node, running
+
+
 def _running(
     name: str, node: str, *, cpu: int, priority: int = LOW, app: int = 0, started: float = 0
-) -> PodInfo:
+) -> Pod:
     spec = requests(cpu, 128) | {"nodeName": node, "priority": priority}
     waiting = pod(name, spec, app=app)
     status = msgspec.structs.replace(waiting.status, start_time=rfc3339(started))
-    return PodInfo(msgspec.structs.replace(waiting, status=status))
+    return msgspec.structs.replace(waiting, status=status)

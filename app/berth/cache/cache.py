@@ -1,7 +1,7 @@
 """The scheduler cache: the one writer of the live node table."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,6 +12,7 @@ from berth.framework.pod_groups import PodGroups
 from berth.framework.pod_info import PodInfo
 from berth.objects.node import Node
 from berth.objects.pod import Pod
+from berth.objects.pod_group import group_of
 
 log = logging.getLogger(__name__)
 
@@ -182,20 +183,19 @@ class Cache:
             if found is not None and row is not None:
                 rows.append(row)
                 known.append(found)
+        groups = self._pod_groups
+        in_groups = [pod for pod in known if groups is not None and group_of(pod.pod) is not None]
         self.table.remove_pods(rows, known)
-        self._tell_groups(known, PodGroups.take)
+        for pod in in_groups:
+            assert groups is not None
+            groups.take(pod)
         try:
             yield
         finally:
             self.table.add_pods(rows, known)
-            self._tell_groups(known, PodGroups.put)
-
-    def _tell_groups(
-        self, pods: Iterable[PodInfo], tell: Callable[[PodGroups, PodInfo], None]
-    ) -> None:
-        if self._pod_groups is not None:
-            for pod in pods:
-                tell(self._pod_groups, pod)
+            for pod in in_groups:
+                assert groups is not None
+                groups.put(pod)
 
     def is_assumed(self, uid: str) -> bool:
         return uid in self._assumed

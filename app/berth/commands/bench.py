@@ -7,7 +7,16 @@ from itertools import chain
 from pathlib import Path
 
 from berth import log
-from berth.bench import cluster, crowded, engine, extender, groups, preemption, throughput
+from berth.bench import (
+    cluster,
+    crowded,
+    engine,
+    extender,
+    group_preemption,
+    groups,
+    preemption,
+    throughput,
+)
 from berth.bench.process import BenchError
 from berth.clock import CpuClock, RealClock
 from berth.memory import keep_heap
@@ -138,10 +147,11 @@ def _extender(given: argparse.Namespace) -> int:
 def _groups(given: argparse.Namespace) -> int:
     async def measuring() -> int:
         say(f"{engine.machine()}; {given.nodes} nodes, {given.pods} running pods; CPU time")
-        async for row in groups.measure(
-            IN_TREE, clock=CpuClock(), num_nodes=given.nodes, num_pods=given.pods
-        ):
-            say(f"{row.what:<64} {row.value:>40}")
+        rows = groups.measure(IN_TREE, clock=CpuClock(), num_nodes=given.nodes, num_pods=given.pods)
+        full = group_preemption.measure(IN_TREE, clock=CpuClock(), num_nodes=given.nodes)
+        for some in (rows, full):
+            async for row in some:
+                say(f"{row.what:<64} {row.value:>40}")
         return 0
 
     keep_heap()

@@ -26,11 +26,20 @@ DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
 GANG_REPLACEMENT_PODS: Final = "GangReplacementPods"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
+IN_PLACE_POD_LEVEL_RESOURCES_VERTICAL_SCALING: Final = "InPlacePodLevelResourcesVerticalScaling"
+MATCH_LABEL_KEYS_IN_POD_TOPOLOGY_SPREAD: Final = "MatchLabelKeysInPodTopologySpread"
+NOMINATED_NODE_NAME_FOR_EXPECTATION: Final = "NominatedNodeNameForExpectation"
+OPPORTUNISTIC_BATCHING: Final = "OpportunisticBatching"
+POD_LEVEL_RESOURCES: Final = "PodLevelResources"
+SCHEDULER_ASYNC_API_CALLS: Final = "SchedulerAsyncAPICalls"
+SCHEDULER_ASYNC_PREEMPTION: Final = "SchedulerAsyncPreemption"
+SCHEDULER_POP_FROM_BACKOFF_Q: Final = "SchedulerPopFromBackoffQ"
 TOPOLOGY_AWARE: Final = "TopologyAwareWorkloadScheduling"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
 VOLCANO_POD_GROUPS: Final = "VolcanoPodGroups"
 WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
+WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
 
 OWN: Final[Mapping[str, Gate]] = {
     COSCHEDULING_POD_GROUPS: Gate("BERTH", enabled=False),
@@ -54,13 +63,22 @@ TURNABLE: Final = frozenset(
         GANG_REPLACEMENT_PODS,
         GANG_SCHEDULING,
         GENERIC_WORKLOAD,
+        IN_PLACE_POD_LEVEL_RESOURCES_VERTICAL_SCALING,
+        MATCH_LABEL_KEYS_IN_POD_TOPOLOGY_SPREAD,
         NODE_DECLARED_FEATURES,
+        NOMINATED_NODE_NAME_FOR_EXPECTATION,
+        OPPORTUNISTIC_BATCHING,
+        POD_LEVEL_RESOURCES,
+        SCHEDULER_ASYNC_API_CALLS,
+        SCHEDULER_ASYNC_PREEMPTION,
+        SCHEDULER_POP_FROM_BACKOFF_Q,
         "StorageCapacityScoring",
         TAINT_TOLERATION_COMPARISON_OPERATORS,
         TOPOLOGY_AWARE,
         VOLCANO_POD_GROUPS,
         "VolumeLimitScaling",
         WORKLOAD_AWARE_PREEMPTION,
+        WORKLOAD_WITH_JOB,
     }
 )
 """Gates that berth acts on."""

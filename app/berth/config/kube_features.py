@@ -162,7 +162,11 @@ DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
     "GangScheduling": ("GenericWorkload",),
     "GracefulNodeShutdownBasedOnPodPriority": ("GracefulNodeShutdown",),
     "ImageVolumeWithDigest": ("ImageVolume",),
-    "InPlacePodLevelResourcesVerticalScaling": ("InPlacePodVerticalScaling", "PodLevelResources"),
+    "InPlacePodLevelResourcesVerticalScaling": (
+        "InPlacePodVerticalScaling",
+        "PodLevelResources",
+        "NodeDeclaredFeatures",
+    ),
     "InPlacePodVerticalScalingExclusiveCPUs": ("InPlacePodVerticalScaling",),
     "InPlacePodVerticalScalingExclusiveMemory": ("InPlacePodVerticalScaling", "MemoryManager"),
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": ("MatchLabelKeysInPodTopologySpread",),
@@ -170,7 +174,7 @@ DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
     "PodLifecycleSleepActionAllowZero": ("PodLifecycleSleepAction",),
     "ProcMountType": ("UserNamespacesSupport",),
     "ResourceHealthStatus": ("DynamicResourceAllocation",),
-    "RestartAllContainersOnContainerExits": ("ContainerRestartRules",),
+    "RestartAllContainersOnContainerExits": ("ContainerRestartRules", "NodeDeclaredFeatures"),
     "StorageVersionAPI": ("APIServerIdentity",),
     "StructuredAuthenticationConfigurationEgressSelector": (
         "StructuredAuthenticationConfiguration",

@@ -18,8 +18,8 @@ import msgspec
 from berth.clock import Clock, rfc3339
 from berth.core.in_memory_claims import InMemoryClaims
 from berth.framework.listers import Listers
-from berth.framework.pod_group_sources import PodReader
 from berth.framework.pod_info import PodInfo
+from berth.framework.pod_reader import PodReader
 from berth.informer.store import ResourceEventHandler
 from berth.objects.devices import ResourceClaim
 from berth.objects.meta import Condition

@@ -9,6 +9,7 @@ from berth.cache.cache import Cache
 from berth.clock import Clock
 from berth.config import errors
 from berth.config.errors import ConfigError
+from berth.config.feature_gates import SCHEDULER_POP_FROM_BACKOFF_Q, enabled_features
 from berth.config.types import KubeSchedulerConfiguration
 from berth.field_errors import join
 from berth.framework.handle import Handle
@@ -50,6 +51,7 @@ def backoff_of(config: KubeSchedulerConfiguration) -> Backoff:
     return Backoff(
         initial=float(config.pod_initial_backoff_seconds),
         maximum=float(config.pod_max_backoff_seconds),
+        pops_early=SCHEDULER_POP_FROM_BACKOFF_Q in enabled_features(config.feature_gates),
     )
 
 

@@ -25,6 +25,9 @@ from typing import Final
 from berth.cache.cache import Cache
 from berth.config.feature_gates import (
     GENERIC_WORKLOAD,
+    NOMINATED_NODE_NAME_FOR_EXPECTATION,
+    OPPORTUNISTIC_BATCHING,
+    SCHEDULER_ASYNC_PREEMPTION,
     TOPOLOGY_AWARE,
     WORKLOAD_AWARE_PREEMPTION,
     enabled_features,
@@ -68,6 +71,8 @@ class CoreOptions:
     """Seconds after which an unschedulable pod is tried again in any case."""
     uses_signatures: bool = True
     """Whether one failed attempt stands for all pods of the same signature."""
+    shares_answers: bool = True
+    """Whether what plugins say about a pod stands for others of its template while it is true."""
     is_watched: bool = True
     """Whether plugins are timed, and decisions are recorded with the best nodes."""
     select: Callable[[NodeTable], Select] | None = None
@@ -76,6 +81,11 @@ class CoreOptions:
     """Changes each profile once it is made."""
     sort_key: SortKey | None = None
     """Orders the queue in place of the QueueSort plugin."""
+    always_preempts_async: bool = False
+    """Whether victims are evicted beside the attempt even without SchedulerAsyncPreemption.
+
+    A simulation looks at :class:`~berth.scheduler.preemption.Preemptions` to tell of them.
+    """
 
 
 DEFAULT_OPTIONS: Final = CoreOptions()
@@ -215,12 +225,18 @@ class SchedulerCore:
                 failures=failures,
                 metrics=metrics,
                 clock=clock,
+                nominates=NOMINATED_NODE_NAME_FOR_EXPECTATION in features,
             ),
             failures=failures,
             failure_reporter=self.failure_reporter,
             metrics=metrics,
             clock=clock,
             groups=groups,
+            shares_answers=options.shares_answers,
+            batches=OPPORTUNISTIC_BATCHING in features,
+            preempts_async=(
+                options.always_preempts_async or SCHEDULER_ASYNC_PREEMPTION in features
+            ),
         )
 
     def _nominated_node(self, uid: str) -> str:
@@ -239,9 +255,11 @@ class SchedulerCore:
 
     async def run(self) -> None:
         """Take pods from the queue and do what is decided, for ever; the parts side by side."""
+        aligned = backoff_of(self.live.current).pops_early
+        flushers = partial(run_flushers, self.queue, self.outside.clock, aligned=aligned)
         async with asyncio.TaskGroup() as tasks:
             for name, run in (
-                ("queue flushers", partial(run_flushers, self.queue, self.outside.clock)),
+                ("queue flushers", flushers),
                 ("preemptions", partial(self.preemptions.run, self.queue)),
                 ("background work", self.outside.api.background.run),
                 ("failure reports", self.failure_reporter.run),

@@ -35,8 +35,8 @@ from berth.framework.cycle_state import CycleState
 from berth.framework.interface import BindPlugin, PreEnqueuePlugin
 from berth.framework.listers import Listers
 from berth.framework.node_table import NodeTable
-from berth.framework.pod_group_sources import pod_reader
 from berth.framework.pod_info import PodInfo
+from berth.framework.pod_reader import pod_reader
 from berth.framework.status import Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod import Pod
@@ -138,6 +138,7 @@ class SimulatedCluster:
                 select=options.select,
                 adapt_profile=self._adapt,
                 sort_key=options.sort_key,
+                always_preempts_async=True,
             ),
         )
         self.api.connect({kind.type: each for kind, each in self.core.handlers.items()})

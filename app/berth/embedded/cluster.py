@@ -85,6 +85,7 @@ class EmbeddedCluster:
         self._rng = rng
         self._host = host
         self._controller_options = controller_options
+        self._features = features
         self._tokens = Tokens() if tokens is None else tokens
         self._database = database
         self._identity = Identity(database, self._tokens, clock=clock)

@@ -26,9 +26,6 @@ from berth.objects.pod_group import PodGroup
 COSCHEDULING_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 VOLCANO_ANNOTATIONS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 
-PodReader = Callable[[Pod], Pod]
-"""Returns a pod as it counts."""
-
 
 @dataclass(frozen=True, slots=True)
 class PodGroupSource:
@@ -75,7 +72,7 @@ def kinds_of_pod_groups(features: Container[str]) -> Sequence[Kind[Any]]:
     return [source.kind for source in SOURCES if source.kind.feature in features]
 
 
-def pod_reader(features: Container[str]) -> PodReader | None:
+def group_reader(features: Container[str]) -> Callable[[Pod], Pod] | None:
     """Return what gives a pod the group that its labels or annotations name.
 
     None if no feature gate for other schedulers' groups is on.

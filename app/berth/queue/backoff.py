@@ -16,6 +16,11 @@ class Backoff:
 
     initial: float = 1.0
     maximum: float = 10.0
+    pops_early: bool = True
+    """Whether rejected pods are taken before the end if nothing else is ready.
+
+    The feature gate SchedulerPopFromBackoffQ. Ends of backoffs are whole seconds then.
+    """
 
     def duration(self, count: int) -> float:
         """Return the backoff after *count* failures in a row: doubling, capped; 0 for none."""
@@ -27,15 +32,20 @@ class Backoff:
         return ldexp(self.initial, count - 1)
 
     def expiration(self, queued: QueuedPodInfo) -> float:
-        """Return when the backoff of *queued* ends, a whole second of the clock; 0.0: it has none.
+        """Return when the backoff of *queued* ends, by the clock; 0.0: it has none.
 
         Kept in *queued* until its next failure.
         """
         if queued.backoff_expiration is None:
             count = queued.consecutive_errors_count or queued.unschedulable_count
             backoff = self.duration(count)
-            queued.backoff_expiration = floor(queued.timestamp + backoff) if backoff else 0.0
+            end = queued.timestamp + backoff
+            queued.backoff_expiration = self.align(end) if backoff else 0.0
         return queued.backoff_expiration
+
+    def align(self, time: float) -> float:
+        """Return *time* as ends of backoffs are compared with it."""
+        return floor(time) if self.pops_early else time
 
 
 DEFAULT_BACKOFF: Final = Backoff()
@@ -44,8 +54,8 @@ DEFAULT_BACKOFF: Final = Backoff()
 class BackoffQueue:
     """backoffQ, of pods that were rejected, and errorBackoffQ, of pods whose attempt broke.
 
-    Both are ordered by the end of the backoff. That is a whole second, and within a second rejected
-    pods come out in the order of the active queue.
+    Both are ordered by the end of the backoff. Rejected pods of the same end come out in the order
+    of the active queue; that is many, where ends are whole seconds.
     """
 
     def __init__(self, *, clock: Clock, backoff: Backoff, sort_key: SortKey) -> None:
@@ -63,7 +73,12 @@ class BackoffQueue:
 
     def is_backing_off(self, queued: QueuedPodInfo) -> bool:
         """Whether the backoff of *queued* is not over; the second of its end is part of it."""
-        return self._backoff.expiration(queued) >= floor(self._clock.now())
+        return self._backoff.expiration(queued) >= self._backoff.align(self._clock.now())
+
+    @property
+    def pops_early(self) -> bool:
+        """Whether :meth:`pop_early` ever returns a pod."""
+        return self._backoff.pops_early
 
     def add(self, queued: QueuedPodInfo, *, may_pop_early: bool = True) -> None:
         """Add a pod; :meth:`pop_early` returns it only if it was rejected, and may be."""
@@ -77,7 +92,7 @@ class BackoffQueue:
 
     def pop_early(self) -> QueuedPodInfo | None:
         """Take out the first rejected pod though its backoff is not over; failed ones never."""
-        return self._rejected.pop()
+        return self._rejected.pop() if self.pops_early else None
 
     def pop_expired(self) -> list[QueuedPodInfo]:
         """Take out all pods whose backoff is over, the rejected ones first."""
@@ -90,7 +105,7 @@ class BackoffQueue:
 
     def has_early(self) -> bool:
         """Whether :meth:`pop_early` would return a pod."""
-        return len(self._rejected) > 0
+        return self.pops_early and len(self._rejected) > 0
 
     def remove(self, key: str) -> QueuedPodInfo | None:
         return self._rejected.remove(key) or self._failed.remove(key)

@@ -6,16 +6,21 @@ from typing import Final
 from berth.clock import Clock
 from berth.queue.scheduling_queue import SchedulingQueue
 
+BACKOFF_PERIOD: Final = 1.0
+"""Seconds between two flushes of pods whose backoff is over."""
 LEFTOVERS_PERIOD: Final = 30.0
 """Seconds between two flushes of pods that waited too long."""
 
 
-async def run_flushers(queue: SchedulingQueue, clock: Clock) -> None:
-    """Flush forever: backoff at every whole second, leftovers every 30 seconds."""
+async def run_flushers(queue: SchedulingQueue, clock: Clock, *, aligned: bool = True) -> None:
+    """Flush forever: backoff every second, leftovers every 30 seconds.
+
+    *aligned*: at every whole second, because that is when backoffs end.
+    """
     leftovers_due = clock.monotonic() + LEFTOVERS_PERIOD
     while True:
         now = clock.now()
-        await clock.sleep(floor(now) + 1 - now)
+        await clock.sleep(floor(now) + 1 - now if aligned else BACKOFF_PERIOD)
         queue.flush_backoff_completed()
         if clock.monotonic() >= leftovers_due:
             leftovers_due += LEFTOVERS_PERIOD

@@ -90,6 +90,20 @@ class HintMap:
             self._known[event] = found
         return found
 
+    def strategy_after(
+        self, events: Iterable[tuple[EventHints, Any, Any]], queued: QueuedPodInfo
+    ) -> QueueingStrategy:
+        """Say what *events*, each on an old and a new object, come to for *queued*."""
+        if not queued.unschedulable_plugins and not queued.pending_plugins:
+            return QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.SKIP
+        for hints, old, new in events:
+            wanted = self.is_pod_worth_requeuing(queued, hints, old=old, new=new)
+            strategy = max(strategy, wanted)
+            if strategy is QueueingStrategy.IMMEDIATELY:
+                break
+        return strategy
+
     def is_pod_worth_requeuing(
         self, queued: QueuedPodInfo, hints: EventHints, *, old: Any, new: Any
     ) -> QueueingStrategy:

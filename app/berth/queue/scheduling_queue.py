@@ -46,7 +46,8 @@ class SchedulingQueue:
     Pods are known by ``namespace/name`` while they wait and by UID while they are in flight. A pod
     that was popped stays in flight until :meth:`done` or :meth:`add_unschedulable_if_not_present`.
 
-    SchedulerPopFromBackoffQ and SchedulerQueueingHints are always on.
+    SchedulerQueueingHints is always on. Without SchedulerPopFromBackoffQ, which *backoff* knows,
+    PreEnqueue plugins are asked when the backoff of a pod is over; with it, before it begins.
     """
 
     def __init__(
@@ -186,7 +187,7 @@ class SchedulingQueue:
                 self._unschedulable.remove(pod.key)
                 self._requeue(queued, QueueingStrategy.IMMEDIATELY, hints.label)
             elif queued := self._backoff.remove(pod.key):
-                self._push_active(queued, hints.label)
+                self._leave_backoff(queued, hints.label)
             elif pod.metadata.uid in self._in_flight:
                 self._in_flight.record(hints, old=None, new=pod)
 
@@ -350,7 +351,7 @@ class SchedulingQueue:
     def flush_backoff_completed(self) -> None:
         """Move the pods whose backoff is over to the active queue."""
         for queued in self._backoff.pop_expired():
-            self._push_active(queued, BACKOFF_COMPLETE)
+            self._leave_backoff(queued, BACKOFF_COMPLETE)
 
     def flush_unschedulable_pods_leftover(self) -> None:
         """Try again the pods that waited longer than *max_in_unschedulable*, except gated ones."""
@@ -410,17 +411,28 @@ class SchedulingQueue:
 
     def _requeue(self, queued: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
         """Put *queued* where *strategy* and PreEnqueue send it; False: it waits for events."""
-        if strategy is QueueingStrategy.SKIP or not self._gates.run_pre_enqueue_plugins(queued):
+        after_backoff = strategy is QueueingStrategy.AFTER_BACKOFF
+        backs_off = after_backoff and self._backoff.is_backing_off(queued)
+        if backs_off and not self._backoff.pops_early:
+            queued.gating_plugin = ""  # it is asked when the backoff is over
+        elif strategy is QueueingStrategy.SKIP or not self._gates.run_pre_enqueue_plugins(queued):
             self._unschedulable.add(queued)
             self._incoming[UNSCHEDULABLE, label] += 1
             return False
-        if strategy is QueueingStrategy.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
+        if backs_off:
             self._backoff.add(queued, may_pop_early=not self._is_of_group(queued))
             self._incoming[BACKOFF, label] += 1
             self._wake.set()
         else:
             self._push_active(queued, label)
         return True
+
+    def _leave_backoff(self, queued: QueuedPodInfo, label: str) -> None:
+        """Let *queued* be tried; PreEnqueue plugins were asked before unless none pops early."""
+        if self._backoff.pops_early:
+            self._push_active(queued, label)
+        else:
+            self._requeue(queued, QueueingStrategy.IMMEDIATELY, label)
 
     def _push_active(self, queued: QueuedPodInfo, label: str) -> None:
         """Add *queued* to the active queue; PreEnqueue plugins have let it in (spec §3.2)."""
@@ -468,17 +480,7 @@ class SchedulingQueue:
         if events is None or self._is_of_group(queued):
             # What it missed is unknown.
             return QueueingStrategy.AFTER_BACKOFF
-        if not queued.unschedulable_plugins and not queued.pending_plugins:
-            return QueueingStrategy.AFTER_BACKOFF
-        strategy = QueueingStrategy.SKIP
-        for event in events:
-            wanted = self._hints.is_pod_worth_requeuing(
-                queued, event.hints, old=event.old, new=event.new
-            )
-            strategy = max(strategy, wanted)
-            if strategy is QueueingStrategy.IMMEDIATELY:
-                break
-        return strategy
+        return self._hints.strategy_after(events, queued)
 
     def _is_of_group(self, queued: QueuedPodInfo) -> bool:
         """Whether the pod is tried together with others."""

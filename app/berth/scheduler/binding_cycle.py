@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from berth.client.errors import ApiError, log_failure
 from berth.clock import Clock
 from berth.extender.errors import ExtenderError
 from berth.extender.extenders import Extenders
 from berth.framework.diagnosis import Diagnosis
+from berth.framework.interface import PreBindPlugin
 from berth.framework.pod_info import PodInfo
 from berth.framework.status import Code, Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
@@ -37,7 +39,14 @@ class BindingCycle:
         failures: FailureHandler,
         metrics: SchedulerMetrics,
         clock: Clock,
+        nominates: bool = True,
     ) -> None:
+        """*nominates*: whether the node of a pod that is not bound at once is written down.
+
+        The feature gate NominatedNodeNameForExpectation. Without, PreBind plugins are not asked
+        whether they have work to do: all are run, one after the other (G14).
+        """
+        self._nominates = nominates
         self._extenders = extenders
         self._queue = queue
         self._bindings = bindings
@@ -92,18 +101,26 @@ class BindingCycle:
         """Run the steps from Permit to Bind; return why one of them has failed."""
         reservation, pod, node_name = binding.reservation, binding.pod, binding.pod.node_name
         profile, state = reservation.profile, reservation.state
-        pre_binds = profile.run_pre_bind_pre_flight(state, pod, node_name)
-        if isinstance(pre_binds, Status):
-            return pre_binds
-        if pre_binds or reservation.waiting is not None:
-            await self._nominate(pod)
+        pre_binds: Sequence[PreBindPlugin] = profile.pre_binds
+        if self._nominates:
+            asked = profile.run_pre_bind_pre_flight(state, pod, node_name)
+            if isinstance(asked, Status):
+                return asked
+            pre_binds = asked
+            if pre_binds or reservation.waiting is not None:
+                await self._nominate(pod)
         if reservation.waiting is not None:
             status = await self._wait_on_permit(reservation.waiting)
             if status is not None:
                 return status
         self._queue.done(pod.uid)
         status = await profile.run_pre_binds(
-            pre_binds, state, pod, node_name, entered=binding.enter_pre_bind
+            pre_binds,
+            state,
+            pod,
+            node_name,
+            entered=binding.enter_pre_bind,
+            side_by_side=self._nominates,
         )
         binding.stage = Stage.BIND
         if status is None:

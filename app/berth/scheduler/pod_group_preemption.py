@@ -139,6 +139,7 @@ class PodGroupPreemption:
 
         The group's own priority counts, 0 if it has none; that of its pods plays no role.
         """
+        await asyncio.sleep(0)
         nodes = self._scheduler.cache.table.row_of
         pods = [pod for pod in self._scheduler.cache.pods() if pod.node_name in nodes]
         units = self._units.below(group.spec.priority or 0, pods, but_not=key)

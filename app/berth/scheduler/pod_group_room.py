@@ -1,11 +1,13 @@
 """Room for a pod group by resources alone: arithmetic that says which trials are worth making."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from berth.framework.node_table import NodeTable
+from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo, PodTemplate
 from berth.framework.preemption.victim_units import VictimUnit
 from berth.framework.verdict import Mask
@@ -18,25 +20,39 @@ NOWHERE: Final = -1
 
 
 class Room:
-    """How many pods of one kind fit beside the pods that are there, and beside units put back.
+    """How many pods of one kind fit once some units are gone, or are put back.
 
     It counts resources only, so no group fits that has no room here.
     """
 
-    def __init__(self, nodes: NodeTable, template: PodTemplate, usable: Mask) -> None:
-        """Count the room on the rows *usable* of *nodes* as they are now."""
+    def __init__(
+        self,
+        nodes: NodeTable,
+        template: PodTemplate,
+        *,
+        usable: Mask,
+        gone: Sequence[VictimUnit],
+    ) -> None:
+        """Count the room on the rows *usable* as if all units of *gone* were; they are there."""
         asked = template.incoming_requested
         self._names = [name for name in nodes.resources if asked.amount(name) > 0]
         self._asked = (_PODS, *_amounts(asked, self._names))
-        index = [nodes.resources[name] for name in self._names]
-        self._free = np.vstack(
-            [nodes.allowed_pods - nodes.pod_count, (nodes.allocatable - nodes.requested)[index]]
-        )
-        room = np.maximum(np.min(self._free // np.array(self._asked)[:, None], axis=0), 0)
-        self._room = np.where(usable, room, 0).tolist()
-        self._free_of: dict[int, tuple[int, ...]] = {}
         self._row_of = nodes.row_of
         self._taken: dict[PodTemplate, tuple[int, ...]] = {}
+        index = [nodes.resources[name] for name in self._names]
+        free = np.vstack(
+            [nodes.allowed_pods - nodes.pod_count, (nodes.allocatable - nodes.requested)[index]]
+        )
+        leaving = [pod for unit in gone for pod in unit.pods if pod.node_name in self._row_of]
+        if leaving:
+            rows = np.array([self._row_of[pod.node_name] for pod in leaving], np.intp)
+            batch = PodBatch.of(leaving)
+            np.add.at(free[0], rows, _PODS)
+            for column, name in zip(free[1:], self._names, strict=True):
+                np.add.at(column, rows, batch.per_template(partial(_amount, name)))
+        room = np.maximum(np.min(free // np.array(self._asked)[:, None], axis=0), 0)
+        self._room = np.where(usable, room, 0).tolist()
+        self._free = list(zip(*free.tolist(), strict=True))
         self.total = sum(self._room)
         """How many pods fit."""
 
@@ -46,18 +62,16 @@ class Room:
         for pod in unit.pods:
             row = self._row_of.get(pod.node_name)
             if row is not None and self._room[row]:
-                before = free.get(row) or self._free_of.get(row)
-                if before is None:
-                    before = tuple(self._free[:, row].tolist())
+                before = free.get(row) or self._free[row]
                 taken = self._taken_by(pod.template)
-                free[row] = tuple(have - take for have, take in zip(before, taken, strict=True))
+                free[row] = tuple([have - take for have, take in zip(before, taken, strict=True)])
         rooms = {row: self._room_in(left) for row, left in free.items()}
         total = self.total - sum(self._room[row] - room for row, room in rooms.items())
         if total < keep:
             return False
-        self._free_of |= free
         for row, room in rooms.items():
             self._room[row] = room
+            self._free[row] = free[row]
         self.total = total
         return True
 
@@ -69,7 +83,7 @@ class Room:
         return found
 
     def _room_in(self, free: tuple[int, ...]) -> int:
-        return max(min(have // each for have, each in zip(free, self._asked, strict=True)), 0)
+        return max(min([have // each for have, each in zip(free, self._asked, strict=True)]), 0)
 
 
 def units_in_the_way(
@@ -119,6 +133,10 @@ def _take(free: dict[str, int], amounts: Resources, *, sign: int = 1) -> None:
 
 def _lacks(free: dict[str, int], amounts: Resources) -> bool:
     return any(free[name] < 0 and amounts.amount(name) > 0 for name in free if name)
+
+
+def _amount(name: str, template: PodTemplate) -> int:
+    return template.requested.amount(name)
 
 
 def _amounts(resources: Resources, names: Iterable[str]) -> tuple[int, ...]:

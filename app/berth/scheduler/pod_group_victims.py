@@ -5,12 +5,12 @@ one after the other as far as it keeps its room, those whose disruption budgets 
 then the most important first. kube-scheduler makes a trial of the whole group for each unit. Here
 these find the same victims in fewer trials:
 
-1. Where all pods of the group are alike, arithmetic over resources (:class:`Room`) says which units
-   go back. It allows too much, never too little, so if a trial proves its answer, that is the
-   answer of the rule.
-2. Otherwise units are put back by halves: a block that fits goes back as a whole, one that does not
-   is split. That is the rule's answer as long as a group that fits beside some units also fits
-   beside fewer.
+1. Where all pods of the group are alike, arithmetic over resources (:class:`Room`) says how many
+   fit at best, and which units go back. It allows too much, never too little, so if one trial
+   places as many pods, without those that it does not let back, that is the answer of the rule.
+2. Otherwise a trial without all units tells how many pods fit, and units are put back by halves: a
+   block that fits goes back as a whole, one that does not is split. That is the rule's answer as
+   long as a group that fits beside some units also fits beside fewer.
 3. Where that would take too many trials, the longest prefix goes back that can, found by bisection;
    then those that are not in the way of where the last trial put the group (later releases of
    kube-scheduler do only that); then the rest by halves until the trials are used up. Who was not
@@ -81,11 +81,10 @@ class VictimSearch:
         true until something is awaited.
         """
         units = [*violating, *others]
-        room = self._room_without(units)
-        status = await self._try(units)
-        if status.result is not Result.SCHEDULED:
-            return status
-        if not await self._spare_by_arithmetic(units, room):
+        if not await self._spare_by_arithmetic(units):
+            status = await self._try(units)
+            if status.result is not Result.SCHEDULED:
+                return status
             if 2 * len(units) > self._trials_left:
                 await self._spare_prefix(units)
                 await self._spare_out_of_the_way()
@@ -127,29 +126,31 @@ class VictimSearch:
 
     # By arithmetic.
 
+    async def _spare_by_arithmetic(self, units: Sequence[VictimUnit]) -> bool:
+        """Put back the units that resources allow, if a trial agrees."""
+        room = self._room_without(units)
+        if room is None or not room.total:
+            return False
+        at_best = min(room.total, len(self._members))
+        gone = []
+        for number, unit in enumerate(units, 1):
+            if not room.put_back(unit, keep=at_best):
+                gone.append(unit)
+            if not number % UNITS_PER_TURN:
+                await asyncio.sleep(0)
+        return await self._fits_without(gone) and len(self._hosts) == at_best
+
     def _room_without(self, units: Sequence[VictimUnit]) -> Room | None:
         """Return the room for pods of the group once *units* are gone; None if they differ."""
         first = self._members[0]
         kind = _kind_of(first.queued.pod_info)
         if kind is None or any(_kind_of(each.queued.pod_info) != kind for each in self._members):
             return None
-        with self._scheduler.cache.without_all(pods_of(units)):
-            cycle = self._scheduler.begin_cycle(first.profile, first.queued)
-            diagnosis = evaluate_all_nodes(cycle).diagnosis
-            hopeless = diagnosis.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, cycle.nodes)
-            return Room(cycle.nodes, cycle.pod.template, cycle.nodes.exists & ~hopeless)
-
-    async def _spare_by_arithmetic(self, units: Sequence[VictimUnit], room: Room | None) -> bool:
-        """Put back the units that *room* allows, if a trial agrees."""
-        if room is None:
-            return False
-        gone = []
-        for number, unit in enumerate(units, 1):
-            if not room.put_back(unit, keep=len(self._hosts)):
-                gone.append(unit)
-            if not number % UNITS_PER_TURN:
-                await asyncio.sleep(0)
-        return await self._fits_without(gone)
+        cycle = self._scheduler.begin_cycle(first.profile, first.queued)
+        diagnosis = evaluate_all_nodes(cycle).diagnosis
+        hopeless = diagnosis.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, cycle.nodes)
+        usable = cycle.nodes.exists & ~hopeless
+        return Room(cycle.nodes, cycle.pod.template, usable=usable, gone=units)
 
     # By trials.
 

@@ -159,6 +159,26 @@ class Preemptions:
         self._to_prepare.append(pending)
         self._some.set()
 
+    async def prepare_candidate_now(
+        self, preemptor: PodInfo, *, profile: str, chosen: Candidate, queue: SchedulingQueue
+    ) -> Exception | None:
+        """Evict the victims of *chosen* side by side; return the first error, if there is any.
+
+        Without the feature gate SchedulerAsyncPreemption, this is part of the attempt (spec §6.7):
+        the preemptor is not gated, and what fails is not tried again.
+        """
+        staying = tuple(v for v in chosen.victims if v.pod.metadata.deletion_timestamp is None)
+        pending = PendingPreemption(preemptor, profile, chosen.node, staying)
+        answers = await asyncio.gather(*(self._try_to_evict(pending, each) for each in staying))
+        errors = [answer for answer in answers if isinstance(answer, Exception)]
+        if errors:
+            fields = {"pod": preemptor.key, "node": chosen.node, "failed": len(errors)}
+            log_failure(log, "eviction failed", errors[0], fields)
+            return errors[0]
+        self._metrics.victims_chosen(len(chosen.victims))
+        self._clear_lower_nominations(pending, queue)
+        return None
+
     @property
     def is_idle(self) -> bool:
         return not self._by_preemptor

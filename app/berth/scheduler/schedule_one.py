@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,10 @@ from berth.cache.cache import Cache
 from berth.clock import Clock
 from berth.framework.cycle_state import Gang
 from berth.framework.diagnosis import Diagnosis
+from berth.framework.interface import PostFilterResult
 from berth.framework.placement import EVERYWHERE, Placement
 from berth.framework.pod_info import QueuedPodInfo
+from berth.framework.preemption.candidate import Candidate
 from berth.framework.status import Status
 from berth.metrics.scheduler_metrics import SchedulerMetrics
 from berth.objects.pod_group import group_of
@@ -41,6 +43,7 @@ from berth.scheduler.failure import FailureHandler
 from berth.scheduler.failure_reporter import FailureReporter
 from berth.scheduler.find_nodes_that_fit import FeasibleNodes
 from berth.scheduler.gang import NO_EXTENDERS, Member, schedule_gang
+from berth.scheduler.known_templates import KnownTemplates
 from berth.scheduler.outcome import KEEP, Failed, Outcome, Placed, Unschedulable, refused_placement
 from berth.scheduler.pod_group_cycle import PodGroupCycle
 from berth.scheduler.pod_group_reports import GroupParts
@@ -56,6 +59,17 @@ log = logging.getLogger(__name__)
 
 KNOWN_FAILURES_PER_TURN: Final = 32
 """How many pods that need no attempt take about as long as one attempt."""
+
+
+class _Attempt(NamedTuple):
+    """A pod that was tried, and what came of it."""
+
+    queued: QueuedPodInfo
+    cycle: Cycle
+    outcome: Outcome
+    started: float
+    gang: Gang | None = None
+    """The gang that is to be tried with it."""
 
 
 class Scheduler:
@@ -83,8 +97,18 @@ class Scheduler:
         metrics: SchedulerMetrics,
         clock: Clock,
         groups: GroupParts | None = None,
+        batches: bool = True,
+        preempts_async: bool = True,
+        shares_answers: bool = True,
     ) -> None:
-        """With *groups*, pods of a PodGroup are scheduled together."""
+        """With *groups*, pods of a PodGroup are scheduled together.
+
+        *batches* is the feature gate OpportunisticBatching, which shows in metrics only, and
+        *preempts_async* SchedulerAsyncPreemption: without, victims are evicted within the attempt.
+        *shares_answers*: what plugins say about a pod stands for others of its template.
+        """
+        self._batches = batches
+        self._preempts_async = preempts_async
         self.profiles = profiles
         self.queue = queue
         self.cache = cache
@@ -93,6 +117,7 @@ class Scheduler:
         self.binding_cycle = binding_cycle
         self._select = select
         self._sampling = sampling
+        self._known_templates = KnownTemplates() if shares_answers else None
         self.extender_round = extender_round
         self.preemptions = preemptions
         self.failures = failures
@@ -162,41 +187,63 @@ class Scheduler:
             if key is not None:
                 return await self._pod_group_cycle.run(queued, key)
         if not self.extender_round.is_due(queued.pod_info):
-            return self.scheduling_cycle(queued)
-        return await self.scheduling_cycle_with_extenders(queued)
+            if self._preempts_async:
+                return self.scheduling_cycle(queued)
+            attempt = self._attempt(queued)
+        else:
+            attempt = await self._attempt_with_extenders(queued)
+        if attempt is None:
+            return ()
+        chosen = None if self._preempts_async else _chosen(attempt.outcome)
+        if chosen is None:
+            return self._finish(attempt)
+        return await self._preempt_and_fail(attempt, chosen)
 
     def scheduling_cycle(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
         """Decide where a popped pod goes, and reserve it; without asking extenders."""
+        attempt = self._attempt(queued)
+        return () if attempt is None else self._finish(attempt)
+
+    def _attempt(self, queued: QueuedPodInfo) -> _Attempt | None:
+        """Decide where a popped pod goes; None if it is not tried."""
         profile = self.profile_for_pod(queued)
         if profile is None:
-            return ()
+            return None
         started = self.clock.monotonic()
         cycle = self.begin_cycle(profile, queued)
         outcome = self.decide(cycle)
-        if cycle.state.gang is not None:
-            return self._schedule_gang(Member(queued, cycle, outcome), cycle.state.gang, started)
-        if isinstance(outcome, Unschedulable):
+        gang = cycle.state.gang
+        if gang is None and isinstance(outcome, Unschedulable):
             outcome = run_post_filter_plugins(cycle, outcome)
-        return self._finish(queued, cycle, outcome, started)
+        return _Attempt(queued, cycle, outcome, started, gang)
 
-    async def scheduling_cycle_with_extenders(self, queued: QueuedPodInfo) -> tuple[Binding, ...]:
+    async def _attempt_with_extenders(self, queued: QueuedPodInfo) -> _Attempt | None:
         """Do the same with extenders; the pod may be gone before they have answered."""
         profile = self.profile_for_pod(queued)
         if profile is None:
-            return ()
+            return None
         started = self.clock.monotonic()
         attempt = await self.extender_round.schedule_pod(profile, queued)
         if attempt is None:
             self.queue.done(queued.uid)
-            return ()
+            return None
         cycle, outcome = attempt.cycle, attempt.outcome
         if cycle.state.gang is not None and isinstance(outcome, Placed):
             status = Status.error(f"{cycle.state.gang.name}: {NO_EXTENDERS}")
             outcome = replace(refused_placement(outcome, status), nomination=KEEP)
-        return self._finish(queued, cycle, outcome, started)
+        return _Attempt(queued, cycle, outcome, started)
 
-    def decide(self, cycle: Cycle) -> Outcome:
-        """Find a node for the pod of *cycle*, without PostFilter."""
+    def decide(self, cycle: Cycle, *, is_one_of_many: bool = False) -> Outcome:
+        """Find a node for the pod of *cycle*, without PostFilter.
+
+        *is_one_of_many*: more pods of the same template are tried next.
+        """
+        if self._known_templates is not None:
+            placed = self._known_templates.schedule(
+                cycle, select=self._select, is_one_of_many=is_one_of_many
+            )
+            if placed is not None:
+                return placed
         return schedule_pod(cycle, select=self._select, sampling=self._sampling)
 
     def begin_cycle(
@@ -247,10 +294,11 @@ class Scheduler:
             return True
         return self.cache.is_assumed(queued.uid)
 
-    def _finish(
-        self, queued: QueuedPodInfo, cycle: Cycle, outcome: Outcome, started: float
-    ) -> tuple[Binding, ...]:
+    def _finish(self, attempt: _Attempt) -> tuple[Binding, ...]:
         """Reserve the node; if there is none, have victims evicted and requeue the pod."""
+        queued, cycle, outcome, started = attempt[:4]
+        if attempt.gang is not None:
+            return self._schedule_gang(Member(queued, cycle, outcome), attempt.gang, started)
         self.failure_reporter.drop(queued.uid)
         self.measure(outcome, started)
         if isinstance(outcome, Placed):
@@ -267,6 +315,27 @@ class Scheduler:
             known_failure = known_failure_of(outcome, record, cycle.profile)
         self.failures.handle_scheduling_failure(
             queued, cycle.profile, outcome, started=started, known_failure=known_failure
+        )
+        return ()
+
+    async def _preempt_and_fail(self, attempt: _Attempt, chosen: Candidate) -> tuple[Binding, ...]:
+        """Evict the victims that *attempt* came to, then requeue the pod.
+
+        The attempt is recorded before, while its nodes are those of the cache.
+        """
+        queued, outcome, started = attempt.queued, attempt.outcome, attempt.started
+        assert isinstance(outcome, Unschedulable)
+        self.failure_reporter.drop(queued.uid)
+        self.measure(outcome, started)
+        self.record(outcome, queued, started)
+        error = await self.preemptions.prepare_candidate_now(
+            outcome.pod, profile=outcome.profile, chosen=chosen, queue=self.queue
+        )
+        if error is not None:
+            result = PostFilterResult(Status.error(f"preemption: {error}"))
+            outcome = replace(outcome, post_filter=result, nomination=KEEP)
+        self.failures.handle_scheduling_failure(
+            queued, attempt.cycle.profile, outcome, started=started
         )
         return ()
 
@@ -299,11 +368,8 @@ class Scheduler:
         return self.bindings.add(reservation)
 
     def preempt(self, outcome: Unschedulable) -> None:
-        """Have the pods evicted that PostFilter chose, if it did."""
-        result = outcome.post_filter
-        if result is None or result.status is not None or result.preemption is None:
-            return
-        chosen = result.preemption.chosen
+        """Have the pods evicted that PostFilter chose, if it did, beside what follows."""
+        chosen = _chosen(outcome)
         if chosen is not None:
             self.preemptions.prepare_candidate_async(
                 outcome.pod, profile=outcome.profile, chosen=chosen
@@ -312,12 +378,10 @@ class Scheduler:
     def measure(self, outcome: Outcome, started: float) -> None:
         """Record what finding a node took, and which plugins ruled nodes out."""
         profile, placed = outcome.profile, outcome if isinstance(outcome, Placed) else None
-        self._metrics.decided(
-            profile,
-            seconds=self.clock.monotonic() - started,
-            found=placed is not None,
-            scored=placed is not None and placed.scores is not None,
-        )
+        self._metrics.decided(seconds=self.clock.monotonic() - started)
+        if self._batches:
+            scored = placed is not None and placed.scores is not None
+            self._metrics.had_no_hint(profile, found=placed is not None, scored=scored)
         for plugin, verdict in outcome.found.diagnosis.verdicts:
             rejected = verdict.rejected()
             if rejected is not None:
@@ -373,3 +437,11 @@ class Scheduler:
         else:
             outcome = self.decide(cycle)
         return Member(queued, cycle, outcome)
+
+
+def _chosen(outcome: Outcome) -> Candidate | None:
+    """Return the node and the victims that PostFilter chose, if it did."""
+    result = outcome.post_filter if isinstance(outcome, Unschedulable) else None
+    if result is None or result.status is not None or result.preemption is None:
+        return None
+    return result.preemption.chosen

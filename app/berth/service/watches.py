@@ -13,7 +13,7 @@ from berth.client.errors import ApiError
 from berth.clock import Clock
 from berth.extender.extenders import Extenders
 from berth.framework.kind import NODES, PODS, Kind
-from berth.framework.pod_group_sources import PodReader
+from berth.framework.pod_reader import PodReader
 from berth.informer.reflector import Reflector
 from berth.informer.store import ResourceEventHandler
 from berth.objects.node import Node

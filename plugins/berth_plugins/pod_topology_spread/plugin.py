@@ -1,8 +1,9 @@
 """PodTopologySpread: a pod goes where few of its like are, zone by zone or node by node."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, field_validator, model_validator
@@ -63,6 +64,9 @@ _SYSTEM_DEFAULTS: Final = (
     ),
     TopologySpreadConstraint(topology_key=ZONE, max_skew=5, when_unsatisfiable="ScheduleAnyway"),
 )
+
+MATCH_LABEL_KEYS: Final = "MatchLabelKeysInPodTopologySpread"
+"""The feature gate of ``matchLabelKeys``."""
 
 _IGNORED: Final = -1
 """The score, until it is normalised, of nodes that lack a label; others have 0 or more."""
@@ -184,6 +188,8 @@ class PodTopologySpread(
         args = args or PodTopologySpreadArgs()
         self._system_defaulted = args.defaulting_type == SYSTEM
         listed = tuple(constraint.written() for constraint in args.default_constraints)
+        if MATCH_LABEL_KEYS not in handle.features:  # those of pods are gone already
+            listed = tuple(msgspec.structs.replace(each, match_label_keys=()) for each in listed)
         self._defaults = _SYSTEM_DEFAULTS if self._system_defaulted else listed
         self._selectors = DefaultSelectors(handle.listers)
         self._comparisons = COMPARISONS in handle.features
@@ -207,6 +213,10 @@ class PodTopologySpread(
         return included_rows(
             nodes, pod.template, constraint, among=among, comparisons=self._comparisons
         )
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        constraints = self._constraints(pod)
+        return constraints if constraints is NONE else None
 
     # Filtering.
 

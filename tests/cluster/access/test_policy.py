@@ -16,6 +16,8 @@ from berth.cluster.access.users import (
 from berth.cluster.resources import Object
 from tests.cluster.access.secured import ALICE, IN_DEFAULT, RBAC, Secured
 
+SCHEDULING = "scheduling.k8s.io"
+
 LEASES = "coordination.k8s.io"
 CLAIMS = "resource.k8s.io"
 
@@ -93,9 +95,15 @@ def test_pods(authorizer: Authorizer, user: User, verbs: set[str]) -> None:
 @pytest.mark.parametrize(
     ("role", "allowed"),
     [
-        pytest.param("view", "get pods", id="view"),
-        pytest.param("edit", "get pods, create pods, get secrets", id="edit"),
-        pytest.param("admin", "get pods, create pods, get secrets, create roles", id="admin"),
+        pytest.param("view", "get pods, get groups", id="view"),
+        pytest.param(
+            "edit", "get pods, create pods, get secrets, get groups, create groups", id="edit"
+        ),
+        pytest.param(
+            "admin",
+            "get pods, create pods, get secrets, create roles, get groups, create groups",
+            id="admin",
+        ),
     ],
 )
 async def test_roles_for_users(role: str, allowed: str) -> None:
@@ -114,6 +122,8 @@ async def test_roles_for_users(role: str, allowed: str) -> None:
         "create roles": Attributes(
             "create", "rbac.authorization.k8s.io", "roles", namespace="default"
         ),
+        "get groups": Attributes("get", SCHEDULING, "podgroups", namespace="default"),
+        "create groups": Attributes("create", SCHEDULING, "podgroups", namespace="default"),
         "get nodes": Attributes("get", resource="nodes"),
     }
     user = User("alice", (AUTHENTICATED,))

@@ -11,6 +11,7 @@ from berth.cluster.controllers.controller import Plan
 from berth.cluster.controllers.job import JobController
 from berth.cluster.controllers.job_backoff import FAILURES
 from berth.cluster.controllers.job_pods import FINALIZER, INDEX, JobView
+from berth.cluster.controllers.job_workload import JobWorkloads
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView
 from berth.cluster.events.correlator import Occurrence
@@ -79,7 +80,9 @@ def pod(
 
 
 class World:
-    def __init__(self, obj: Object | None = None, *pods: Object) -> None:
+    def __init__(
+        self, obj: Object | None = None, *pods: Object, workloads: JobWorkloads | None = None
+    ) -> None:
         self.clock = FakeClock(NOW)
         self.jobs: Table[JobView] = Table()
         self.pods: Table[PodView] = Table()
@@ -90,6 +93,7 @@ class World:
             clock=self.clock,
             rng=random.Random(1),
             recorder=EventRecorder(self.recorded.append, "job-controller", self.clock),
+            workloads=workloads,
         )
         self.enqueued: list[str] = []
         self.controller.subscribe(self.enqueued.append)

@@ -105,6 +105,7 @@ VIEWED: Final = (
     on("cronjobs cronjobs/status jobs jobs/status", READ, groups="batch"),
     on("poddisruptionbudgets poddisruptionbudgets/status", READ, groups="policy"),
     on("ingresses ingresses/status networkpolicies", READ, groups="networking.k8s.io"),
+    on("podgroups podgroups/status workloads", READ, groups="scheduling.k8s.io"),
 )  # fmt: skip
 EDITED: Final = (
     on("pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy", READ),
@@ -120,6 +121,7 @@ EDITED: Final = (
     on("cronjobs jobs", WRITE, groups="batch"),
     on("poddisruptionbudgets", WRITE, groups="policy"),
     on("ingresses networkpolicies", WRITE, groups="networking.k8s.io"),
+    on("podgroups workloads", WRITE, groups="scheduling.k8s.io"),
     on("leases", f"{WRITE} {READ}", groups="coordination.k8s.io"),
 )  # fmt: skip
 ADMINISTERED: Final = (

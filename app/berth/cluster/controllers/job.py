@@ -36,6 +36,7 @@ from berth.cluster.controllers.job_pods import (
     settled,
     tally,
 )
+from berth.cluster.controllers.job_workload import ALONE, POD_GROUPS, WORKLOADS, JobWorkloads
 from berth.cluster.controllers.replica_set import (
     BURST,
     may_be_adopted,
@@ -43,10 +44,11 @@ from berth.cluster.controllers.replica_set import (
     tell_of_pod,
 )
 from berth.cluster.controllers.table import Table
-from berth.cluster.controllers.views import OwnerReference, PodView, metadata_of
+from berth.cluster.controllers.views import OwnerReference, PodView, ResourceView, metadata_of
 from berth.cluster.events.recorder import EventRecorder
 from berth.cluster.indexes import Indexes
 from berth.cluster.kinds.builtin import find
+from berth.cluster.kinds.gated import SCHEDULING, WORKLOAD_WITH_JOB
 from berth.cluster.resources import Object
 from berth.cluster.strategies.selectors import matches
 
@@ -69,7 +71,10 @@ class JobController:
         clock: Clock,
         rng: random.Random,
         recorder: EventRecorder,
+        workloads: JobWorkloads | None = None,
     ) -> None:
+        """*workloads* has pods that belong together name a PodGroup; None: they do not."""
+        self._workloads = workloads
         self._jobs = jobs
         self._pods = pods
         self._clock = clock
@@ -107,6 +112,8 @@ class JobController:
 
         self._jobs.listen(job_changed)
         self._pods.listen(pod_changed)
+        if self._workloads is not None:
+            self._workloads.subscribe(enqueue)
 
     def plan(self, key: str) -> Plan:
         if key.startswith(ORPHAN):
@@ -130,6 +137,12 @@ class JobController:
         if job is None or outcome.skipped:
             return
         about = reference_to(job, JOBS)
+        if isinstance(action, Create) and action.body["kind"] != "Pod":
+            if outcome.error is None and action.body["kind"] == "Workload":
+                name = action.body["metadata"]["name"]
+                message = f"Created Workload {name} for Job {job.metadata.name}"
+                self._recorder.event(about, reason="WorkloadCreated", message=message)
+            return
         tell_of_pod(outcome, about, self._recorder)
         if isinstance(action, Patch) and action.path.endswith("/status"):
             for news in self._news.pop(key, ()) if outcome.error is None else ():
@@ -173,6 +186,9 @@ class JobController:
         now = self._clock.now()
         claimed = claim(job, JOBS, self._pods, path=pod_path, finalizer=FINALIZER)
         pods = claimed.owned
+        gang = ALONE if self._workloads is None else self._workloads.of(job, pods)
+        if gang.create is not None:
+            return Plan([*actions, *claimed.actions, gang.create])
         sorted_out = tally(job, pods)
         unseen = self._expectations.unseen(key)
         present = self._expectations.remaining(key, sorted_out.active)
@@ -189,7 +205,9 @@ class JobController:
         if end is not None:
             changes = self._end(key, end, present)
         elif job.metadata.deletion_timestamp is None:
-            changes, wait = self._manage(key, job, sorted_out, present, unseen, backoff)
+            changes, wait = self._manage(
+                key, job, sorted_out, present, unseen, backoff=backoff, group=gang.group
+            )
             again = sooner(until_deadline, wait)
         failing = job_status.failing_pods(job, sorted_out, end)
         is_over = not (unseen or sorted_out.active or sorted_out.terminating or sorted_out.held)
@@ -220,7 +238,9 @@ class JobController:
         sorted_out: Tally,
         present: list[PodView],
         unseen: Mapping[str, str],
+        *,
         backoff: BackoffRecord,
+        group: str,
     ) -> tuple[list[Action], float | None]:
         """Return the pods to make or to delete, and the seconds until there may be more."""
         active = len(present) + len(unseen)
@@ -241,7 +261,7 @@ class JobController:
             if wait > 0:
                 return [], wait
         if not job.is_indexed:
-            return self._make(key, job, [None] * missing, sorted_out, unseen), None
+            return self._make(key, job, [None] * missing, sorted_out, unseen, group), None
         used = indexes_in_use(present) | Indexes.of(int(use) for use in unseen.values() if use)
         if job.replaces_only_failed:
             used |= indexes_in_use(sorted_out.terminating)
@@ -252,7 +272,7 @@ class JobController:
         }
         due = [index for index, wait in waits.items() if wait <= 0]
         later = min((wait for wait in waits.values() if wait > 0), default=None)
-        return self._make(key, job, due, sorted_out, unseen), later
+        return self._make(key, job, due, sorted_out, unseen, group), later
 
     def _end(self, key: str, end: job_status.End, present: Sequence[PodView]) -> list[Action]:
         """Return how the pods that are left go.
@@ -280,6 +300,7 @@ class JobController:
         indexes: Sequence[int | None],
         sorted_out: Tally,
         unseen: Mapping[str, str],
+        group: str,
     ) -> list[Action]:
         meta = job.metadata
         names: dict[str, str] = {}
@@ -295,6 +316,8 @@ class JobController:
             names[name] = "" if index is None else str(index)
             last = None if index is None else sorted_out.last_failures.get(index)
             body = _pod(job, name, prefix, index, last)
+            if group:
+                body["spec"] = {**body["spec"], "schedulingGroup": {"podGroupName": group}}
             creates.append(Create(f"/api/v1/namespaces/{meta.namespace}/pods", body))
         self._expectations.create(key, names)
         return creates
@@ -307,6 +330,14 @@ def new_controller(context: ControllerContext) -> JobController:
         clock=context.clock,
         rng=context.rng,
         recorder=context.recorder("job-controller"),
+        workloads=_workloads(context) if WORKLOAD_WITH_JOB in context.features else None,
+    )
+
+
+def _workloads(context: ControllerContext) -> JobWorkloads:
+    return JobWorkloads(
+        context.table(f"{WORKLOADS}.{SCHEDULING}", ResourceView),
+        context.table(f"{POD_GROUPS}.{SCHEDULING}", ResourceView),
     )
 
 

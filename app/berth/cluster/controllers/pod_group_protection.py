@@ -12,9 +12,10 @@ from berth.cluster.controllers.context import ControllerContext
 from berth.cluster.controllers.controller import NOTHING, Outcome, Plan
 from berth.cluster.controllers.table import Table
 from berth.cluster.controllers.views import PodView, ResourceView, metadata_of
+from berth.cluster.kinds.gated import SCHEDULING, VERSION
 
 FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
-GROUP, VERSION, PLURAL = "scheduling.k8s.io", "v1alpha2", "podgroups"
+PLURAL: Final = "podgroups"
 
 
 class PodGroupProtectionController:
@@ -51,7 +52,7 @@ class PodGroupProtectionController:
             if named is not None and named.pod_group_name == meta.name and not pod.is_finished:
                 return NOTHING
         left = [each for each in meta.finalizers or () if each != FINALIZER]
-        path = f"/apis/{GROUP}/{VERSION}/namespaces/{meta.namespace}/{PLURAL}/{meta.name}"
+        path = f"/apis/{SCHEDULING}/{VERSION}/namespaces/{meta.namespace}/{PLURAL}/{meta.name}"
         metadata = {"resourceVersion": meta.resource_version, "uid": meta.uid, "finalizers": left}
         return Plan([Patch(path, {"metadata": metadata})])
 
@@ -61,8 +62,8 @@ class PodGroupProtectionController:
 
 def new_controller(context: ControllerContext) -> PodGroupProtectionController | None:
     """Return the controller; None where groups are not served."""
-    if context.registry.find(GROUP, VERSION, PLURAL) is None:
+    if context.registry.find(SCHEDULING, VERSION, PLURAL) is None:
         return None
     return PodGroupProtectionController(
-        context.table(f"{PLURAL}.{GROUP}", ResourceView), context.table("pods", PodView)
+        context.table(f"{PLURAL}.{SCHEDULING}", ResourceView), context.table("pods", PodView)
     )

@@ -17,6 +17,7 @@ from berth.cluster.strategies import pod_groups
 from berth.cluster.strategies.by_schema import of_schema
 
 GENERIC_WORKLOAD: Final = "GenericWorkload"
+WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
 SCHEDULING: Final = "scheduling.k8s.io"
 VERSION: Final = "v1alpha2"
 TYPES: Final = "io.k8s.api.scheduling.v1alpha2."

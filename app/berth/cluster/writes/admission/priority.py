@@ -1,6 +1,13 @@
-"""Priority: pods get the priority of their class; there is one default class at most."""
+"""Priority: pods get the priority of their class; there is one default class at most.
+
+With WorkloadAwarePreemption, so do PodGroups (spec G2.4).
+"""
+
+from collections.abc import Collection
+from typing import Final
 
 from berth.cluster.kinds.builtin import find
+from berth.cluster.kinds.gated import SCHEDULING
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.strategies.shape import section
@@ -11,11 +18,15 @@ from berth.cluster.writes.admission.step import Step
 
 PODS = find("", "v1", "pods")
 PRIORITY_CLASSES = find("scheduling.k8s.io", "v1", "priorityclasses")
+POD_GROUPS: Final = f"podgroups.{SCHEDULING}"
+WORKLOAD_AWARE_PREEMPTION: Final = "WorkloadAwarePreemption"
 
 
 class Priority(Step):
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, features: Collection[str] = ()) -> None:
+        """*features* are the feature gates that are on."""
         self._store = store
+        self._groups_have_priorities = WORKLOAD_AWARE_PREEMPTION in features
         self._classes = ByNamespace(store, PRIORITY_CLASSES.storage_key)
 
     def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
@@ -23,27 +34,21 @@ class Priority(Step):
             return False
         if resource.storage_key == PODS.storage_key:
             return operation is Operation.CREATE
+        if resource.storage_key == POD_GROUPS:
+            return operation is Operation.CREATE and self._groups_have_priorities
         is_write = operation in (Operation.CREATE, Operation.UPDATE)
         return is_write and resource.storage_key == PRIORITY_CLASSES.storage_key
 
     def admit(self, request: AdmissionRequest) -> None:
-        """Fill in what the pod's class says; the pod may not say otherwise."""
-        if request.object is None or request.resource.storage_key != PODS.storage_key:
+        """Fill in what the class of a pod or group says; itself may not say otherwise."""
+        if request.object is None or request.resource.storage_key == PRIORITY_CLASSES.storage_key:
             return
         spec = section(request.object, "spec")
-        class_name = spec.get("priorityClassName")
-        chosen = self._class(class_name, request) if class_name else self._default_class()
-        if not class_name and chosen is not None:
-            spec["priorityClassName"] = chosen["metadata"]["name"]
-        priority = (chosen or {}).get("value") or 0
-        if spec.get("priority") not in (None, priority):
-            why = (
-                f"the integer value of priority ({spec['priority']}) must not be provided in pod "
-                f"spec; priority admission controller computed {priority} from the given "
-                "PriorityClass name"
-            )
-            raise forbidden(request, why)
-        spec["priority"] = priority
+        if request.resource.storage_key == POD_GROUPS:
+            # What the message calls the spec is a guess.
+            self._prioritize(request, spec, "pod group spec")
+            return
+        chosen = self._prioritize(request, spec, "pod spec")
         policy = (chosen or {}).get("preemptionPolicy") or "PreemptLowerPriority"
         if spec.get("preemptionPolicy") not in (None, policy):
             why = (
@@ -53,6 +58,23 @@ class Priority(Step):
             )
             raise forbidden(request, why)
         spec.setdefault("preemptionPolicy", policy)
+
+    def _prioritize(self, request: AdmissionRequest, spec: Object, called: str) -> Object | None:
+        """Fill in class and priority; return the class, None if there is none."""
+        class_name = spec.get("priorityClassName")
+        chosen = self._class(class_name, request) if class_name else self._default_class()
+        if not class_name and chosen is not None:
+            spec["priorityClassName"] = chosen["metadata"]["name"]
+        priority = (chosen or {}).get("value") or 0
+        if spec.get("priority") not in (None, priority):
+            why = (
+                f"the integer value of priority ({spec['priority']}) must not be provided in "
+                f"{called}; priority admission controller computed {priority} from the given "
+                "PriorityClass name"
+            )
+            raise forbidden(request, why)
+        spec["priority"] = priority
+        return chosen
 
     def validate(self, request: AdmissionRequest) -> None:
         """Refuse a second default class."""

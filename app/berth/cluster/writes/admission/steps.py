@@ -82,7 +82,7 @@ def standard_admission(
             service_account,
             TaintNodesByCondition(),
             PodSecurity(store),
-            Priority(store),
+            Priority(store, features),
             DefaultTolerationSeconds(),
             DefaultStorageClass(store),
             StorageObjectInUseProtection(),

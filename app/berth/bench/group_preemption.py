@@ -1,0 +1,60 @@
+"""What it costs that a pod group preempts as one, on a cluster full of lesser pods."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+from berth.bench.groups import Cluster, Row
+from berth.bench.preemption import HIGH, VICTIMS_PER_NODE, full_nodes
+from berth.bench.workloads import Spec, requests
+from berth.clock import Clock
+from berth.profile.build import Registry
+
+ASKED: Final[Mapping[str, tuple[Spec, ...]]] = {
+    "alike": (requests(1_000, 256),),
+    "of two kinds": (requests(1_000, 256), requests(1_500, 256)),
+    "too large": (requests(1_000_000, 256),),
+}
+"""What the pods of a gang ask for, in turn."""
+
+
+async def measure(
+    registry: Registry, *, clock: Clock, num_nodes: int = 5_000, size: int = 256
+) -> AsyncIterator[Row]:
+    """Measure one attempt for a gang of *size* pods by *clock*, best one that counts CPU time.
+
+    An attempt is all between the queue and the order to evict the victims. The longest block is
+    the longest time in it during which no other task had its turn.
+    """
+    for name, specs in ASKED.items():
+        cluster = Cluster(registry, "WorkloadAwarePreemption", num_nodes=0)
+        for node, running in full_nodes(num_nodes):
+            cluster.api.put(node)
+            for pod in running:
+                cluster.api.put(pod)
+        cluster.put_gang("gang", cluster.gang("gang", size, *specs), priority=HIGH)
+        took, longest = await _attempt(cluster, clock)
+        pending = cluster.core.preemptions.take()
+        yield Row(
+            f"gang of {size} preempts, pods {name}",
+            f"{took * 1e3:.0f} ms, longest block {longest * 1e3:.0f} ms",
+            f"{len(pending.victims) if pending else 0}/{num_nodes * VICTIMS_PER_NODE} evicted",
+        )
+
+
+async def _attempt(cluster: Cluster, clock: Clock) -> tuple[float, float]:
+    """Make one attempt; return how long it took, and the longest turn in it."""
+    turns = []
+    gc.collect()
+    gc.disable()
+    attempt = asyncio.create_task(cluster.core.schedule_next(), name="attempt")
+    started = last = clock.monotonic()
+    while not attempt.done():
+        await asyncio.sleep(0)
+        now = clock.monotonic()
+        turns.append(now - last)
+        last = now
+    gc.enable()
+    await attempt
+    return last - started, max(turns)

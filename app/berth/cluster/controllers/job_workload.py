@@ -1,0 +1,213 @@
+"""The Workload and the PodGroup of a Job whose pods are a gang (KEP-5547, spec G2.4).
+
+An Indexed Job that runs all its pods at once gets both before its first pod, and its pods name the
+group. As ``job_scheduling_manager.go`` upstream, with two differences. Those of an earlier Job of
+the same name, which are on their way out, are passed over. And the group does not own the pods: it
+stays until they have ended, and they would stay with it when their Job is deleted.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from berth.cluster.actions import Create
+from berth.cluster.controllers.claims import owner_reference
+from berth.cluster.controllers.job_pods import JobView
+from berth.cluster.controllers.table import Table
+from berth.cluster.controllers.views import PodView, ResourceView
+from berth.cluster.kinds.builtin import find
+from berth.cluster.kinds.gated import SCHEDULING, VERSION
+from berth.cluster.resources import Object
+from berth.cluster.writes.identities import SUFFIX_ALPHABET
+
+JOBS: Final = find("batch", "v1", "jobs")
+GROUP_VERSION: Final = f"{SCHEDULING}/{VERSION}"
+WORKLOADS: Final = "workloads"
+POD_GROUPS: Final = "podgroups"
+
+LONGEST_NAME: Final = 253
+FNV_OFFSET, FNV_PRIME = 0x811C9DC5, 0x01000193
+
+
+class Gang(NamedTuple):
+    """How the pods of a Job are scheduled."""
+
+    group: str = ""
+    """The PodGroup that they name; empty: none."""
+    create: Create | None = None
+    """What has to be there before any pod."""
+
+
+ALONE: Final = Gang()
+
+
+class JobWorkloads:
+    """Finds the Workload and the PodGroup of each Job, or what creates them. Writes nothing."""
+
+    def __init__(self, workloads: Table[ResourceView], groups: Table[ResourceView]) -> None:
+        self._workloads = workloads
+        self._groups = groups
+        self._of_job = workloads.index(_job_of)
+        self._of_workload = groups.index(_workload_of)
+
+    def subscribe(self, enqueue: Callable[[str], None]) -> None:
+        def changed(old: ResourceView | None, new: ResourceView | None) -> None:
+            for each in (old, new):
+                owner = each.metadata.controller if each is not None else None
+                if (
+                    each is not None
+                    and owner is not None
+                    and _is_job(owner.api_version, owner.kind)
+                ):
+                    enqueue(f"{each.metadata.namespace}/{owner.name}")
+
+        self._workloads.listen(changed)
+        self._groups.listen(changed)
+
+    def of(self, job: JobView, pods: Sequence[PodView]) -> Gang:
+        """Return how the *pods* of *job*, those that it has and those to come, are scheduled."""
+        if not is_gang(job):
+            return ALONE
+        meta = job.metadata
+        workloads = list(_relevant(job, self._of_job.get(meta.key).values()))
+        if not workloads:
+            return Gang(create=_new_workload(job)) if _is_new(job, pods) else ALONE
+        workload = workloads[0]
+        templates = workload.spec.get("podGroupTemplates") or []
+        if len(workloads) > 1 or not _is_controlled(workload, job) or len(templates) != 1:
+            return ALONE
+        key = f"{meta.namespace}/{workload.metadata.name}"
+        groups = list(_relevant(job, self._of_workload.get(key).values()))
+        if not groups:
+            return Gang(create=_new_pod_group(job, workload, templates[0]))
+        if len(groups) > 1 or not _is_controlled(groups[0], job):
+            return ALONE
+        return Gang(groups[0].metadata.name)
+
+
+def is_gang(job: JobView) -> bool:
+    """Whether all pods of *job* are to run at once, and it does not say their group itself."""
+    pod: Object = (job.spec.get("template") or {}).get("spec") or {}
+    return (
+        job.is_indexed
+        and job.parallelism > 1
+        and job.completions == job.parallelism
+        and pod.get("schedulingGroup") is None
+    )
+
+
+def workload_name(job: JobView) -> str:
+    """Return the name of the Workload of *job*: that of the Job, and a hash of its uid."""
+    # What Go's spew, configured as in pkg/util/hash, writes for a types.UID.
+    suffix = _hash(f"(types.UID){job.metadata.uid}")
+    return f"{job.metadata.name[: LONGEST_NAME - len(suffix) - 1]}-{suffix}"
+
+
+def pod_group_name(workload: str, template: str) -> str:
+    """Return the name of the group of a *template* of *workload*: both names, and their hash."""
+    suffix = _hash(workload + template)
+    room = LONGEST_NAME - len(suffix) - 2
+    if len(workload) + len(template) > room:
+        half = room // 2
+        if len(workload) <= half:
+            template = template[: room - len(workload)]
+        elif len(template) <= half:
+            workload = workload[: room - len(template)]
+        else:
+            workload, template = workload[: room - half], template[:half]
+    return f"{workload}-{template}-{suffix}"
+
+
+def _hash(text: str) -> str:
+    """Return the FNV-1a hash of *text* in 32 bits, in letters that make no words."""
+    value = FNV_OFFSET
+    for byte in text.encode():
+        value = (value ^ byte) * FNV_PRIME & 0xFFFFFFFF
+    return "".join(SUFFIX_ALPHABET[ord(digit) % len(SUFFIX_ALPHABET)] for digit in str(value))
+
+
+def _is_new(job: JobView, pods: Sequence[PodView]) -> bool:
+    """Whether *job* has never begun: those that have stay as they are when the gate is turned on.
+
+    A Job that was suspended at some time may have begun.
+    """
+    known = {each.get("type") for each in job.status.get("conditions") or ()}
+    return not (
+        pods
+        or job.metadata.deletion_timestamp
+        or job.status.get("startTime")
+        or job.count("succeeded")
+        or job.count("failed")
+        or "Suspended" in known
+    )
+
+
+def _relevant(job: JobView, found: Iterable[ResourceView]) -> Iterator[ResourceView]:
+    """Yield those that do not belong to another Job, which had the same name."""
+    for each in found:
+        owner = each.metadata.controller
+        is_of_a_job = owner is not None and _is_job(owner.api_version, owner.kind)
+        if not is_of_a_job or _is_controlled(each, job):
+            yield each
+
+
+def _is_controlled(obj: ResourceView, job: JobView) -> bool:
+    owner = obj.metadata.controller
+    return owner is not None and owner.uid == job.metadata.uid
+
+
+def _is_job(api_version: str, kind: str) -> bool:
+    return (api_version, kind) == (JOBS.group_version, JOBS.kind)
+
+
+def _job_of(workload: ResourceView) -> str:
+    """Return the key of the Job that *workload* says it is for; empty: it is for no Job."""
+    reference: Object = workload.spec.get("controllerRef") or {}
+    if (reference.get("apiGroup"), reference.get("kind")) != (JOBS.group, JOBS.kind):
+        return ""
+    name = reference.get("name")
+    return f"{workload.metadata.namespace}/{name}" if name else ""
+
+
+def _workload_of(group: ResourceView) -> str:
+    """Return the key of the Workload that *group* was made from; empty: from none."""
+    reference: Object = (group.spec.get("podGroupTemplateRef") or {}).get("workload") or {}
+    name = reference.get("workloadName")
+    return f"{group.metadata.namespace}/{name}" if name else ""
+
+
+def _new_workload(job: JobView) -> Create:
+    name = job.metadata.name
+    gang = {"gang": {"minCount": job.parallelism}}
+    spec = {
+        "controllerRef": {"apiGroup": JOBS.group, "kind": JOBS.kind, "name": name},
+        "podGroupTemplates": [{"name": f"{name}-pgt-0", "schedulingPolicy": gang}],
+    }
+    owners = [owner_reference(job, JOBS)]
+    return _create(job, WORKLOADS, "Workload", workload_name(job), owners, spec)
+
+
+def _new_pod_group(job: JobView, workload: ResourceView, template: Object) -> Create:
+    meta = workload.metadata
+    of_workload = {
+        "apiVersion": GROUP_VERSION,
+        "kind": "Workload",
+        "name": meta.name,
+        "uid": meta.uid,
+    }
+    reference = {"workloadName": meta.name, "podGroupTemplateName": template["name"]}
+    spec = {
+        "podGroupTemplateRef": {"workload": reference},
+        "schedulingPolicy": template["schedulingPolicy"],
+    }
+    name = pod_group_name(meta.name, template["name"])
+    owners = [owner_reference(job, JOBS), of_workload]
+    return _create(job, POD_GROUPS, "PodGroup", name, owners, spec)
+
+
+def _create(
+    job: JobView, plural: str, kind: str, name: str, owners: Sequence[Object], spec: Object
+) -> Create:
+    namespace = job.metadata.namespace
+    metadata = {"name": name, "namespace": namespace, "ownerReferences": owners}
+    body = {"apiVersion": GROUP_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+    return Create(f"/apis/{GROUP_VERSION}/namespaces/{namespace}/{plural}", body)
