@@ -11,7 +11,7 @@ run: $(READY)
 
 test: lint
 	$(BIN)/pytest -q -n 2 -m "not slow"
-	$(BIN)/pytest -q -n 2 -m slow
+	$(BIN)/pytest -q -n 3 --dist worksteal -m slow
 
 quick: $(READY)
 	$(BIN)/pytest -q -n 2 -m "not slow and not wall"

@@ -2,7 +2,11 @@
 
 import logging
 import os
+import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import settings
@@ -11,6 +15,34 @@ from hypothesis import settings
 # Where nobody can look at a new failure at once, the examples are the same in every run.
 settings.register_profile("berth", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("berth")
+
+MARKS_SLOW: Final = re.compile(r"mark\.slow\b|SLOW")
+"""What a module with slow tests has in its text."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import only the modules with slow tests when only these run: a tenth of all."""
+    is_other = config.getoption("markexpr") == "slow" and collection_path.suffix == ".py"
+    return True if is_other and not _has_slow_tests(collection_path) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that may take longest, so that no worker is left alone with one."""
+    for each in items:
+        if each.get_closest_marker("slow") and not _has_slow_tests(each.path):
+            raise pytest.UsageError(f"{each.nodeid} is slow: its module must say mark.slow or SLOW")
+    items.sort(key=_timeout, reverse=True)
+
+
+@cache
+def _has_slow_tests(module: Path) -> bool:
+    return MARKS_SLOW.search(module.read_text("utf-8")) is not None
+
+
+def _timeout(item: pytest.Item) -> float:
+    """Return the seconds that a test may take if it may take longer than others, else 0."""
+    marker = item.get_closest_marker("timeout")
+    return 0.0 if marker is None else float(marker.args[0])
 
 
 @pytest.fixture(autouse=True)

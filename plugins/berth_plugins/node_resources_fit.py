@@ -1,6 +1,6 @@
 """NodeResourcesFit: a pod goes where what it requests is left, rather to the emptier nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -192,6 +192,7 @@ class NodeResourcesFit(
     """
 
     NAME = "NodeResourcesFit"
+    GOES_BY_LOAD = True
     PREFERRED_PLACEMENT = "the one that will be fuller"
     DECIDES_BY_SIGNATURE = True
     ARGS = NodeResourcesFitArgs
@@ -208,6 +209,9 @@ class NodeResourcesFit(
         handle = handle or Handle(NodeTable())
         self._classes = handle.listers.shared(DeviceClassResolver)
         self._devices = DeviceScoring(handle, (resource.name for resource in self._resources))
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        return self._classes.stands_for_none(pod.template.incoming_requested.scalars)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         """Never skips: every pod needs a place on its node."""

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-FOREIGN: Final = [
+FOREIGN_AND_SLOW: Final = [
     pytest.mark.wall,
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from tests.clients import FOREIGN
+from tests.clients import FOREIGN_AND_SLOW
 
-pytestmark = FOREIGN
+pytestmark = FOREIGN_AND_SLOW
 
 PACKAGE: Final = "@kubernetes/client-node@1"
 SCRIPT: Final = Path(__file__).parent / "informer.mjs"

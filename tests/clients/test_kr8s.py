@@ -6,11 +6,11 @@ import kr8s
 import pytest
 from kr8s.asyncio.objects import ConfigMap, Deployment, Pod, new_class
 
-from tests.clients import FOREIGN
+from tests.clients import FOREIGN_AND_SLOW
 from tests.clients.test_kubernetes import deployment
 
 pytestmark = [
-    *FOREIGN,
+    *FOREIGN_AND_SLOW,
     # It warns of releases of Kubernetes that are newer than itself.
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
 ]

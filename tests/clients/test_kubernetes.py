@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from kubernetes import client, config, dynamic, utils, watch
 
-from tests.clients import FOREIGN
+from tests.clients import FOREIGN_AND_SLOW
 
-pytestmark = FOREIGN
+pytestmark = FOREIGN_AND_SLOW
 
 LABELS = {"app": "web"}
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from kubernetes_asyncio import client, config, dynamic, watch
 
-from tests.clients import FOREIGN
+from tests.clients import FOREIGN_AND_SLOW
 from tests.clients.test_kubernetes import deployment
 
-pytestmark = FOREIGN
+pytestmark = FOREIGN_AND_SLOW
 
 
 @pytest.fixture

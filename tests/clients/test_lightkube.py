@@ -8,10 +8,10 @@ from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import ConfigMap, Pod
 
-from tests.clients import FOREIGN
+from tests.clients import FOREIGN_AND_SLOW
 from tests.clients.test_kubernetes import deployment
 
-pytestmark = FOREIGN
+pytestmark = FOREIGN_AND_SLOW
 
 
 @pytest.fixture

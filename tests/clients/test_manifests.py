@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from tests.clients import FOREIGN
+from tests.clients import FOREIGN_AND_SLOW
 from tests.clients.cluster import kubectl, running_cluster, until_nothing
 
-pytestmark = FOREIGN
+pytestmark = FOREIGN_AND_SLOW
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 SETS: Final = sorted(path.name for path in MANIFESTS.iterdir())

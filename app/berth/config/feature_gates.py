@@ -32,6 +32,7 @@ MATCH_LABEL_KEYS_IN_POD_TOPOLOGY_SPREAD: Final = "MatchLabelKeysInPodTopologySpr
 NOMINATED_NODE_NAME_FOR_EXPECTATION: Final = "NominatedNodeNameForExpectation"
 OPPORTUNISTIC_BATCHING: Final = "OpportunisticBatching"
 POD_LEVEL_RESOURCES: Final = "PodLevelResources"
+SCHEDULER_ASYNC_API_CALLS: Final = "SchedulerAsyncAPICalls"
 SCHEDULER_ASYNC_PREEMPTION: Final = "SchedulerAsyncPreemption"
 SCHEDULER_POP_FROM_BACKOFF_Q: Final = "SchedulerPopFromBackoffQ"
 STORAGE_CAPACITY_SCORING: Final = "StorageCapacityScoring"
@@ -72,6 +73,7 @@ TURNABLE: Final = frozenset(
         NOMINATED_NODE_NAME_FOR_EXPECTATION,
         OPPORTUNISTIC_BATCHING,
         POD_LEVEL_RESOURCES,
+        SCHEDULER_ASYNC_API_CALLS,
         SCHEDULER_ASYNC_PREEMPTION,
         SCHEDULER_POP_FROM_BACKOFF_Q,
         STORAGE_CAPACITY_SCORING,

@@ -138,7 +138,7 @@ class PodGroupTrial:
         cycle.state.on_trial = on_trial
         extenders, answer = self._scheduler.extender_round, member.answer
         if answer is None:
-            outcome = self._scheduler.decide(cycle)
+            outcome = self._scheduler.decide(cycle, is_one_of_many=True)
         else:
             outcome = extenders.decide(cycle, answer)
             may_preempt = may_preempt and extenders.may_preempt(cycle.pod)

@@ -1,6 +1,6 @@
 """DynamicResources: a pod goes where the devices that its claims ask for can be had."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -155,6 +155,11 @@ class DynamicResources(
         return claims_of(pod, self._claims, self._groups)
 
     # Filter.
+
+    def follows_from(self, pod: PodInfo, nodes: NodeTable) -> Hashable | None:
+        if pod.pod.spec.resource_claims:
+            return None
+        return self._classes.stands_for_none(pod.template.incoming_requested.scalars)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Status | None:
         devices = DevicesOfPod()

@@ -1,5 +1,6 @@
 """DeviceClasses, also by the extended resources that they stand for (spec §5.17)."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from berth.framework.listers import Listers
@@ -35,6 +36,14 @@ class DeviceClassResolver:
         Of several that claim it, the newest does; of equally old ones, the first by name.
         """
         return self._by_resource.get(resource_name)
+
+    def stands_for_none(self, resource_names: Iterable[str]) -> tuple[bool, ...] | None:
+        """Return that no class gives any of the resources, as a value; None if one does.
+
+        For :meth:`berth.framework.interface.Plugin.follows_from`.
+        """
+        given = tuple(self.get_device_class(name) is not None for name in resource_names)
+        return None if any(given) else given
 
     def _on_change(self, _old: DeviceClass | None, _new: DeviceClass | None) -> None:
         """Sort oldest first, so that the newest has the last word; there are few classes."""

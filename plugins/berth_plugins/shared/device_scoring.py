@@ -1,6 +1,6 @@
 """Devices that stand for extended resources, in scores of nodes (spec G15.6)."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import Protocol
 
@@ -52,6 +52,10 @@ class DeviceScoring:
         if by is None or not any(self._classes.get_device_class(name) for name in asked):
             return None
         return partial(self._amounts, by, nodes)
+
+    def follow_from(self, requests: Resources) -> Hashable | None:
+        """Return what :meth:`Plugin.follows_from` does for the scores of pods with *requests*."""
+        return self._classes.stands_for_none(requests.scalars)
 
     def _amounts(
         self, by: CountsDevices, nodes: NodeTable, resource: str, known: Amounts | None

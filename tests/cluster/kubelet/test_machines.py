@@ -3,23 +3,29 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
+from berth.cluster.kubelet.configuration import KubeletConfiguration
 from berth.cluster.kubelet.hollow_kubelets import HollowKubelets, Settings
 from berth.cluster.kubelet.node_template import NodeTemplate
+from berth.cluster.kubelet.stages.load import load
 from berth.cluster.resources import Object
+from berth.duration import Duration
 from berth.embedded.in_process_api import InProcessApi, Turns
 from tests.cluster.serving import Serving, pod
 
 PODS = "/api/v1/namespaces/default/pods"
 LARGE = NodeTemplate(cpu="64", zones=0, labels={"pool": "large"})
+REALISTIC = load("realistic")
+SELDOM = KubeletConfiguration(node_status_update_frequency=Duration.of(60.0))
 
 
 class World:
     """A server with hollow kubelets, no controllers."""
 
-    def __init__(self, *, nodes: int) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.serving = Serving()
         self.kubelets = HollowKubelets(
             InProcessApi(
@@ -28,7 +34,7 @@ class World:
                 turns=Turns(),
                 clock=self.serving.clock,
             ),
-            Settings(nodes=nodes, lease_seconds=None),
+            Settings(**{"nodes": 1, "lease_seconds": None, **settings}),
             clock=self.serving.clock,
             rng=random.Random(1),
         )
@@ -57,7 +63,7 @@ class World:
 
 @pytest.fixture
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    made = World(nodes=getattr(request, "param", 1))
+    made = World(**getattr(request, "param", {}))
     await made.serving.post("/api/v1/namespaces", {"metadata": {"name": "default"}})
     running = asyncio.create_task(made.kubelets.run())
     yield made
@@ -110,6 +116,30 @@ async def test_a_machine_may_come_again_under_its_name(world: World) -> None:
         world.kubelets.add_node(LARGE, "large-a")
 
 
-@pytest.mark.parametrize("world", [0], indirect=True)
+@pytest.mark.parametrize("world", [{"nodes": 0}], indirect=True)
 async def test_kubelets_without_nodes_are_ready_at_once(world: World) -> None:
     await asyncio.wait_for(world.kubelets.registered.wait(), 10)
+
+
+@pytest.mark.parametrize(
+    ("world", "seconds"),
+    [
+        pytest.param({"stages": REALISTIC}, 10.0, id="ten seconds by default"),
+        pytest.param(
+            {"stages": REALISTIC, "configuration": SELDOM}, 60.0, id="as the configuration says"
+        ),
+    ],
+    indirect=["world"],
+)
+async def test_new_images_are_in_the_status_when_the_kubelet_updates_it(
+    world: World, seconds: float
+) -> None:
+    await world.has_nodes("node-0")
+    await world.bind("p", "node-0")
+    await world.until(f"{PODS}/p", lambda found: found["status"]["phase"] == "Running")
+    running_since = world.serving.clock.monotonic()
+
+    await world.until("/api/v1/nodes/node-0", lambda found: bool(found["status"].get("images")))
+
+    took = world.serving.clock.monotonic() - running_since
+    assert seconds - 3.0 <= took <= seconds + 1.0, "from the pull, before the pod ran"

@@ -52,8 +52,8 @@ _OTHER_FIELDS: Final = """
     iptablesMasqueradeBit kernelMemcgNotification kubeAPIBurst kubeAPIQPS kubeReservedCgroup
     kubeletCgroups logging makeIPTablesUtilChains maxOpenFiles maxParallelImagePulls
     memoryManagerPolicy memoryReservationPolicy memorySwap memoryThrottlingFactor
-    nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj podCIDR
-    podHousekeepingPeriod podLogsDir podPidsLimit podsPerCore port
+    nodeStatusMaxImages nodeStatusReportFrequency oomScoreAdj podCIDR podHousekeepingPeriod
+    podLogsDir podPidsLimit podsPerCore port
     preloadedImagesVerificationAllowlist protectKernelDefaults providerID qosReserved readOnlyPort
     registerNode registerWithTaints registryBurst registryPullQPS reservedMemory reservedSystemCPUs
     resolvConf rotateCertificates runOnce runtimeRequestTimeout seccompDefault serializeImagePulls
@@ -99,6 +99,8 @@ class KubeletConfiguration(BaseModel):
     local_storage_capacity_isolation: bool = True
     max_pods: int = 110
     node_lease_duration_seconds: int = 40
+    node_status_update_frequency: Duration = Duration(0)
+    """0: ten seconds."""
     system_reserved: dict[str, str] = {}
     kube_reserved: dict[str, str] = {}
     image_gc_high_threshold_percent: int = Field(default=85, alias="imageGCHighThresholdPercent")
@@ -112,6 +114,11 @@ class KubeletConfiguration(BaseModel):
     @property
     def pressure_transition_seconds(self) -> float:
         return self.eviction_pressure_transition_period.seconds or 300.0
+
+    @property
+    def node_status_update_seconds(self) -> float:
+        """After which time what changes by itself, the images of a node, is reported."""
+        return self.node_status_update_frequency.seconds or 10.0
 
     def reserved(self, resource: str) -> int:
         """Return how much of *resource* pods may not use, in whole units."""

@@ -43,9 +43,6 @@ LEASE_SECONDS: Final = 40
 NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", effect=NO_SCHEDULE)
 """The taint of new nodes, which TaintNodesByCondition gives them."""
 
-IMAGES_SECONDS: Final = 10.0
-"""After which time the images of a node are reported: how often real kubelets look for changes."""
-
 Subject = Literal["node", "lease", "pod", "pressure"]
 
 
@@ -332,7 +329,8 @@ class HollowKubelets:
     def _note_images(self, node: HollowNode | None) -> None:
         """Have it reported which images have come to a node, or gone."""
         if node is not None and len(node.images) != len(node.reported_images):
-            self._queue.add(Due("node", node.name), delay=IMAGES_SECONDS)
+            delay = self._configuration.node_status_update_seconds
+            self._queue.add(Due("node", node.name), delay=delay)
 
     def _start(self, name: str) -> None:
         """Note that the API server knows a node."""
