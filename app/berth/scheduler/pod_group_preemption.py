@@ -113,6 +113,8 @@ class PodGroupPreemption:
         current = self._groups.get(key.namespace, key.name)
         if current is None or current.metadata.uid != group.metadata.uid:
             return _not_found(key)
+        if not all(self._scheduler.extender_round.is_waiting(each.queued) for each in members):
+            return PodGroupPostFilterResult(status)  # without them it may not fit
         self._evict(found, members, current)
         hosts = {uid: To(node) for uid, node in found.hosts.items()}
         return PodGroupPostFilterResult(GroupStatus(Result.WAITING, status.message), hosts)

@@ -32,7 +32,14 @@ from berth.framework.preemption.victim_units import VictimUnit
 from berth.framework.status import Code
 from berth.scheduler.find_nodes_that_fit import evaluate_all_nodes
 from berth.scheduler.pod_group_room import Room, units_in_the_way
-from berth.scheduler.pod_group_trial import GroupStatus, Member, PodGroupTrial, Result, undo
+from berth.scheduler.pod_group_trial import (
+    UNSCHEDULABLE,
+    GroupStatus,
+    Member,
+    PodGroupTrial,
+    Result,
+    undo,
+)
 
 if TYPE_CHECKING:
     from berth.scheduler.schedule_one import Scheduler
@@ -116,7 +123,7 @@ class VictimSearch:
             return status
         hosts = {each.queued.uid: each.host for each in members if each.host}
         if len(hosts) < len(self._hosts):
-            return GroupStatus(Result.UNSCHEDULABLE, status.message)
+            return GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
         self._gone, self._hosts, self._is_proved = dict.fromkeys(units), hosts, True
         return status
 
@@ -162,7 +169,7 @@ class VictimSearch:
         *fits* False: as a whole it does not.
         """
         if fits is None:
-            if not self._trials_left:
+            if self._trials_left <= 0:
                 return False
             away = set(block)
             if await self._fits_without([unit for unit in self._gone if unit not in away]):
@@ -178,7 +185,7 @@ class VictimSearch:
     async def _spare_prefix(self, units: Sequence[VictimUnit]) -> None:
         """Put back as many of the first *units* as can be without leaving one out."""
         back, too_many = 0, len(units)
-        while too_many - back > 1 and self._trials_left:
+        while too_many - back > 1 and self._trials_left > 0:
             middle = (back + too_many) // 2
             if await self._fits_without(units[middle:]):
                 back = middle
