@@ -22,6 +22,7 @@ from berth_plugins.dynamic_resources.binding_conditions import (
 )
 from berth_plugins.dynamic_resources.claim_tracker import PendingAllocation, ResourceClaimTracker
 from berth_plugins.dynamic_resources.claim_writes import ClaimWriteError, ClaimWrites, doing
+from berth_plugins.dynamic_resources.features import Features
 from berth_plugins.dynamic_resources.group_claims import consumer_of, consumer_of_group
 from berth_plugins.dynamic_resources.node_search import claim_in_memory
 from berth_plugins.dynamic_resources.requests import IN_MEMORY
@@ -46,7 +47,12 @@ class ClaimBinding:
         """*timeout* is how many seconds after their allocation devices must be ready."""
         self._handle = handle
         self._writes = handle.writes
-        self._claim_writes = ClaimWrites(handle.writes.resource_claims, handle.clock)
+        self._features = Features.of(handle.features)
+        self._claim_writes = ClaimWrites(
+            handle.writes.resource_claims,
+            handle.clock,
+            has_status=self._features.device_status,
+        )
         self._clock = handle.clock
         self._claims = handle.listers.shared(ResourceClaimTracker)
         self._timeout = timeout
@@ -246,6 +252,8 @@ class ClaimBinding:
     async def _wait_until_ready(
         self, claims: Sequence[ResourceClaim], devices: DevicesOfPod, pod: Pod, node_name: str
     ) -> None:
+        if not self._features.binding_conditions:
+            return
         drivers = sorted(set[str]().union(*map(awaited_drivers, claims)))
         if not drivers:
             return
