@@ -22,7 +22,7 @@ from berth_plugins.dynamic_resources.claim_tracker import ResourceClaimTracker
 from berth_plugins.dynamic_resources.class_devices import ClassDevices
 from berth_plugins.dynamic_resources.group_claims import GroupClaims
 from berth_plugins.dynamic_resources.resolution import UnresolvedError, claims_of
-from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.device_classes import device_classes, may_be_device
 
 Rows = NDArray[np.intp]
 
@@ -42,7 +42,7 @@ class PodGroupDevices(PlacementScorePlugin):
         if handle is None:
             raise TypeError("PodGroupDevices: needs a handle to look devices up")
         self._claims = handle.listers.shared(ResourceClaimTracker)
-        self._classes = handle.listers.shared(DeviceClassResolver)
+        self._classes = device_classes(handle)
         self._devices = ClassDevices(handle)
         self._groups = GroupClaims(handle)
 
