@@ -171,16 +171,18 @@ class ClaimBinding:
         consumer = _consumer(claim, devices, pod)
         async with self._claims.write_lock(uid):
             claim = self._newest(claim)
-            if claim.is_reserved_for(consumer.uid):
-                return claim
             pending = devices.pending.get(uid)
-            is_new = pending is not None and not pending.is_written
-            allocation = pending.allocation if pending is not None and is_new else None
-            written = await self._claim_writes.reserve(claim, consumer, allocation)
+            if pending is not None and pending.is_in(claim):  # and we may not know that we did it
+                self._claims.end_pending_allocation(claim, pending)
+            if pending is None or pending.is_written:
+                if claim.is_reserved_for(consumer.uid):
+                    return claim
+                written = await self._claim_writes.reserve(claim, consumer, None)
+            else:
+                written = await self._claim_writes.reserve(claim, consumer, pending.allocation)
             self._assume(written)
-            if pending is not None and is_new:
-                pending.is_written = True
-                self._claims.remove_claim_pending_allocation(claim)
+            if pending is not None:
+                self._claims.end_pending_allocation(claim, pending)
         return written
 
     def _newest(self, claim: ResourceClaim) -> ResourceClaim:
