@@ -6,8 +6,9 @@ then the most important first. kube-scheduler makes a trial of the whole group f
 these find the same victims in fewer trials:
 
 1. Where all pods of the group are alike, arithmetic over resources (:class:`Room`) says how many
-   fit at best, and which units go back. It allows too much, never too little, so if one trial
-   places as many pods, without those that it does not let back, that is the answer of the rule.
+   fit at best, and which units go back. It allows too much, never too little: if too few fit, no
+   trial is needed; and if one trial places as many pods, without the units that it does not let
+   back, that is the answer of the rule.
 2. Otherwise a trial without all units tells how many pods fit, and units are put back by halves: a
    block that fits goes back as a whole, one that does not is split. That is the rule's answer as
    long as a group that fits beside some units also fits beside fewer.
@@ -66,8 +67,15 @@ class VictimSearch:
     """One search for the victims of one group."""
 
     def __init__(
-        self, scheduler: "Scheduler", trial: PodGroupTrial, members: Sequence[Member]
+        self,
+        scheduler: "Scheduler",
+        trial: PodGroupTrial,
+        members: Sequence[Member],
+        *,
+        needed: int,
     ) -> None:
+        """Search for *members*, of which so many are *needed* at least, and one in any case."""
+        self._needed = needed
         self._scheduler = scheduler
         self._trial = trial
         self._members = members
@@ -88,7 +96,10 @@ class VictimSearch:
         true until something is awaited.
         """
         units = [*violating, *others]
-        if not await self._spare_by_arithmetic(units):
+        room = self._room_without(units)
+        if room is not None and room.total < self._needed:
+            return GroupStatus(Result.UNSCHEDULABLE, UNSCHEDULABLE)
+        if room is None or not await self._spare_by_arithmetic(units, room):
             status = await self._try(units)
             if status.result is not Result.SCHEDULED:
                 return status
@@ -133,11 +144,8 @@ class VictimSearch:
 
     # By arithmetic.
 
-    async def _spare_by_arithmetic(self, units: Sequence[VictimUnit]) -> bool:
-        """Put back the units that resources allow, if a trial agrees."""
-        room = self._room_without(units)
-        if room is None or not room.total:
-            return False
+    async def _spare_by_arithmetic(self, units: Sequence[VictimUnit], room: Room) -> bool:
+        """Put back the units that *room* allows, if a trial agrees."""
         at_best = min(room.total, len(self._members))
         gone = []
         for number, unit in enumerate(units, 1):

@@ -59,7 +59,7 @@ from berth_plugins.dynamic_resources.requests import AllocationError
 from berth_plugins.dynamic_resources.resolution import ClaimOfPod, UnresolvedError, claims_of
 from berth_plugins.dynamic_resources.row_rejections import RowRejections
 from berth_plugins.dynamic_resources.state import KEY, DevicesOfPod, ExtendedResources, NodeFind
-from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.device_classes import device_classes, may_be_device
 from berth_plugins.shared.device_scoring import DeviceCounting
 from berth_plugins.shared.node_rows import rows_of_any_term
 
@@ -113,7 +113,7 @@ class DynamicResources(
         self._handle = handle
         self._clock = handle.clock
         self._claims = handle.listers.shared(ResourceClaimTracker)
-        self._classes = handle.listers.shared(DeviceClassResolver)
+        self._classes = device_classes(handle)
         features = Features.of(handle.features)
         self._pools = shared_pools(handle.listers, features)
         handle.listers.shared(DeviceCounting).by = ClassDevices(handle)
@@ -122,11 +122,11 @@ class DynamicResources(
             self._classes,
             self._pools,
             clock=handle.clock,
-            timeout=args.filter_timeout.seconds,
+            timeout=args.filter_timeout.seconds if args.filter_timeout is not None else 0,
             features=features,
         )
         self._groups = GroupClaims(handle)
-        timeout = args.binding_timeout.seconds
+        timeout = args.binding_timeout.seconds if args.binding_timeout is not None else 0
         self._preparation = ClaimsPreparation(
             self._claims, self._classes, self._groups, timeout=timeout, features=features
         )

@@ -181,6 +181,33 @@ async def test_another_member_writes_what_the_first_could_not() -> None:
     check_devices(harness)
 
 
+async def test_members_use_what_was_written_though_the_answer_got_lost() -> None:
+    harness = world("n1")
+    harness.cluster.resource_claims.turns = 1
+    harness.cluster.resource_claims.losses = iter([True, *[False] * 10])
+    harness.put(group_with("c", min_count=3), claim("c"), *sharing("a", "b", "d"))
+    await harness.bind_at_once()
+    assert len(harness.placements()) == 2
+    assert users(harness, "c") == [GROUP]
+    check_devices(harness)
+
+
+async def test_members_do_not_use_what_another_scheduler_has_written() -> None:
+    harness = world("n1", devices=2)
+    harness.put(group_with("c", min_count=2), claim("c"), *sharing("a", "b"))
+    bindings = await harness.core.schedule_next()
+    assert bindings is not None
+    harness.put(reserved("c", node="n2"))
+    for binding in bindings:
+        await harness.scheduler.binding_cycle.run(binding)
+    assert harness.placements() == {}
+    await harness.until_idle()
+    why = "claim default/c got allocated elsewhere in the meantime"
+    assert why in harness.cluster.conditions["default/a"].message
+    tracker = harness.listers.shared(ResourceClaimTracker)
+    assert tracker.pending_allocation("claim-default-c") is None
+
+
 async def test_two_groups_compete_for_one_device() -> None:
     harness = world("n1")
     for name in "gh":
