@@ -219,6 +219,11 @@ class PodGroupTrial:
                 nominations.callback(suspend(member.queued.uid))
 
 
+def importance(queued: QueuedPodInfo) -> tuple[int, float]:
+    """Return what sorts the pods of a group into the order in which they are tried (spec G4.3)."""
+    return -queued.pod_info.priority, queued.initial_attempt_timestamp or 0.0
+
+
 def undo(members: Sequence[Member]) -> None:
     """Take all pods off their nodes, the last first."""
     for member in reversed(members):

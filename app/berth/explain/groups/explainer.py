@@ -26,7 +26,7 @@ from berth.objects.pod import Pod
 from berth.objects.pod_group import POD_GROUP_SCHEDULED, GroupKey, PodGroup
 from berth.queue.sub_queues import SubQueue
 from berth.scheduler.outcome import Placed
-from berth.scheduler.pod_group_trial import Member, Result
+from berth.scheduler.pod_group_trial import Member, Result, importance
 from berth.scheduler.schedule_one import Scheduler
 from berth.tasks import Steps
 
@@ -139,10 +139,8 @@ class _Looked:
     @property
     def to_be_tried(self) -> Sequence[QueuedPodInfo]:
         """Those that wait, in the order of the cycle (spec G4.3)."""
-        return sorted(
-            (each for each in self.queued if not each.pod.spec.scheduling_gates),
-            key=lambda each: (-each.pod_info.priority, each.initial_attempt_timestamp or 0),
-        )
+        free = [each for each in self.queued if not each.pod.spec.scheduling_gates]
+        return sorted(free, key=importance)
 
     @property
     def num_held_back(self) -> int:
@@ -216,7 +214,7 @@ def _explanation(
         blocked=tuple(_blocked(lacking)),
         obstacle=trial.obstacle.queued.key if trial and trial.obstacle else "",
         evaluation=evaluation,
-        placements=verdicts(trial, nodes) if trial is not None and key else (),
+        placements=verdicts(trial) if trial is not None and key else (),
         choice=choice_of(trial, key) if trial is not None and key else "",
         shortage=shortage,
         attempts=max((each.attempts for each in looked.queued), default=0),
