@@ -28,6 +28,7 @@ from berth.cluster.writes.admission.persistent_volume_claim_resize import (
 )
 from berth.cluster.writes.admission.pod_groups import (
     DisabledSchedulingGroups,
+    GangSizeIsFixed,
     PodGroupProtection,
     PodGroupWorkloadExists,
 )
@@ -77,6 +78,7 @@ def standard_admission(
             DisabledSchedulingGroups(features),
             DisabledNodeAllocatableResources(features),
             NamespaceLifecycle(store),
+            GangSizeIsFixed(features),
             PodGroupWorkloadExists(store),
             LimitRanger(store),
             service_account,
