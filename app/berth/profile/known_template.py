@@ -304,6 +304,8 @@ class KnownTemplate:
             self._ahead = _Ahead(self, nodes.with_replicas(template, counts))
             self._since_ahead = 0
             return self._ahead, row
+        if len(self._ahead_of) >= FEW:
+            self._ahead_of.clear()
         part = nodes.take([row] * FEW).with_replicas(template, np.arange(FEW))
         ahead = self._ahead_of[row] = _Ahead(self, part)
         return ahead, 0

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
@@ -40,6 +40,7 @@ from berth.framework.interface import (
 from berth.framework.node_table import NodeTable
 from berth.framework.pod_batch import PodBatch
 from berth.framework.pod_info import PodInfo
+from berth.framework.pod_signature import decide_by_signature
 from berth.framework.status import Code, Status
 from berth.framework.verdict import Ints, Mask, Rows, Verdict, everywhere, is_everywhere
 from berth.profile.failures import first_failure
@@ -116,6 +117,11 @@ class Profile:
         and Score have one for each node (spec §8, ``plugin_evaluation_total``)."""
         self.plugins = list({id(p): p for group in points.values() for p in group}.values())
         self.plugins_by_others = frozenset(p.NAME for p in self.plugins if not is_in_tree(type(p)))
+
+    @cached_property
+    def decides_by_signature(self) -> bool:
+        """Whether plugins say the same about all pods of one signature."""
+        return decide_by_signature(self.plugins)
 
     def queueing_hints(self) -> list[tuple[str, ClusterEventWithHint]]:
         """List, per plugin that can reject a pod, the events that may change its mind."""

@@ -1,11 +1,15 @@
 """DeviceClasses, also by the extended resources that they stand for (spec §5.17)."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import ClassVar, Final
 
+from berth.framework.handle import Handle
 from berth.framework.listers import Listers
 from berth.objects.devices import DeviceClass
 from berth.objects.resources import is_extended
+
+EXTENDED_RESOURCE: Final = "DRAExtendedResource"
+"""The feature gate with which classes stand for extended resources."""
 
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """Followed by the name of a class it is the name of an extended resource, too."""
@@ -16,6 +20,9 @@ class DeviceClassResolver:
 
     All profiles share one, in ``Listers.shared``.
     """
+
+    gives_extended_resources: ClassVar[bool] = True
+    """Whether classes stand for extended resources at all."""
 
     def __init__(self, listers: Listers) -> None:
         self._classes = listers.device_classes
@@ -53,6 +60,21 @@ class DeviceClassResolver:
             for found in sorted(by_name, key=lambda f: f.metadata.creation_timestamp or "")
             for name in resource_names(found)
         }
+
+
+class _WithoutExtendedResources(DeviceClassResolver):
+    """The same with DRAExtendedResource off: no class stands for a resource."""
+
+    gives_extended_resources: ClassVar[bool] = False
+
+    def get_device_class(self, resource_name: str) -> DeviceClass | None:
+        return None
+
+
+def device_classes(handle: Handle) -> DeviceClassResolver:
+    """Return the resolver that all profiles share."""
+    is_on = EXTENDED_RESOURCE in handle.features
+    return handle.listers.shared(DeviceClassResolver if is_on else _WithoutExtendedResources)
 
 
 def resource_names(device_class: DeviceClass) -> list[str]:

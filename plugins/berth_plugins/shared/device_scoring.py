@@ -12,7 +12,7 @@ from berth.framework.node_table import NodeTable
 from berth.framework.verdict import Ints, Mask
 from berth.objects.devices import DeviceClass
 from berth.objects.resources import Resources
-from berth_plugins.shared.device_classes import DeviceClassResolver, may_be_device
+from berth_plugins.shared.device_classes import device_classes, may_be_device
 from berth_plugins.shared.resource_allocation import Amounts, DeviceCounts
 
 
@@ -42,7 +42,7 @@ class DeviceScoring:
 
     def __init__(self, handle: Handle, resources: Iterable[str]) -> None:
         self._counting = handle.listers.shared(DeviceCounting)
-        self._classes = handle.listers.shared(DeviceClassResolver)
+        self._classes = device_classes(handle)
         self._resources = tuple(filter(may_be_device, resources))
 
     def counts_for(self, requests: Resources, nodes: NodeTable) -> DeviceCounts | None:

@@ -6,7 +6,7 @@ from typing import Final
 from berth import field_errors
 from berth.cluster import errors
 from berth.cluster.kinds.builtin import find
-from berth.cluster.kinds.gated import GENERIC_WORKLOAD, SCHEDULING, WORKLOAD_WITH_JOB
+from berth.cluster.kinds.gated import SCHEDULING, WORKLOAD_WITH_JOB
 from berth.cluster.resources import Object, ResourceType
 from berth.cluster.storage.store import NotFoundError, Store
 from berth.cluster.strategies.job import is_gang
@@ -18,45 +18,9 @@ FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
 WORKLOADS: Final = f"workloads.{SCHEDULING}"
 JOBS: Final = find("batch", "v1", "jobs")
 
-TEMPLATES: Final = {
-    "CronJob": ("jobTemplate", "spec", "template"),
-    "DaemonSet": ("template",),
-    "Deployment": ("template",),
-    "Job": ("template",),
-    "ReplicaSet": ("template",),
-    "ReplicationController": ("template",),
-    "StatefulSet": ("template",),
-}
-"""Where in the spec of a kind the template of its pods is."""
-
 
 def _is_pod_group(resource: ResourceType) -> bool:
     return (resource.group, resource.kind) == (SCHEDULING, "PodGroup")
-
-
-class DisabledSchedulingGroups(Step):
-    """Drops ``schedulingGroup`` of pods and their templates where GenericWorkload is off."""
-
-    def __init__(self, features: Collection[str]) -> None:
-        self._is_off = GENERIC_WORKLOAD not in features
-
-    def handles(self, operation: Operation, resource: ResourceType, subresource: str) -> bool:
-        if not self._is_off or subresource:
-            return False
-        if resource.kind == "Pod":
-            return operation is Operation.CREATE  # later it cannot change
-        is_write = operation in (Operation.CREATE, Operation.UPDATE)
-        return is_write and resource.kind in TEMPLATES and resource.structural is None
-
-    def admit(self, request: AdmissionRequest) -> None:
-        if request.object is None:
-            return
-        spec: Object = request.object.get("spec") or {}
-        if request.resource.kind != "Pod":
-            for step in TEMPLATES[request.resource.kind]:
-                spec = spec.get(step) or {}
-            spec = spec.get("spec") or {}
-        spec.pop("schedulingGroup", None)
 
 
 class GangSizeIsFixed(Step):
