@@ -214,7 +214,7 @@ def _explanation(
         blocked=tuple(_blocked(lacking)),
         obstacle=trial.obstacle.queued.key if trial and trial.obstacle else "",
         evaluation=evaluation,
-        placements=verdicts(trial, nodes) if trial is not None and key else (),
+        placements=verdicts(trial) if trial is not None and key else (),
         choice=choice_of(trial, key) if trial is not None and key else "",
         shortage=shortage,
         attempts=max((each.attempts for each in looked.queued), default=0),
